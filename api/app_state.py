@@ -8,17 +8,48 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, Request
+from fastapi.routing import APIRoute
 
+from api.auth import USER_KEY
 from api.concurrency import QuestionSlots
 from api.problems import RequestRefused
+from domain.errors import AccessDenied
 from graphs.agent_pool import AgentPool
 from models.profile import profile_names
+from store.database import MAY_ONLY_LOOK
 
 DEFAULT_QUESTIONS = 4
 """Default number of concurrent questions."""
 MAX_SEARCHES = 8
 MAX_ESTIMATES = 1
 """Each perceives three clips, with all models of its profile."""
+
+OPEN_TO_VIEWERS = frozenset(
+    {
+        ("GET", "/videos"),
+        ("GET", "/videos/{name}"),
+        ("GET", "/videos/{name}/clips"),
+        ("GET", "/videos/{name}/people"),
+        ("GET", "/videos/{name}/events"),
+        ("GET", "/videos/{name}/memory"),
+        ("GET", "/videos/{name}/outline"),
+        ("GET", "/search"),
+        ("GET", "/tools"),
+        ("POST", "/tools/{name}"),
+        ("POST", "/questions"),
+        ("GET", "/questions"),
+        ("GET", "/questions/{name}"),
+        ("GET", "/questions/{name}/events"),
+        ("GET", "/strategies"),
+        ("GET", "/v1/models"),
+        ("POST", "/v1/chat/completions"),
+        ("GET", "/people"),
+        ("GET", "/people/likely"),
+        ("GET", "/media/keyframes/{video}/{frame}"),
+        ("GET", "/media/frames/{video}/{frame}"),
+    }
+)
+"""Requests of keys that may only look and ask; all others change the library, or show all of it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +77,16 @@ class ApiState(AgentPool):
 
 
 def _state(request: Request) -> ApiState:
-    state: ApiState = request.app.state.api_state
+    """Return the state, with what the client's key may see.
+
+    Raises:
+        AccessDenied: the key may only look and ask.
+    """
+    whole: ApiState = request.app.state.api_state
+    state = whole.for_user(request.scope[USER_KEY])
+    route: APIRoute = request.scope["route"]
+    if state is not whole and (request.method, route.path) not in OPEN_TO_VIEWERS:
+        raise AccessDenied(MAY_ONLY_LOOK)
     return state
 
 

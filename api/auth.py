@@ -18,6 +18,7 @@ from auth.headers import same_origin
 from auth.listen import LOOPBACK, is_loopback
 from domain.audit import acting_user
 from domain.errors import SetupError
+from domain.rights import KEY_PREFIX
 from models.secrets import read_key
 
 KEY_VARIABLE = "HOMER_API_KEY"
@@ -25,6 +26,9 @@ HOSTS_VARIABLE = "HOMER_API_NAMES"
 """Host names under which a proxy serves the API, separated by commas."""
 MIN_KEY_CHARS = 20
 """Characters of a key."""
+USER_KEY = "homer.user"
+"""The key of an ASGI scope with the name of its user in grants; None: without keys, the operator.
+"""
 PUBLIC_PATHS = ("/health", "/docs", "/openapi.json")
 """Paths that reveal nothing of the library, and need no key."""
 
@@ -135,6 +139,7 @@ class ApiAuth:
             user = self._user(scope)
         except RequestRefused as refused:
             return await problem_response(refused)(scope, receive, send)
+        scope[USER_KEY] = f"{KEY_PREFIX}{user}" if self._rules.keys else None
         token = acting_user.set(f"api ({user})")
         try:
             return await self._app(scope, receive, send)

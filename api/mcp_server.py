@@ -29,11 +29,12 @@ from mcp_types import (
     TextContent,
 )
 from pydantic import ValidationError
+from starlette.requests import Request
 from starlette.routing import Route
 
 from api.app_state import ApiState
 from api.application import answering, guards
-from api.auth import AccessRules
+from api.auth import USER_KEY, AccessRules
 from api.database_health import DatabaseHealth
 from api.limits import MAX_BODY_BYTES
 from api.mcp_ask import asking_tool
@@ -82,18 +83,20 @@ class McpHandlers:
             names = ", ".join(self._tools)
             raise MCPError(INVALID_PARAMS, f"no tool is called {params.name[:80]!r}: use {names}")
         try:
-            return await tool.call(self._state, context, params.arguments or {})
+            state = await to_thread.run_sync(self._state_for, context)
+            return await tool.call(state, context, params.arguments or {})
         except Exception as error:  # noqa: BLE001 - an edge: no traceback leaves the server
             text = TextContent(text=_problem(error).detail)
             return CallToolResult(content=[text], is_error=True)
 
     async def list_resources(
-        self, _: CallContext, params: PaginatedRequestParams | None
+        self, context: CallContext, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
         """Return a page of the videos and questions."""
         with _mcp_errors():
             cursor = params.cursor if params else None
-            return await to_thread.run_sync(list_resources, self._state, cursor)
+            state = await to_thread.run_sync(self._state_for, context)
+            return await to_thread.run_sync(list_resources, state, cursor)
 
     async def list_templates(
         self, _: CallContext, __: PaginatedRequestParams | None
@@ -102,12 +105,18 @@ class McpHandlers:
         return list_templates()
 
     async def read_resource(
-        self, _: CallContext, params: ReadResourceRequestParams
+        self, context: CallContext, params: ReadResourceRequestParams
     ) -> ReadResourceResult:
         """Return a resource."""
         with _mcp_errors():
-            read = await to_thread.run_sync(read_resource, self._state, params.uri)
+            state = await to_thread.run_sync(self._state_for, context)
+            read = await to_thread.run_sync(read_resource, state, params.uri)
             return ReadResourceResult(contents=[read])
+
+    def _state_for(self, context: CallContext) -> ApiState:
+        """Return the state with what the client's key may see; over stdio that is all."""
+        request: Request | None = context.request
+        return self._state if request is None else self._state.for_user(request.scope[USER_KEY])
 
 
 @contextmanager

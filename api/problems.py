@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from domain.errors import (
+    AccessDenied,
     Ambiguous,
     BudgetExceeded,
     Busy,
@@ -89,6 +90,7 @@ _MAPPING: tuple[tuple[type[HomerError], HTTPStatus, str, str], ...] = (
         "ambiguous",
         "give the whole id: GET /videos and /questions list them",
     ),
+    (AccessDenied, HTTPStatus.FORBIDDEN, "rights", "ask the operator of the server for the right"),
     (Busy, HTTPStatus.CONFLICT, "busy", _BUSY_HINT),
     (InputError, HTTPStatus.UNPROCESSABLE_ENTITY, "input", "change the request; /docs has each"),
     (DatabaseError, HTTPStatus.SERVICE_UNAVAILABLE, "database", _DATABASE_HINT),

@@ -32,9 +32,19 @@ class Oidc:
         """Return whether a user may sign in."""
         if not user.get("is_logged_in") or user.get("provider") not in self.providers:
             return False
-        # Some providers send a string where the standard has a boolean.
-        verified = str(user.get("email_verified", True)).lower() != "false"
-        return not self.users or (verified and str(user.get("email", "")).lower() in self.users)
+        return not self.users or verified_email(user) in self.users
+
+
+def verified_email(user: Mapping[str, Any]) -> str:
+    """Return the e-mail address of a provider's user in small letters; "" if it is not verified."""
+    # Some providers send a string where the standard has a boolean.
+    verified = str(user.get("email_verified", True)).lower() != "false"
+    return str(user.get("email") or "").lower() if verified else ""
+
+
+def verified_name(user: Mapping[str, Any]) -> str:
+    """Return the name of a provider's user in grants: the verified e-mail address, else the id."""
+    return verified_email(user) or f"{user.get('provider', '')}:{user.get('sub', '')}"
 
 
 def secrets_file(home: Home) -> Path:

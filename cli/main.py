@@ -97,6 +97,7 @@ COMMANDS = {
     "eval": ("evals", "Measure answers to questions whose right answers are known."),
     "train": ("train", "Export judged answers as training data for a language model."),
     "alert": ("alerts", "Ask standing questions, which are judged on every new clip."),
+    "rights": ("rights", "Say who may see which videos."),
     "share": ("share", "Share one answer or moment by a link that expires."),
     "recap": (
         "recap",
@@ -131,7 +132,7 @@ GROUPS = {
     "Maintain": (
         *("doctor", "models", "db", "check", "reembed", "retain", "export", "import"),
         *("backup", "restore", "schedule", "alert", "serve", "mcp", "password"),
-        "audit",
+        *("rights", "audit"),
     ),
     "Evaluate and learn": ("eval", "skills", "train"),
 }

@@ -30,6 +30,7 @@ class Deed(StrEnum):
     SHARED = "shared"
     OPENED_LINK = "opened a link"
     REVOKED_LINK = "revoked a link"
+    CHANGED_RIGHTS = "changed rights"
 
 
 class AuditEntry(Frozen):

@@ -5,6 +5,7 @@ HomerError
 │   ├── MediaError        a file is empty, damaged or not media
 │   ├── NotFound          nothing goes by that name
 │   ├── Ambiguous         several things go by that name
+│   ├── AccessDenied      the user may not do this
 │   └── Busy              another process is at it
 ├── SetupError            something is missing on this machine       (exit 3)
 │   ├── WeightsMissing    a model's file is not on disk
@@ -40,6 +41,10 @@ class NotFound(InputError):
 
 class Ambiguous(InputError):
     """Several things go by that name: a longer prefix is needed."""
+
+
+class AccessDenied(InputError):
+    """The user may not do this."""
 
 
 class Busy(InputError):

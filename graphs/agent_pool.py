@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from graphs.context_factory import StrategyTools
 from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
+from store.queries.rights import rights_enforced, sees_everything
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -34,6 +35,26 @@ class AgentPool:
     _retrievers: dict[str, Retrievers] = field(default_factory=dict)
     _tools: dict[str, StrategyTools] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
+    whole: AgentPool | None = None
+    """The pool of the whole library, if this is a viewer's."""
+
+    def for_user(self, name: str | None) -> Self:
+        """Return this pool, or one that shows only what a user or key may see.
+
+        Models and connections are shared. None is the operator of this machine.
+
+        Raises:
+            DatabaseError: the database cannot be reached.
+        """
+        if name is None:
+            return self
+        with self.store.begin() as session:
+            if not rights_enforced(session) or sees_everything(session, name):
+                return self
+        store = self.store.for_viewer(name)
+        return replace(
+            self, store=store, whole=self.whole or self, _runners={}, _retrievers={}, _tools={}
+        )
 
     def toolbox(self, profile: str | None = None) -> Toolbox:
         """Return the models of a profile; each is loaded when first used.
@@ -67,9 +88,7 @@ class AgentPool:
         Raises:
             InputError: there is no such profile.
         """
-        return self._once(
-            self._runners, profile, lambda name: Runner(self.store, self.toolbox(name))
-        )
+        return self._once(self._runners, profile, self._make_runner)
 
     def _once(self, made: dict[str, T], profile: str | None, make: Callable[[str], T]) -> T:
         """Return what was made for a profile; make it if it is the first time."""
@@ -81,6 +100,11 @@ class AgentPool:
 
     def _make_toolbox(self, profile: str) -> Toolbox:
         return Toolbox(load_profile(profile, self.store.home.config), self.store.home.weights)
+
+    def _make_runner(self, profile: str) -> Runner:
+        if self.whole is not None:
+            return self.whole.runner(profile).for_store(self.store)
+        return Runner(self.store, self.toolbox(profile))
 
     def _make_retrievers(self, profile: str) -> Retrievers:
         toolbox = self.toolbox(profile)

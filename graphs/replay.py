@@ -41,7 +41,8 @@ from domain.trajectory import (
 )
 from graphs.context_factory import tool_loop_of
 from graphs.machines import machine_of
-from graphs.runner import INTERRUPTED_AT, start_of
+from graphs.runner import INTERRUPTED_AT
+from graphs.start_state import start_of
 from models.chat import CallRecord, Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
 from models.profile import ChatSpec

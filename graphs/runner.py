@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from copy import copy
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -16,7 +17,7 @@ from agent.model_calls import record_call_of, recorded_calls
 from agent.recorder import Recorder
 from agent.replay_source import resume_source
 from agent.run_context import RunContext
-from agent.state import State, check_state, plain, question_of
+from agent.state import State, check_state, question_of
 from agent.state import view_of as scope_of
 from agent.strategy import Strategy
 from domain import faults
@@ -41,6 +42,7 @@ from graphs.context_factory import ProfileContexts
 from graphs.first_event import first_event, models_on_record
 from graphs.forks import Parent, forked, round_state
 from graphs.machines import BOUNDARIES, machine_of
+from graphs.start_state import first_state, start_of
 from graphs.strategy_choice import StrategyChooser
 from models.text_endpoint import recorded_embeddings
 from nodes.stop import stop
@@ -60,6 +62,7 @@ from store.queries.trajectories import (
     stop_abandoned,
     trajectory_exists,
 )
+from store.viewers import recording
 from strategies.registry import find_strategy
 from telemetry import tracing
 
@@ -100,7 +103,7 @@ class Runner:
         *,
         attended: bool = True,
     ) -> None:
-        self._store = store
+        self._store, self._toolbox = store, toolbox
         self._priority = store.turns.person if attended else nullcontext
         self._profile = toolbox.profile
         self._settings = settings or self._profile.settings.ask
@@ -111,6 +114,14 @@ class Runner:
         self._graphs: dict[str, CompiledStateGraph[Any, Any]] = {}
         with store.begin() as session:
             stop_abandoned(session)
+
+    def for_store(self, store: Store) -> Runner:
+        """Return this runner on a viewer's store; it shares the connections of this one."""
+        runner = copy(self)
+        runner._store = store
+        runner._contexts = ProfileContexts(store, self._toolbox)
+        runner._chooser = StrategyChooser(store, self._toolbox)
+        return runner
 
     def ask(
         self,
@@ -152,10 +163,11 @@ class Runner:
                 if asked.builder is not None:
                     check_any_built(session, view, asked.memory)
                 self._add(session, recorder, question, view)
-                state = _start(trajectory, question, view, asked)
+                state = first_state(trajectory, question, view, asked)
                 context = self._make_context(view, recorder, state, chosen.settings)
                 first = first_event(self._profile, question, view, context, chosen.choice)
-                append_events(driver_of(session.connection()), trajectory, 0, [first])
+                with recording(session):
+                    append_events(driver_of(session.connection()), trajectory, 0, [first])
                 if linked is not None:
                     linked(session, trajectory)
             for call in chosen.calls:
@@ -242,7 +254,8 @@ class Runner:
         recorder = self._recorder(trajectory, on_event, strategy)
         with self._locked(trajectory), self._store.begin() as session:
             self._add(session, recorder, row.question, row.view)
-            append_events(driver_of(session.connection()), trajectory, 0, events)
+            with recording(session):
+                append_events(driver_of(session.connection()), trajectory, 0, events)
         recorder.begin_with(events)
         recorder.replay_source = resume_source((), recorder.events)
         start = start_of(row, recorder.events)
@@ -476,22 +489,3 @@ def _config(trajectory: str) -> RunnableConfig:
 
 def _rounds(events: Sequence[Event]) -> int:
     return max((event.round for event in events), default=0)
-
-
-def start_of(row: StoredTrajectory, events: Sequence[Event]) -> State:
-    """Return the state that a trajectory began from: its own fork's, else the very first."""
-    for event in reversed(events):
-        if isinstance(event, Forked):
-            return cast(State, event.start)
-    return _start(row.id, row.question, row.view, find_strategy(row.machine))
-
-
-def _start(trajectory: str, question: Question, view: MemoryView, strategy: Strategy) -> State:
-    return {
-        "trajectory": trajectory,
-        "seq": 1,
-        "question": plain(question),
-        "view": plain(view),
-        "round": 0,
-        "next": machine_of(strategy).start,
-    }

@@ -56,6 +56,7 @@ from store.queries.backup import (
 )
 from store.queries.blobs import blob_bytes, blobs_in_use, lock_blobs_shared, own_library_id
 from store.tables.library import AuditRow
+from store.viewers import refresh_viewer_role
 
 
 def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
@@ -233,6 +234,7 @@ def _restore_rows(
     try:
         _fill_tables(connection, archive, progress)
         migrate_to(connection, HEAD)
+        refresh_viewer_role(connection)
         insert_missing_audit_rows(session, log)
         for kind, value in checkpoint_values(connection):
             check_value(kind, value)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from itertools import islice
 from types import TracebackType
@@ -18,13 +19,14 @@ from sqlalchemy.exc import TimeoutError as NoneFree
 from sqlalchemy.orm import Session, configure_mappers
 
 from domain import faults
-from domain.errors import DatabaseError
+from domain.errors import AccessDenied, DatabaseError
 from store.advisory_locks import PriorityLock
 from store.blobs import BlobStore
 from store.driver import (
     describe_url,
     explain_failure,
     is_database_failure,
+    is_denied,
     is_lost,
     libpq_url,
     parse_url,
@@ -34,9 +36,11 @@ from store.home import Home
 from store.migrations import migrate, require_current
 from store.queries.blobs import lock_blobs_exclusive, own_library_id, unused_blobs
 from store.usage import UsageLock
+from store.viewers import VIEWER, restrict
 
 T = TypeVar("T")
 
+MAY_ONLY_LOOK = "you may look and ask here, and change nothing"
 READ_CONNECTIONS = 5
 """Connections in the pool for read-only statements."""
 
@@ -49,6 +53,7 @@ class Store:
 
     def __init__(self, home: Home, url: URL) -> None:
         self.home = home
+        self.viewer: str | None = None
         self._url = url
         # The servers of the data directory are in use while the store is open.
         self._usage_lock = UsageLock(home)
@@ -59,6 +64,11 @@ class Store:
         self._read_engine = create_engine(
             url, isolation_level="AUTOCOMMIT", pool_size=READ_CONNECTIONS, max_overflow=0
         )
+
+    @property
+    def may_change(self) -> bool:
+        """Check whether who uses this store may change the library: a viewer may not."""
+        return self.viewer is None
 
     @property
     def url(self) -> str:
@@ -81,9 +91,24 @@ class Store:
         """The priority lock of this database."""
         return PriorityLock(self.psycopg_url)
 
+    def for_viewer(self, viewer: str) -> Store:
+        """Return this store as a viewer sees it: only to read, and only what is granted.
+
+        It shares the connections of this one, which is the one to close.
+        """
+        if self.viewer is not None:
+            raise ValueError("this store is a viewer's already")
+        # Shared as well, so they have to be there.
+        _ = self.blobs, self.turns
+        restricted = copy(self)
+        restricted.viewer = viewer
+        return restricted
+
     @contextmanager
     def begin(self, *, snapshot: bool = False) -> Iterator[Session]:
         """Open one transaction: committed at the end, rolled back by any error.
+
+        That of a viewer may only read, except within ``store.viewers.recording``.
 
         Args:
             snapshot: Every read sees the database as of the first one.
@@ -91,6 +116,7 @@ class Store:
         Raises:
             DatabaseError: The server cannot be reached, is out of space, or failed; nothing was
                 stored.
+            AccessDenied: A viewer may not do this.
         """
         options = {"isolation_level": "REPEATABLE READ"} if snapshot else {}
         with (
@@ -98,17 +124,24 @@ class Store:
             Session(self._engine, expire_on_commit=False) as session,
             session.begin(),
         ):
-            session.connection(execution_options=options)
+            connection = session.connection(execution_options=options)
+            if self.viewer is not None:
+                session.info[VIEWER] = self.viewer
+                restrict(connection, self.viewer)
             yield session
 
     def run_read_only(self, read: Callable[[Connection], T]) -> T:
         """Run read-only statements, each its own transaction: one round trip a statement.
 
-        ``read`` must only read: it is called again if the connection turns out to be lost.
+        ``read`` must only read: it is called again if the connection turns out to be lost. A
+        viewer's statements are one transaction.
 
         Raises:
             DatabaseError: The server cannot be reached, is out of space, or failed.
         """
+        if self.viewer is not None:
+            with self.begin() as session:
+                return read(session.connection())
         with self.explaining_failures():
             # Every pooled connection may be lost.
             retries = READ_CONNECTIONS
@@ -129,6 +162,7 @@ class Store:
         Raises:
             DatabaseError: The server cannot be reached, is out of space, failed, or has no free
                 connection.
+            AccessDenied: A viewer may not do this.
         """
         try:
             yield
@@ -138,6 +172,8 @@ class Store:
             )
             raise DatabaseError(message) from exc
         except (DBAPIError, psycopg.Error) as exc:
+            if self.viewer is not None and is_denied(exc):
+                raise AccessDenied(MAY_ONLY_LOOK) from exc
             if not is_database_failure(exc):
                 raise
             raise DatabaseError(explain_failure(exc, describe_url(self._url))) from exc
@@ -162,7 +198,8 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Store({describe_url(self._url)}, blobs in {self.home.blobs})"
+        viewer = f", for {self.viewer}" if self.viewer is not None else ""
+        return f"Store({describe_url(self._url)}, blobs in {self.home.blobs}{viewer})"
 
 
 def open_store(home: Home, url: str | None = None) -> Store:

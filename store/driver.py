@@ -35,6 +35,12 @@ def is_database_failure(exc: Failure) -> bool:
     return exc.connection_invalidated or isinstance(exc, OperationalError | InterfaceError)
 
 
+def is_denied(exc: Failure) -> bool:
+    """Check whether the database denied the statement to its role."""
+    cause = exc if isinstance(exc, psycopg.Error) else exc.orig
+    return isinstance(cause, errors.InsufficientPrivilege)
+
+
 def explain_failure(exc: Failure, database: str) -> str:
     """Return one line: what failed and what to do about it. ``database`` names the database."""
     cause = exc if isinstance(exc, psycopg.Error) else exc.orig

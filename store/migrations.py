@@ -17,11 +17,12 @@ from sqlalchemy.pool import NullPool
 from domain.errors import DatabaseError, InputError
 from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import describe_url, explain_failure, libpq_url, parse_url
+from store.viewers import refresh_viewer_role
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0031"
+HEAD = "0032"
 COMMAND = "homer db upgrade"
 PATIENCE_S = 10
 
@@ -100,6 +101,7 @@ def _upgrade(connection: Connection, url: URL) -> bool:
     if revision == HEAD:
         return False
     _run_alembic(connection, revision, url)
+    refresh_viewer_role(connection)
     return True
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from ui.app_state import is_viewer
 from ui.errors import show_errors
 from ui.navigation import all_pages, show_navigation
 from ui.sign_in import set_acting_user, show_sign_out_button
@@ -30,8 +31,9 @@ st.set_page_config(page_title="Homer", page_icon=str(FOLDER / "mark.svg"), layou
 st.html(STYLE + TABLES)
 st.logo(str(FOLDER / "logo.svg"), size="large", icon_image=str(FOLDER / "mark.svg"))
 # Drawn by links: the sections of Streamlit's own list are no valid lists for screen readers.
-page = st.navigation(all_pages(), position="hidden")
-show_navigation()
+viewer = is_viewer()
+page = st.navigation(all_pages(viewer=viewer), position="hidden")
+show_navigation(viewer=viewer)
 show_sign_out_button()
 set_acting_user()
 show_errors(page.run)

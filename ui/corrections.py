@@ -120,6 +120,9 @@ def selection_key(video: str, number: int) -> str:
 
 def name_field(store: Store, video: str, card: PersonCard) -> None:
     """Draw the name of a person, which is changed in its place."""
+    if not store.may_change:
+        st.write(escape_markdown(display_name(card)))
+        return
     number, named = card.person.number, bool(card.person.names)
     name = card.person.label if named else ""
     key = f"name_{video}_{number}_{name}"
@@ -171,6 +174,8 @@ def separate_people(store: Store, video: str, one: PersonCard, other: PersonCard
 
 def show_merge_bar(store: Store, people: PeopleView) -> None:
     """Draw the button that merges the selected people."""
+    if not store.may_change:
+        return
     video = people.video.id
     chosen = [
         person
@@ -207,6 +212,8 @@ def _in_sentence(person: Person) -> str:
 
 def show_correction_forms(store: Store, people: PeopleView, card: PersonCard) -> None:
     """Draw the forms that split and forget one person."""
+    if not store.may_change:
+        return
     if len(card.person.tags) > 1:
         _split_form(store, people.video.id, card)
     _forget_form(store, people.video, card)
@@ -277,6 +284,8 @@ def _forget_person(
 
 def show_history(store: Store, video: Video) -> None:
     """List the corrections, each with a button to undo it, and the form to recall a person."""
+    if not store.may_change:
+        return
     st.header("Corrections", anchor=False)
     corrections = history(store, video.id)
     if not corrections:

@@ -320,6 +320,8 @@ def _reason(clip: StoredClip) -> str:
 
 def retry_button(store: Store, video: str, clip: int | None = None) -> None:
     """Draw the button that retries one failed clip, or all of a video, in a job."""
+    if not store.may_change:
+        return
     label = "Try all again" if clip is None else f"Try clip {clip} again"
     key = f"retry_{video}_{'all' if clip is None else clip}"
     busy = is_watched(store, video)

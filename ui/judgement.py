@@ -16,7 +16,7 @@ VERDICTS = {True: "right", False: "wrong", None: "not judged"}
 
 def show_judgement(store: Store, row: StoredTrajectory) -> None:
     """Draw the verdict on an answer, and the buttons to change it."""
-    if row.answer is None:
+    if row.answer is None or not store.may_change:
         return
     verdict = recorded_judgement(store, row.id)
     with st.container(horizontal=True, vertical_alignment="center", key=f"judge_{row.id}"):

@@ -54,14 +54,19 @@ def _body() -> None:
     query = text_param("q")
     requested = requested_offset()
     videos, total = page_of_videos(state.store, requested, PAGE_SIZE, query)
-    add_videos(state, jobs, expanded=not total and not query)
-    show_failed_uploads()
-    show_ingestion()
+    if state.store.may_change:
+        add_videos(state, jobs, expanded=not total and not query)
+        show_failed_uploads()
+        show_ingestion()
+    elif not total and not query:
+        st.write("There is no video that you may see.")
+        return
     if not total and not query:
         st.write("Nothing has been watched yet. Choose a video above, and press Watch.")
         return
     _show_videos(state, jobs, videos, total)
-    show_shared_links(state.store)
+    if state.store.may_change:
+        show_shared_links(state.store)
 
 
 def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[ListedVideo], total: int) -> None:
@@ -79,7 +84,7 @@ def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[ListedVideo], to
         for video in videos:
             _show_video(state, jobs, video, all_jobs)
     deleted = next((video for video in videos if video.id == text_param("delete")), None)
-    if deleted is not None:
+    if deleted is not None and state.store.may_change:
         _confirm_deletion(state, deleted)
 
 
@@ -131,6 +136,8 @@ def _show_menu(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Seque
     job = next((one for one in all_jobs if one.running and one.watches(video.path)), None)
     page_link("ask", "Ask about it", video=video.id)
     page_link("people", "Its people", video=video.id)
+    if not state.store.may_change:
+        return
     if job is not None and video.state == WATCHING:
         key, elsewhere = f"stop_{video.id}", not job.here
         st.button("Pause", key=key, on_click=jobs.pause, args=(job.id,), disabled=elsewhere)

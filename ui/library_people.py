@@ -102,7 +102,7 @@ def _show_character(store: Store, card: CharacterCard, *, joined: bool) -> None:
         page_link(
             "people", escape_markdown(card.title), video=card.video, person=card.person.number
         )
-        if joined:
+        if joined and store.may_change:
             st.button(
                 "Somebody else",
                 key=f"split_{key}",
@@ -120,6 +120,9 @@ def _name_field(store: Store, person: LibraryPerson, key: str) -> None:
     """Draw the name of a person, which is changed in all their videos."""
     first = person.characters[0]
     name = "" if person.label.startswith("<") else person.label
+    if not store.may_change:
+        st.write(escape_markdown(name or _name(first)))
+        return
     field = f"name_{key}_{name}"
 
     def rename() -> None:
@@ -143,6 +146,8 @@ def _name_field(store: Store, person: LibraryPerson, key: str) -> None:
 
 
 def _show_likely(store: Store) -> None:
+    if not store.may_change:
+        return
     st.header("Same person?", anchor=False)
     pairs = likely_across_videos(store, limit=MOST_LIKELY)
     if not pairs:

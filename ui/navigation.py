@@ -37,6 +37,9 @@ HIDDEN = ("video", "trajectory")
 """Pages of one video and of one question, which other pages link."""
 PAGE_NAMES = (*SECTIONS[""], *SECTIONS["Advanced"], *HIDDEN)
 
+NOT_FOR_VIEWERS = ("alerts", "recaps", "skills", "evaluations", "schedules", "health")
+"""Pages that show the whole library, or change it."""
+
 MODULE_NAMES = {"people": "people_page", "skills": "skills_page"}
 """Streamlit puts this folder first on the import path: no file may be named like a package."""
 
@@ -53,15 +56,17 @@ def streamlit_page(name: str) -> st.Page:
     )
 
 
-def all_pages() -> list[st.Page]:
-    """Return all pages, the first one first."""
-    return [*map(streamlit_page, PAGE_NAMES)]
+def all_pages(*, viewer: bool = False) -> list[st.Page]:
+    """Return the pages, the first one first; a ``viewer`` may not open those that change things."""
+    names = [name for name in PAGE_NAMES if not viewer or name not in NOT_FOR_VIEWERS]
+    return [*map(streamlit_page, names)]
 
 
-def show_navigation() -> None:
-    """Draw the links to the pages, by section, in the sidebar."""
+def show_navigation(*, viewer: bool = False) -> None:
+    """Draw the links to the pages, by section, in the sidebar; see ``all_pages``."""
     with st.sidebar:
-        for title, names in SECTIONS.items():
+        for title, all_names in SECTIONS.items():
+            names = [name for name in all_names if not viewer or name not in NOT_FOR_VIEWERS]
             if title:
                 st.caption(title)
             for name in names:

@@ -123,7 +123,8 @@ def _show_card(store: Store, people: PeopleView, card: PersonCard) -> None:
     for candidate in card.person.maybe:
         st.caption(escape_markdown(f"May be person {candidate.number}: {candidate.reason}"))
     with st.container(horizontal=True, vertical_alignment="center", key=f"do_{number}"):
-        st.checkbox("Select", key=selection_key(people.video.id, number))
+        if store.may_change:
+            st.checkbox("Select", key=selection_key(people.video.id, number))
         if st.button(
             "Open",
             key=f"open_{number}",
@@ -167,6 +168,8 @@ def _show_moment_buttons(people: PeopleView, card: PersonCard) -> None:
 
 
 def _show_suggestions(store: Store, people: PeopleView) -> None:
+    if not store.may_change:
+        return
     st.header("Same person?", anchor=False)
     pairs = likely_same_people(store, people.video.id, MAX_SUGGESTIONS)
     if not pairs:

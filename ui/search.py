@@ -220,6 +220,8 @@ def _open_search(query: LibraryQuery) -> None:
 
 def _show_save(state: PageState, saved: Sequence[SavedSearch], query: LibraryQuery) -> None:
     """Draw the button that saves what is sought under a name, or deletes it if it is saved."""
+    if not state.store.may_change:
+        return
     known = next((one.name for one in saved if one.query == query), None)
     if known is not None:
         label = f"Delete the saved search {known}"

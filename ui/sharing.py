@@ -48,9 +48,9 @@ def _in_days(days: int) -> str:
 def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
     """Draw a button that makes a link to a moment, and the link once it is made.
 
-    Nothing is drawn of longer spans, such as chapters.
+    Nothing is drawn of longer spans, such as chapters, nor for a viewer.
     """
-    if span.length_ms > MAX_MOMENT_MS:
+    if span.length_ms > MAX_MOMENT_MS or not store.may_change:
         return
     made = f"shared_{key}"
     if st.button(

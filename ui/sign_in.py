@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from auth.oidc import user_from_cookies
+from auth.oidc import user_from_cookies, verified_name
 from domain.audit import Deed, acting_user
 from domain.errors import HomerError
 from store.queries.audit import record_deed
@@ -50,6 +50,15 @@ def set_acting_user() -> None:
         acting_user.set(name or PASSWORD_USER)
         if name:
             _record_once(name, user)
+
+
+def user_in_grants() -> str | None:
+    """Return the name of the user in grants; None: nobody signs in, or all with the password.
+
+    It is the e-mail address that the provider has verified, else the provider's own id.
+    """
+    user = user_from_cookies(st.context.cookies) if SIGN_IN.required else {}
+    return verified_name(user) if user.get("is_logged_in") else None
 
 
 def provider_user_name(user: Mapping[str, object]) -> str:

@@ -79,7 +79,9 @@ def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
     with export_tab:
         _show_export(state, inspected)
     with share_tab:
-        if inspected.row.answer is None:
+        if not state.store.may_change:
+            st.caption("You may look and ask here; somebody else can share it.")
+        elif inspected.row.answer is None:
             st.caption("There is no answer to share.")
         else:
             show_sharing(state.store, inspected.row.id)

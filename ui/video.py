@@ -125,7 +125,8 @@ def _body() -> None:
         LIVE: show_live,
     }
     views.get(view or names[0], _show_events)(state, video)
-    show_span_deletion(state, video)
+    if state.store.may_change:
+        show_span_deletion(state, video)
 
 
 def _view_names(store: Store, video: Video, *, is_stream: bool) -> tuple[str, ...]:

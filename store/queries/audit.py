@@ -16,6 +16,7 @@ from domain.audit import AuditEntry, Deed, acting_user
 from domain.texts import make_storable
 from store.tables.library import AuditRow
 from store.tables.schema import VideoRow
+from store.viewers import recording
 
 MAX_NAME_LENGTH = 200
 """Maximum length of a stored name."""
@@ -46,7 +47,8 @@ def record_deed(session: Session, deed: Deed, subject: str = "") -> None:
         subject: The id of what it is done to; never content.
     """
     row = {"who": acting_name(), "deed": str(deed), "subject": subject}
-    session.execute(insert(AuditRow).values(row))
+    with recording(session):
+        session.execute(insert(AuditRow).values(row))
 
 
 def read_audit_rows(session: Session) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
 from store.tables.schema import MessageRow, ModelCallRow
+from store.viewers import recording
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,14 @@ def add_call(session: Session, call: NewCall) -> int:
     """Store a call and its messages; return the call's id."""
     hashes = [message_hash(message) for message in call.messages]
     pool: dict[str, Mapping[str, Any]] = dict(zip(hashes, call.messages, strict=True))
-    if pool:
-        rows = [{"hash": key, "content": dict(pool[key])} for key in sorted(pool)]
-        session.execute(insert(MessageRow).values(rows).on_conflict_do_nothing())
     values = {k: v for k, v in vars(call).items() if k != "messages"}
     row = ModelCallRow(**values, messages=hashes)
-    session.add(row)
-    session.flush()
+    with recording(session):
+        if pool:
+            rows = [{"hash": key, "content": dict(pool[key])} for key in sorted(pool)]
+            session.execute(insert(MessageRow).values(rows).on_conflict_do_nothing())
+        session.add(row)
+        session.flush()
     return row.id
 
 

@@ -26,7 +26,7 @@ from store.driver import driver_of
 from store.queries.forget import Copy
 from store.queries.trajectories import CHECKPOINTS, has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES
-from store.tables.library import SharedLinkRow
+from store.tables.library import GrantRow, SharedLinkRow
 from store.tables.schema import (
     AlertClipRow,
     AlertEventRow,
@@ -47,9 +47,11 @@ IDENTITY_TABLES = {
 """Tables with an identity column."""
 OWN_TO_LIBRARY = {
     *(AlertRow.__tablename__, AlertClipRow.__tablename__, AlertEventRow.__tablename__),
-    SharedLinkRow.__tablename__,
+    *(SharedLinkRow.__tablename__, GrantRow.__tablename__),
 }
-"""Tables that are not exported with a video: a library's own alerts and links."""
+"""Tables that are not exported with a video: a library's own alerts, links and rights."""
+WHO_ASKED = TrajectoryRow.viewer.key
+"""The column of trajectories that is not exported, nor accepted: it names a user."""
 CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 
@@ -64,7 +66,7 @@ def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
     conditions = _conditions(video)
     for name in exported_tables():
         table = TABLES[name]
-        row = cast(func.to_jsonb(literal_column(name)), Text)
+        row = cast(func.to_jsonb(literal_column(name)).op("-")(WHO_ASKED), Text)
         query = select(row).select_from(table).where(conditions[name])
         query = query.order_by(*table.primary_key).execution_options(yield_per=500)
         for content in session.scalars(query):
@@ -128,7 +130,7 @@ def known_columns(session: Session, name: str) -> frozenset[str]:
         return frozenset(session.scalars(text(query), {"name": name}))
     if name not in exported_tables():
         return frozenset()
-    return frozenset(column.name for column in TABLES[name].columns)
+    return frozenset(column.name for column in TABLES[name].columns) - {WHO_ASKED}
 
 
 def any_id_exists(session: Session, name: str, ids: Iterable[int]) -> bool:

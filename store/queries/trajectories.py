@@ -20,6 +20,7 @@ from domain.trajectory import EVENT, Event, Forked
 from store.advisory_locks import TRAJECTORIES, claimed_condition
 from store.queries.videos import lock_videos_for_share
 from store.tables.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
+from store.viewers import VIEWER, recording
 
 CHECKPOINTS = "checkpoints"
 """The schema of LangGraph's own tables, which Alembic does not manage."""
@@ -51,25 +52,31 @@ def add_trajectory(
 ) -> None:
     """Store the question and add a trajectory over ``view`` in state ``running``.
 
+    A viewer's is on record as that viewer's.
+
     Raises:
         NotFound: A video of the view was deleted meanwhile.
     """
-    lock_videos_for_share(session, [scope.video for scope in view.scopes])
     row = QuestionRow(
         text=question.text,
         options=list(question.options),
         as_of_ms=question.as_of_ms,
         type=question.type,
     )
-    session.add(row)
-    session.flush()
-    values = {"id": trajectory, "question_id": row.id, "machine": machine, "profile": profile}
-    session.execute(insert(TrajectoryRow).values(state="running", tokens=0, seconds=0.0, **values))
+    values: dict[str, Any] = {"id": trajectory, "machine": machine, "profile": profile}
     scopes = [
         {"trajectory_id": trajectory, "video_id": s.video, "last_clip": s.last_clip}
         for s in view.scopes
     ]
-    session.execute(insert(TrajectoryVideoRow), scopes)
+    viewer = session.info.get(VIEWER)
+    with recording(session):
+        lock_videos_for_share(session, [scope.video for scope in view.scopes])
+        session.add(row)
+        session.flush()
+        values |= {"question_id": row.id, "viewer": viewer}
+        begun = insert(TrajectoryRow).values(state="running", tokens=0, seconds=0.0, **values)
+        session.execute(begun)
+        session.execute(insert(TrajectoryVideoRow), scopes)
 
 
 def trajectory_exists(session: Session, trajectory: str) -> bool:
@@ -127,7 +134,9 @@ def marks_of(session: Session, trajectory: str) -> list[Mark]:
 def delete_events(session: Session, trajectory: str, first: int) -> None:
     """Delete events from ``first`` on: those of a step that a crash cut off."""
     event = TrajectoryEventRow
-    session.execute(delete(event).where(event.trajectory_id == trajectory, event.seq >= first))
+    later = delete(event).where(event.trajectory_id == trajectory, event.seq >= first)
+    with recording(session):
+        session.execute(later)
 
 
 def events_of(session: Session, trajectory: str) -> list[Event]:
@@ -152,13 +161,16 @@ def end_trajectory(
         "tokens": tokens,
         "seconds": seconds,
     }
-    session.execute(update(TrajectoryRow).where(TrajectoryRow.id == trajectory).values(**values))
+    ended = update(TrajectoryRow).where(TrajectoryRow.id == trajectory).values(**values)
+    with recording(session):
+        session.execute(ended)
 
 
 def reopen_trajectory(session: Session, trajectory: str) -> None:
     """Set an interrupted trajectory to running again."""
     row = TrajectoryRow
-    session.execute(update(row).where(row.id == trajectory).values(state="running"))
+    with recording(session):
+        session.execute(update(row).where(row.id == trajectory).values(state="running"))
 
 
 def find_trajectory(session: Session, name: str) -> StoredTrajectory:
@@ -301,9 +313,9 @@ def prune_checkpoints(session: Session, trajectory: str, before: Sequence[str]) 
     triggered by ``branch:to:x``, whose version is then the newest of all.
     """
     parameters = {"thread": trajectory, "channels": [f"branch:to:{step}" for step in before]}
-    session.execute(text(_PRUNE_CHECKPOINTS), parameters)
-    session.execute(text(_PRUNE_WRITES), parameters)
-    session.execute(text(_PRUNE_BLOBS), parameters)
+    with recording(session):
+        for statement in (_PRUNE_CHECKPOINTS, _PRUNE_WRITES, _PRUNE_BLOBS):
+            session.execute(text(statement), parameters)
 
 
 _PRUNE_CHECKPOINTS = """

@@ -1,14 +1,14 @@
-"""Tables of a library as a whole: its own row, audit log, processed files, blobs, links."""
+"""Tables of a library as a whole: its own row, rights, audit log, processed files, blobs, links."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Index, text
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Index, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.base import Base, added_at, video_column
+from store.tables.base import Base, added_at, primary_key, video_column
 
 
 class LibraryRow(Base):
@@ -19,6 +19,37 @@ class LibraryRow(Base):
 
     __tablename__ = "library"
     id: Mapped[str] = mapped_column(primary_key=True)
+
+
+class EnforcedRightsRow(Base):
+    """A row is there while rights are enforced."""
+
+    __tablename__ = "enforced_rights"
+    since: Mapped[datetime] = mapped_column(
+        DateTime(timezone=True), primary_key=True, server_default=func.now()
+    )
+
+
+class GroupMemberRow(Base):
+    """A user or key in a group, by name."""
+
+    __tablename__ = "group_members"
+    group_name: Mapped[str] = mapped_column(primary_key=True)
+    member: Mapped[str] = mapped_column(primary_key=True)
+
+
+class GrantRow(Base):
+    """What a user, key or group may see: a video, the videos of a folder, or neither: everything.
+
+    ``folder`` ends with a slash. Rows are added, removed, and read by the row-level security.
+    """
+
+    __tablename__ = "grants"
+    id: Mapped[int] = primary_key()
+    grantee: Mapped[str]
+    is_group: Mapped[bool]
+    video_id: Mapped[str | None] = video_column(index=True)
+    folder: Mapped[str | None]
 
 
 class AuditRow(Base):

@@ -25,7 +25,10 @@ class QuestionRow(Base):
 
 
 class TrajectoryRow(Base):
-    """One run of a reasoning machine. ``state``: running, done, stopped or failed."""
+    """One run of a reasoning machine. ``state``: running, done, stopped or failed.
+
+    ``viewer``: who asked, if rights limit what they see; only they and the unlimited see it.
+    """
 
     __tablename__ = "trajectories"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -37,6 +40,7 @@ class TrajectoryRow(Base):
     tokens: Mapped[int]
     seconds: Mapped[float]
     started_at: Mapped[datetime] = added_at()
+    viewer: Mapped[str | None]
 
 
 class TrajectoryVideoRow(Base):

@@ -47,6 +47,7 @@ def delete(store: Store, video_id: str) -> None:
 
 OF_NO_VIDEO = {
     *("audit", "taken", "library", "saved_searches", "skills", "eval_runs", "eval_batches"),
+    *("group_members", "enforced_rights"),
 }
 
 

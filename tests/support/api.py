@@ -33,6 +33,8 @@ class WordState(ApiState):
         return self.models or WordToolbox()
 
     def runner(self, profile: str | None = None) -> Runner:
+        if self.whole is not None:
+            return self.whole.runner(profile).for_store(self.store)
         with self._lock:
             if "every" not in self._runners:
                 self._runners["every"] = Runner(self.store, self.toolbox(), self.contexts)

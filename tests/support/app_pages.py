@@ -19,7 +19,7 @@ import ui
 from graphs import agent_pool
 from store.database import Store
 from tests.support.asking import WordToolbox
-from ui.app_state import page_state
+from ui.app_state import _whole_state
 from ui.media import shared_store
 from views.words import WORD_JOINER
 
@@ -32,14 +32,14 @@ EVIL = "<img src=x onerror=alert(1)> **bold** [link](http://example.org) :red[x]
 def sign_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
     """From here on pages are somebody's who signed in by a provider."""
     monkeypatch.setattr("ui.sign_in.SIGN_IN", SimpleNamespace(required=True))
-    user = {"is_logged_in": True, "email": who}
+    user = {"is_logged_in": True, "email": who, "provider": "default", "sub": "1"}
     monkeypatch.setattr("ui.sign_in.user_from_cookies", lambda _cookies: user)
 
 
 def forget_app_state() -> None:
     """The next page opens the library anew."""
     shared_store.cache_clear()
-    page_state.clear()
+    _whole_state.clear()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.database import Store
-from store.tables.library import SharedLinkRow
+from store.tables.library import GrantRow, SharedLinkRow
 from store.tables.schema import (
     AlertClipRow,
     AlertEventRow,
@@ -105,6 +105,7 @@ def _alert(session: Session, video_id: str) -> None:
         id=f"link{video_id}", video_id=video_id, start_ms=31_000, end_ms=32_000, expires_at=LATER
     )
     _add(session, link)
+    _add(session, GrantRow(grantee="somebody@example.org", is_group=False, video_id=video_id))
 
 
 def ask(store: Store, trajectory: str, question: str, *video_ids: str) -> None:

@@ -47,7 +47,7 @@ STRUCTURE = {
         stream_gaps.video_id builds.video_id frames.video_id nodes.video_id entities.video_id
         relations.video_id keepers.video_id alerts.id alerts.video_id alert_clips.video_id
         alert_events.id alert_events.alert_id alert_events.video_id shared_links.id
-        shared_links.trajectory_id shared_links.video_id""",
+        shared_links.trajectory_id shared_links.video_id grants.video_id""",
     "digests of content, whose files and rows are looked for": """
         blobs.sha256 keyframes.blob sightings.blob frames.blob messages.hash model_calls.messages
         model_calls.request_hash""",
@@ -67,6 +67,9 @@ STRUCTURE = {
         builds.writers patches.writers memories.encoder segment_revisions.encoder clips.gaps
         keyframes.image_encoder frames.image_encoder""",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
+    "who may see what": """
+        trajectories.viewer grants.grantee grants.folder group_members.group_name
+        group_members.member""",
     "of no video: what a user saved to search for": "saved_searches.name saved_searches.query",
     "of no video: a digest of what a schedule found, and why it could not be watched":
         "taken.key taken.told",

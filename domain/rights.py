@@ -1,0 +1,34 @@
+"""Rights: who may see which videos."""
+
+from __future__ import annotations
+
+from domain.base import Frozen
+
+
+class Grant(Frozen):
+    """What a user, key or group may see.
+
+    ``video``: this one; ``folder``: those whose files are below it. Without both: all, with the
+    right to change the library.
+    """
+
+    grantee: str
+    is_group: bool = False
+    video: str | None = None
+    folder: str | None = None
+
+    @property
+    def everything(self) -> bool:
+        """Check whether it is the right to see and change everything."""
+        return self.video is None and self.folder is None
+
+
+class Membership(Frozen):
+    """A user or key in a group."""
+
+    group: str
+    member: str
+
+
+KEY_PREFIX = "key:"
+"""Begins the name of an API key in grants; ``key:LABEL``. Other names are e-mail addresses."""

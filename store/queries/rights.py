@@ -1,0 +1,105 @@
+"""Grants, groups, and whether rights are enforced."""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, and_, delete, exists, insert, or_, select, text
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.orm import Session
+
+from domain.rights import Grant, Membership
+from store.tables.library import EnforcedRightsRow, GrantRow, GroupMemberRow
+from store.viewers import prepare_viewer_role
+
+
+def rights_enforced(session: Session) -> bool:
+    """Check whether rights limit what users and keys see."""
+    return bool(session.scalar(select(exists().select_from(EnforcedRightsRow))))
+
+
+def enforce_rights(session: Session, enforced: bool) -> None:
+    """Begin or stop to enforce rights.
+
+    Raises:
+        SetupError: the database user may not create the role of viewers.
+    """
+    session.execute(delete(EnforcedRightsRow))
+    if enforced:
+        session.execute(insert(EnforcedRightsRow))
+        prepare_viewer_role(session.connection())
+
+
+def sees_everything(session: Session, name: str) -> bool:
+    """Check whether a user or key sees and may change the whole library."""
+    unlimited = and_(GrantRow.video_id.is_(None), GrantRow.folder.is_(None))
+    return bool(session.scalar(select(exists().where(unlimited, _applies_to(name)))))
+
+
+def _applies_to(name: str) -> ColumnElement[bool]:
+    """Return the condition that a grant is to a user or key, or to a group with them."""
+    groups = select(GroupMemberRow.group_name).where(GroupMemberRow.member == name)
+    return or_(
+        and_(~GrantRow.is_group, GrantRow.grantee == name),
+        and_(GrantRow.is_group, GrantRow.grantee.in_(groups)),
+    )
+
+
+def list_grants(session: Session, name: str | None = None) -> list[Grant]:
+    """Return all grants, or those of a user or key, also by groups."""
+    row = GrantRow
+    query = select(row).order_by(row.is_group, row.grantee, row.folder, row.video_id)
+    rows = session.scalars(query if name is None else query.where(_applies_to(name)))
+    return [
+        Grant(grantee=r.grantee, is_group=r.is_group, video=r.video_id, folder=r.folder)
+        for r in rows
+    ]
+
+
+def add_grant(session: Session, grant: Grant) -> bool:
+    """Add a grant; return False if it is there already."""
+    if session.scalar(select(exists().where(_is(grant)))):
+        return False
+    values = {"video_id": grant.video, "folder": grant.folder}
+    row = insert(GrantRow).values(grantee=grant.grantee, is_group=grant.is_group, **values)
+    session.execute(row)
+    return True
+
+
+def remove_grants(session: Session, grant: Grant) -> int:
+    """Remove a grant; return how many rows there were."""
+    removed = delete(GrantRow).where(_is(grant)).returning(GrantRow.id)
+    return len(session.scalars(removed).all())
+
+
+def _is(grant: Grant) -> ColumnElement[bool]:
+    return and_(
+        GrantRow.grantee == grant.grantee,
+        GrantRow.is_group == grant.is_group,
+        GrantRow.video_id.is_not_distinct_from(grant.video),
+        GrantRow.folder.is_not_distinct_from(grant.folder),
+    )
+
+
+def list_members(session: Session) -> list[Membership]:
+    """Return the members of all groups."""
+    row = GroupMemberRow
+    query = select(row.group_name, row.member).order_by(row.group_name, row.member)
+    return [Membership(group=group, member=member) for group, member in session.execute(query)]
+
+
+def add_member(session: Session, group: str, member: str) -> None:
+    """Add a user or key to a group, which is made if needed."""
+    row = upsert(GroupMemberRow).values(group_name=group, member=member)
+    session.execute(row.on_conflict_do_nothing())
+
+
+def remove_member(session: Session, group: str, member: str) -> bool:
+    """Remove a user or key from a group; return False if they are not in it."""
+    row = GroupMemberRow
+    query = delete(row).where(row.group_name == group, row.member == member)
+    return bool(session.scalars(query.returning(row.member)).all())
+
+
+def visible_to(session: Session, name: str) -> list[str]:
+    """Return the ids of the videos that a user or key sees."""
+    session.execute(text("SELECT set_config('homer.viewer', :name, true)"), {"name": name})
+    return [*session.scalars(text("SELECT v FROM visible_videos() AS v ORDER BY v"))]
