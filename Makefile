@@ -21,7 +21,7 @@ PACKAGES := domain store telemetry auth models perception people memory retrieva
     services flows evals cli ui api homer_video benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
-.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz bench eval eval-local eval-first eval-seen eval-egolife eval-perception screenshots lock clean
+.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz catalogues bench eval eval-local eval-first eval-seen eval-egolife eval-perception screenshots lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -72,6 +72,9 @@ mutants: .venv/.dev ## mutate the code in N=200 random places and count the muta
 
 fuzz: .venv/.dev ## mutated files and replies through every parser, and a table of the outcomes
 	@nice $(BIN)/python -m tests.fuzz --cases $(or $(N),10000) --seed $(or $(SEED),1)
+
+catalogues: .venv/.dev ## take new words of the app into views/locale, and compile its translations
+	@$(BIN)/python -m tests.support.catalogues
 
 bench: dev models ## speed, compared with plain references
 	@$(COMPILE)

@@ -34,13 +34,16 @@ HEADERS = {
 }
 
 _FORM = """<form method="post" action="/sign-in">
-<label for="password">Password</label>
+<label for="password">$password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required
  autofocus$marks>
 <input type="hidden" name="next" value="$next">
-<button>Sign in</button>
+<button>$sign_in</button>
 </form>"""
-_PROVIDER = '<a class="way" href="/sign-in/$name">Sign in with $told</a>'
+_PROVIDER = '<a class="way" href="/sign-in/$name">$label</a>'
+
+
+InLanguage = Callable[[str], tuple[str, Callable[[str], str]]]
 
 
 class SignInPage:
@@ -50,6 +53,8 @@ class SignInPage:
         keeper: the sessions of the app.
         throttle: limits failed tries.
         entered: called after a sign-in with the password.
+        in_language: returns the code of the language to answer an ``Accept-Language`` header in,
+            and a function that translates to it.
     """
 
     def __init__(
@@ -57,9 +62,10 @@ class SignInPage:
         keeper: SessionStore,
         throttle: Throttle | None = None,
         on_sign_in: Callable[[], object] = lambda: None,
+        in_language: InLanguage = lambda _accepted: ("en", str),
     ) -> None:
         self._session_store, self._throttle = keeper, throttle or Throttle()
-        self._on_sign_in = on_sign_in
+        self._on_sign_in, self._in_language = on_sign_in, in_language
         # One try at a time: each is expensive on purpose.
         self._one_try = CapacityLimiter(1)
 
@@ -77,22 +83,24 @@ class SignInPage:
         wanted = safe_redirect(request.query_params.get("next", "/"))
         if self._session_store.is_signed_in(request.cookies):
             return RedirectResponse(wanted, 303, headers=HEADERS)
-        return self._page(wanted)
+        return self._page(request, wanted)
 
     async def sign_in(self, request: Request) -> Response:
         """Check a password, and begin a session if it is right."""
-        form = await _form(request)
+        form, (_, translate) = await _form(request), self._words(request)
         wanted, password = safe_redirect(form.get("next", "/")), form.get("password", "")
         if not password:  # An empty form does not count as a try.
-            return self._page(wanted, "The password is wrong.", 401)
+            return self._page(request, wanted, translate("The password is wrong."), 401)
         client = request.client.host if request.client else ""
         wait = self._throttle.wait(client)
         if wait:
-            message = f"Too many tries: wait {wait:.0f} seconds."
-            return self._page(wanted, message, 429, {"Retry-After": str(int(wait) + 1)})
+            message = translate("Too many tries: wait {seconds} seconds.").format(
+                seconds=f"{wait:.0f}"
+            )
+            return self._page(request, wanted, message, 429, {"Retry-After": str(int(wait) + 1)})
         stored = stored_hash(self._session_store.home)
         if not await to_thread.run_sync(password_matches, stored, password, limiter=self._one_try):
-            return self._page(wanted, "The password is wrong.", 401)
+            return self._page(request, wanted, translate("The password is wrong."), 401)
         self._throttle.reset(client)
         await to_thread.run_sync(self._on_sign_in)
         return self._signed_in_response(request, wanted, stored or "")
@@ -124,20 +132,39 @@ class SignInPage:
         answer.delete_cookie(self._session_store.cookie, httponly=True, samesite="lax")
         return answer
 
+    def _words(self, request: Request) -> tuple[str, Callable[[str], str]]:
+        return self._in_language(request.headers.get("accept-language", ""))
+
     def _page(
-        self, wanted: str, message: str = "", code: int = 200, headers: dict[str, str] | None = None
+        self,
+        request: Request,
+        wanted: str,
+        message: str = "",
+        code: int = 200,
+        headers: dict[str, str] | None = None,
     ) -> Response:
-        methods = self._session_store.methods
+        methods, (language, translate) = self._session_store.methods, self._words(request)
         attributes = ' aria-invalid="true" aria-describedby="told"' if message else ""
-        form = Template(_FORM).substitute(next=escape(wanted, quote=True), marks=attributes)
+        form = Template(_FORM).substitute(
+            next=escape(wanted, quote=True),
+            marks=attributes,
+            password=escape(translate("Password")),
+            sign_in=escape(translate("Sign in")),
+        )
         links = (
             Template(_PROVIDER).substitute(
                 name=escape(name, quote=True),
-                told="your account" if name == "default" else escape(name.capitalize()),
+                label=escape(
+                    translate("Sign in with your account")
+                    if name == "default"
+                    else translate("Sign in with {provider}").format(provider=name.capitalize())
+                ),
             )
             for name in (methods.oidc.providers if methods.oidc else ())
         )
         html = Template(TEMPLATE.read_text("utf-8")).substitute(
+            language=language,
+            title=escape(translate("Sign in to Homer")),
             told=f'<p id="told" role="alert">{escape(message)}</p>' if message else "",
             form=form if methods.password else "",
             providers="".join(links),

@@ -19,6 +19,7 @@ from store.home import Home
 from store.queries.videos import clear_path, known_video
 from views.library import delete_video_rows, resolve_video
 from views.library_view import Holdings, video_holdings
+from views.translation import translate
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,12 @@ class VideoDeletionPreview:
     def file(self) -> str:
         """Return what happens to the video's file, in words."""
         if self.uploads:
-            return "The uploaded file goes too."
-        return "The file itself stays." if self.video.path else "There is no file of it."
+            return translate("The uploaded file goes too.")
+        return (
+            translate("The file itself stays.")
+            if self.video.path
+            else translate("There is no file of it.")
+        )
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,10 @@ class SpanDeletionPreview:
     def file(self) -> str:
         """Return what happens to the video's file, in words."""
         if self.uploads:
-            return "The uploaded file shows it, so that goes too, whole."
+            return translate("The uploaded file shows it, so that goes too, whole.")
         if self.cut.video.path:
-            return "The file itself stays as it is: what is in it can still be played."
-        return "There is no file of it."
+            return translate("The file itself stays as it is: what is in it can still be played.")
+        return translate("There is no file of it.")
 
 
 def preview_span_deletion(store: Store, name: str, span: TimeSpan) -> SpanDeletionPreview:

@@ -9,6 +9,7 @@ from domain.errors import InputError
 from flows.addresses import is_address
 from flows.allowed_folders import first_file, paths_within
 from ui.sign_in import SIGN_IN
+from views.translation import translate
 
 
 @dataclass
@@ -40,17 +41,24 @@ class AddedSources:
 def source_label() -> tuple[str, str]:
     """Return the label of the field, and an example of what goes into it."""
     if ALLOWED.any_path:
-        return "File or folder on this machine, or a web address", "/home/me/Videos/talk.mp4"
+        label = translate("File or folder on this machine, or a web address")
+        return label, "/home/me/Videos/talk.mp4"
     if ALLOWED.folders:
-        return "File in a shared folder, or a web address", "talks/talk.mp4"
-    return "Web address of a video", "https://example.org/talk.mp4"
+        return translate("File in a shared folder, or a web address"), "talks/talk.mp4"
+    return translate("Web address of a video"), "https://example.org/talk.mp4"
 
 
 def upload_hint() -> str:
     """Return how large an upload may be, and how longer recordings are added."""
     by_path = ALLOWED.any_path or ALLOWED.folders
-    other_ways = "the path or the web address" if by_path else "the web address"
-    return f"Up to {MAX_UPLOAD_MB // 1024} GB each. For longer recordings, give {other_ways} above."
+    hint = (
+        translate(
+            "Up to {size} GB each. For longer recordings, give the path or the web address above."
+        )
+        if by_path
+        else translate("Up to {size} GB each. For longer recordings, give the web address above.")
+    )
+    return hint.format(size=MAX_UPLOAD_MB // 1024)
 
 
 def parse_source(text: str) -> AddedSources:
@@ -74,8 +82,8 @@ def parse_source(text: str) -> AddedSources:
 
 def _refusal() -> str:
     if ALLOWED.folders:
-        return "there is no such file in the folders that videos may be added from"
-    return (
+        return translate("there is no such file in the folders that videos may be added from")
+    return translate(
         "paths of the server may not be named here: its operator allows folders with "
         "`homer up --videos FOLDER`"
     )

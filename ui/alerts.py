@@ -23,12 +23,13 @@ from ui.navigation import (
 )
 from views.alerts import ShownAlert, ShownEvent, page_of_events, shown_alerts
 from views.library import all_titles
+from views.translation import format_number, translate
 from views.words import counted, format_time
 
 
 def alerts_page() -> None:
     """Draw the alerts, and their events; those of one alert if the address names it."""
-    st.title("Alerts")
+    st.title(translate("Alerts"))
     update_address_bar()
     show_errors(_show)
 
@@ -37,17 +38,23 @@ def _show() -> None:
     store = page_state().store
     alerts = shown_alerts(store)
     if not alerts:
-        st.write("There is no alert yet. An alert is a question that is judged on every new clip.")
+        st.write(
+            translate(
+                "There is no alert yet. An alert is a question that is judged on every new clip."
+            )
+        )
     _add_form(expanded=not alerts)
     if not alerts:
         return
     chosen = text_param("alert") or None
     _show_alerts(alerts, chosen)
-    st.header("Events", anchor=False)
+    st.header(translate("Events"), anchor=False)
     requested = requested_offset()
     events, total = page_of_events(store, requested, PAGE_SIZE, chosen)
     if not total:
-        st.caption("No clip answered an alert yet. Clips are judged once they are in memory.")
+        st.caption(
+            translate("No clip answered an alert yet. Clips are judged once they are in memory.")
+        )
         return
     offset = paginate(total)
     if offset != requested:
@@ -61,19 +68,25 @@ def _add_form(*, expanded: bool) -> None:
     state = page_state()
     titles = all_titles(state.store)
     with (
-        st.expander("Add an alert", expanded=expanded, icon=":material/add:"),
+        st.expander(translate("Add an alert"), expanded=expanded, icon=":material/add:"),
         st.form("add_alert", border=False),
     ):
-        question = st.text_input("Wait for", placeholder="someone carries a ladder")
-        name = st.text_input("Name", placeholder="ladder", help="Small letters, digits, - and _.")
+        question = st.text_input(
+            translate("Wait for"), placeholder=translate("someone carries a ladder")
+        )
+        name = st.text_input(
+            translate("Name"),
+            placeholder=translate("ladder"),
+            help=translate("Small letters, digits, - and _."),
+        )
         video = st.selectbox(
-            "Video",
+            translate("Video"),
             list(titles),
             index=None,
             format_func=lambda video_id: titles[video_id],
-            placeholder="All videos, later ones too",
+            placeholder=translate("All videos, later ones too"),
         )
-        sent = st.form_submit_button("Add", type="primary")
+        sent = st.form_submit_button(translate("Add"), type="primary")
     if sent:
         draft = AlertDraft(name.strip(), AlertKind.TEXT, question, video)
         try:
@@ -87,7 +100,7 @@ def _add_form(*, expanded: bool) -> None:
 
 def _show_alerts(alerts: Sequence[ShownAlert], chosen: str | None) -> None:
     if chosen is not None:
-        page_link("alerts", "← All alerts")
+        page_link("alerts", translate("← All alerts"))
     for one in alerts:
         alert = one.alert
         if chosen in (None, alert.name):
@@ -99,8 +112,12 @@ def _show_alerts(alerts: Sequence[ShownAlert], chosen: str | None) -> None:
 
 def _facts(one: ShownAlert) -> str:
     alert = one.alert
-    where = one.title or "all videos"
-    how = "recorded only" if alert.delivery is None else f"delivered by {alert.delivery}"
+    where = one.title or translate("all videos")
+    how = (
+        translate("recorded only")
+        if alert.delivery is None
+        else translate("delivered by {delivery}").format(delivery=alert.delivery)
+    )
     return f"{where}, {how}, {counted(one.events, 'event')}"
 
 
@@ -112,5 +129,7 @@ def _show_event(one: ShownEvent) -> None:
         page_link("video", escape_markdown(label), video=event.video, t=at)
         st.write(escape_markdown(one.text))
         when = format_date(one.began or event.at)
-        facts = f"{when}, match {event.score:.2f}, {event.state}"
+        facts = translate("{when}, match {score}, {state}").format(
+            when=when, score=format_number(event.score, ".2f"), state=translate(event.state)
+        )
         st.caption(escape_markdown(f"{facts}: {event.error}" if event.error else facts))

@@ -24,7 +24,8 @@ from views.rounds import (
     round_headline,
     search_in_words,
 )
-from views.words import counted, format_time
+from views.translation import format_number, translate
+from views.words import capitalized, counted, format_time
 
 SIDE_BY_SIDE = """<style>
 .st-key-result { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr);
@@ -67,15 +68,15 @@ def show_run(state: PageState, run: InspectedTrajectory, *, with_player: bool = 
 def _show_interrupted(state: PageState, run: InspectedTrajectory) -> None:
     reasons = [error.message for error in run.history.errors]
     message = (
-        f"The search was interrupted: {one_line(reasons[-1])}"
+        translate("The search was interrupted: {reason}").format(reason=one_line(reasons[-1]))
         if reasons
-        else "The search was interrupted."
+        else translate("The search was interrupted.")
     )
     st.error(escape_markdown(message))
-    if st.button("Resume the search", type="primary"):
+    if st.button(translate("Resume the search"), type="primary"):
         state.runs.resume(state.runner(run.row.profile), run.row.id)
         st.rerun()
-    page_link("trajectory", "See every step", trajectory=run.row.id)
+    page_link("trajectory", translate("See every step"), trajectory=run.row.id)
 
 
 @st.fragment(run_every=POLL_S)
@@ -91,7 +92,7 @@ def _show_progress(name: str) -> None:
         st.rerun()
     rounds = [round_.number for round_ in run.history.rounds]
     # A block of its own would mark it as complete when the block ends.
-    status = st.status("Searching the memory ...", expanded=True)
+    status = st.status(translate("Searching the memory ..."), expanded=True)
     for number in rounds[:-1]:
         status.write(escape_markdown(round_headline(run.history, number)))
     if rounds:
@@ -100,10 +101,14 @@ def _show_progress(name: str) -> None:
     if partial_reply is not None:
         status.caption(escape_markdown(reply_tail(partial_reply, MAX_REPLY_CHARS)))
     if state.runs.running(name):
-        st.button("Stop and keep the best answer so far", on_click=state.runs.stop, args=(name,))
+        st.button(
+            translate("Stop and keep the best answer so far"),
+            on_click=state.runs.stop,
+            args=(name,),
+        )
     else:
-        st.caption("Another homer process runs this search: stop it there with Ctrl-C.")
-    page_link("trajectory", "See every step", trajectory=name)
+        st.caption(translate("Another homer process runs this search: stop it there with Ctrl-C."))
+    page_link("trajectory", translate("See every step"), trajectory=name)
 
 
 def _show_answer(state: PageState, run: InspectedTrajectory, answer: Answer) -> None:
@@ -123,7 +128,8 @@ def _show_sources(state: PageState, run: InspectedTrajectory, answer: Answer) ->
     row = run.row
     videos = videos_named(state.store, row.question.videos)
     if answer.citations:
-        st.markdown("**Nearest moments**" if answer.declined else "**Sources**")
+        heading = translate("Nearest moments") if answer.declined else translate("Sources")
+        st.markdown(f"**{heading}**")
     for number, citation in enumerate(answer.citations, start=1):
         show_moment(state.store, citation, videos, f"cited_{row.id}_{number}", number=number)
     show_judgement(state.store, row)
@@ -133,16 +139,24 @@ def _show_sources(state: PageState, run: InspectedTrajectory, answer: Answer) ->
 def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
     """Show an answer, "Can't tell" or "Not in memory", each in its own style."""
     question = run.row.question
-    as_of = "" if question.as_of_ms is None else f"(as of {format_time(question.as_of_ms)})"
+    as_of = (
+        ""
+        if question.as_of_ms is None
+        else translate("(as of {time})").format(time=format_time(question.as_of_ms))
+    )
     if answer.declined:
+        heading = translate("Can't tell from what was recorded")
         st.info(
-            f"**Can't tell from what was recorded** {escape_markdown(as_of)}  \n"
-            f"{escape_markdown(one_line(answer.text))}"
+            f"**{heading}** {escape_markdown(as_of)}  \n"
+            f"{escape_markdown(one_line(translate(answer.text)))}"
         )
     elif answer.not_in_memory:
-        st.warning(f"**Not in memory** {escape_markdown(as_of)}  \n{escape_markdown(answer.text)}")
+        st.warning(
+            f"**{translate('Not in memory')}** {escape_markdown(as_of)}  \n"
+            f"{escape_markdown(translate(answer.text))}"
+        )
         if answer.searched:
-            st.markdown("Searched for:")
+            st.markdown(translate("Searched for:"))
             st.markdown(
                 "\n".join(
                     f"- {escape_markdown(search_in_words(query))}" for query in answer.searched
@@ -150,7 +164,9 @@ def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
             )
     else:
         if is_quote(run, answer):
-            st.caption("Closest quote", help=escape_markdown(answer.note) or None)
+            st.caption(
+                translate("Closest quote"), help=escape_markdown(translate(answer.note)) or None
+            )
         marks = " ".join(f"\\[{number}\\]" for number in range(1, len(answer.citations) + 1))
         lines = answer_lines(answer, question)
         text = "\n\n".join(map(escape_markdown, [*lines[:-1], f"{lines[-1]} {as_of}"]))
@@ -170,26 +186,36 @@ def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
         if not answer.declined and not answer.not_in_memory:
             st.caption(
                 escape_markdown(_confidence_line(answer)),
-                help=f"{answer.confidence:.2f} on a scale from 0 to 1",
+                help=translate("{confidence} on a scale from 0 to 1").format(
+                    confidence=format_number(answer.confidence, ".2f")
+                ),
             )
         st.caption(took)
-        page_link("trajectory", "See every step", trajectory=run.row.id)
+        page_link("trajectory", translate("See every step"), trajectory=run.row.id)
     if run.history.choice is not None:
-        st.caption(escape_markdown(f"Strategy: {run.history.choice.why}"))
+        st.caption(
+            escape_markdown(
+                translate("Strategy: {why}").format(why=translate(run.history.choice.why))
+            )
+        )
     if answer.note and not is_quote(run, answer):
-        st.caption(escape_markdown(answer.note))
+        st.caption(escape_markdown(translate(answer.note)))
 
 
 def _confidence_line(answer: Answer) -> str:
     """Return the confidence and standing of an answer in sentences."""
-    line = f"Confidence {level_of_confidence(answer.confidence)}."
-    return f"{line} {answer.standing.capitalize()}." if answer.standing else line
+    line = translate("Confidence {level}.").format(
+        level=translate(level_of_confidence(answer.confidence))
+    )
+    return f"{line} {capitalized(translate(answer.standing))}." if answer.standing else line
 
 
 def _show_round_links(run: InspectedTrajectory) -> None:
     """Link each round, on a line of its own."""
     rounds = run.history.rounds
-    with st.expander(f"{counted(len(rounds), 'round')} of searching"):
+    with st.expander(
+        translate("{rounds} of searching").format(rounds=counted(len(rounds), "round"))
+    ):
         for round_ in rounds:
             label = round_headline(run.history, round_.number)
             page_link(

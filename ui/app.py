@@ -8,6 +8,7 @@ import streamlit as st
 
 from ui.app_state import is_viewer
 from ui.errors import show_errors
+from ui.language import show_language, use_language
 from ui.navigation import all_pages, show_navigation
 from ui.sign_in import set_acting_user, show_sign_out_button
 from ui.tables import TABLES
@@ -30,10 +31,12 @@ a:focus-visible, button:focus-visible, summary:focus-visible {
 st.set_page_config(page_title="Homer", page_icon=str(FOLDER / "mark.svg"), layout="wide")
 st.html(STYLE + TABLES)
 st.logo(str(FOLDER / "logo.svg"), size="large", icon_image=str(FOLDER / "mark.svg"))
+use_language()
 # Drawn by links: the sections of Streamlit's own list are no valid lists for screen readers.
 viewer = is_viewer()
 page = st.navigation(all_pages(viewer=viewer), position="hidden")
 show_navigation(viewer=viewer)
+show_language()
 show_sign_out_button()
 set_acting_user()
 show_errors(page.run)

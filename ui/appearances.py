@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 from domain.time import TimeSpan
 from ui.timeline import Lane, TimelineBar
+from views.translation import marked, translate
 from views.words import format_span
 
-LEGEND = "Blue: seen. Green: heard. Click to play."
+LEGEND = marked("Blue: seen. Green: heard. Click to play.")
+LABELS = {"seen": marked("{name} is seen {time}"), "heard": marked("{name} is heard {time}")}
+"""Names of a bar, by the sense."""
 
 
 def appearance_lane(
@@ -30,7 +33,7 @@ def _bars(
             f"{number}@{span.start_ms}",
             span.start_ms,
             span.end_ms,
-            f"{name} is {sense} {format_span(span)}",
+            translate(LABELS[sense]).format(name=name, time=format_span(span)),
             tone=tone,
         )
         for span in spans

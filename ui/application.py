@@ -28,6 +28,7 @@ from ui.added_sources import ALLOWED, MAX_UPLOAD_MB
 from ui.media import media_routes
 from ui.shared_page import shared_routes
 from ui.sign_in import SIGN_IN, record_sign_in
+from views.translation import in_language
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -65,7 +66,8 @@ def make_app(home: Home, methods: SignInMethods) -> st.App:
         SIGN_IN.required = True
         session_store = SessionStore(home, methods)
         middleware.append(Middleware(RequireSignIn, session_store=session_store))
-        all_routes += SignInPage(session_store, on_sign_in=record_sign_in).routes()
+        sign_in = SignInPage(session_store, on_sign_in=record_sign_in, in_language=in_language)
+        all_routes += sign_in.routes()
     return st.App(SCRIPT, routes=all_routes, middleware=middleware)
 
 

@@ -28,6 +28,7 @@ from views.rounds import (
     page_of_trajectories,
 )
 from views.suggestions import SuggestedQuestion, suggested_questions
+from views.translation import translate
 from views.words import counted, shortened
 
 MAX_SUGGESTED_VIDEOS = 3
@@ -42,7 +43,7 @@ MAX_TITLE_CHARS = 30
 
 def ask_page() -> None:
     """Draw the form for a question, and the run that the address names."""
-    st.title("Ask")
+    st.title(translate("Ask"))
     show_errors(_body)
 
 
@@ -50,7 +51,7 @@ def _body() -> None:
     state = page_state()
     known = all_titles(state.store)
     if not known:
-        show_empty("Nothing has been watched yet.", "Add a video", "library")
+        show_empty(translate("Nothing has been watched yet."), translate("Add a video"), "library")
         return
     name = text_param("trajectory")
     run = _load(state, name) if name else None
@@ -69,7 +70,7 @@ def _show_beginnings(state: PageState, known: Mapping[str, str]) -> None:
     left, right = st.columns(2)
     with left:
         if suggested:
-            st.header("Try a question", anchor=False)
+            st.header(translate("Try a question"), anchor=False)
         for index, one in enumerate(suggested):
             title = escape_markdown(shortened(known[one.video], MAX_TITLE_CHARS))
             label = f"{escape_markdown(one.text)} :small[{title}]"
@@ -83,22 +84,24 @@ def _show_beginnings(state: PageState, known: Mapping[str, str]) -> None:
 
 def _show_newest_videos(store: Store, total: int) -> None:
     """Link the newest videos, so that their pages are a press away."""
-    st.header("Newest videos", anchor=False)
+    st.header(translate("Newest videos"), anchor=False)
     for video, title in newest_titles(store, MAX_NEWEST).items():
         page_link("video", escape_markdown(shortened(title)), video=video)
     if total > MAX_NEWEST:
-        page_link("library", f"All {counted(total, 'video')}")
+        page_link("library", translate("All {videos}").format(videos=counted(total, "video")))
 
 
 def _show_recent(state: PageState) -> None:
     rows, total = page_of_trajectories(state.store, MAX_RECENT)
     if not rows:
         return
-    st.header("Recent questions", anchor=False)
+    st.header(translate("Recent questions"), anchor=False)
     for row in rows:
         page_link("ask", escape_markdown(shortened(row.question.text)), trajectory=row.id)
     if total > len(rows):
-        page_link("history", f"All {counted(total, 'question')}")
+        page_link(
+            "history", translate("All {questions}").format(questions=counted(total, "question"))
+        )
 
 
 @st.cache_data(ttl=60, max_entries=50, show_spinner=False, hash_funcs=HASH_BY_URL)
@@ -120,10 +123,10 @@ def _question_form(
 ) -> None:
     """Draw the form; when a valid question is sent, start its run in the background."""
     with st.form("question", border=False):
-        text, sent = question_field("Ask")
+        text, sent = question_field(translate("Ask"))
         with st.container(horizontal=True, key="scope"):
             videos = video_field(known, _default_videos(known, run))
-            with st.popover("Advanced options", icon=":material/tune:"):
+            with st.popover(translate("Advanced options"), icon=":material/tune:"):
                 fields = QuestionFields(videos, text, *further_fields(state))
                 strategy = strategy_field(state)
     # A container of its own keeps what follows in place.
@@ -147,7 +150,7 @@ def _default_videos(known: Mapping[str, str], run: InspectedTrajectory | None) -
 
 def _start_run(state: PageState, fields: QuestionFields, strategy: str) -> None:
     question = fields.question()
-    with st.spinner("Starting the search ..."):
+    with st.spinner(translate("Starting the search ...")):
         name = state.runs.ask(state.runner(fields.profile), question, strategy)
     set_params(trajectory=name, video=None)
     st.rerun()

@@ -10,6 +10,7 @@ import streamlit as st
 from evals.layout import ReportTable
 from ui.formatting import escape_markdown
 from ui.tables import show_table
+from views.translation import translate
 
 ChartRow = Mapping[str, Any]
 """One data point: field name -> number or text."""
@@ -93,8 +94,9 @@ def report_table(report: ReportTable) -> None:
     show_table(report.title, report.heads, report.rows)
 
 
-def numbers_table(rows: Sequence[ChartRow], label: str = "The numbers as a table") -> None:
+def numbers_table(rows: Sequence[ChartRow], label: str = "") -> None:
     """Draw the data of a chart as a table in an expander."""
+    label = label or translate("The numbers as a table")
     heads = list(dict.fromkeys(name for row in rows for name in row))
     with st.expander(label):
         show_table(label, heads, [[row.get(name, "") for name in heads] for row in rows])

@@ -21,6 +21,7 @@ from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import askable_titles
+from views.translation import translate
 from views.words import counted
 
 POLL_S = 1.0
@@ -33,7 +34,7 @@ MAX_ALONE = 5
 
 def compare_page() -> None:
     """Draw the form for a question, and the runs that the address names."""
-    st.title("Compare")
+    st.title(translate("Compare"))
     show_errors(_body)
 
 
@@ -41,7 +42,7 @@ def _body() -> None:
     state = page_state()
     known = all_titles(state.store)
     if not known:
-        show_empty("Nothing has been watched yet.", "Add a video", "library")
+        show_empty(translate("Nothing has been watched yet."), translate("Add a video"), "library")
         return
     runs = _load_runs(state, text_params("trajectory")[:MAX_RUNS])
     _form(state, known, runs)
@@ -74,10 +75,10 @@ def _form(state: PageState, known: Mapping[str, str], runs: Sequence[InspectedTr
     default = [video for video in asked if video in known]
     default = [] if len(default) == len(known) > 1 else default
     with st.form("compare", border=False):
-        text, sent = question_field("Compare")
+        text, sent = question_field(translate("Compare"))
         videos = video_field(known, default)
-        chosen = st.multiselect("Strategies", names, default=list(strategy_names()))
-        with st.popover("Advanced options", icon=":material/tune:"):
+        chosen = st.multiselect(translate("Strategies"), names, default=list(strategy_names()))
+        with st.popover(translate("Advanced options"), icon=":material/tune:"):
             fields = QuestionFields(videos, text, *further_fields(state))
     # A container of its own keeps what follows in place.
     with st.container():
@@ -90,9 +91,9 @@ def _form(state: PageState, known: Mapping[str, str], runs: Sequence[InspectedTr
 
 def _start_runs(state: PageState, fields: QuestionFields, strategies: Sequence[str]) -> None:
     if not strategies:
-        raise InputError("Choose at least one strategy.")
+        raise InputError(translate("Choose at least one strategy."))
     question, runner = fields.question(), state.runner(fields.profile)
-    with st.spinner("Starting the searches ..."):
+    with st.spinner(translate("Starting the searches ...")):
         names = [state.runs.ask(runner, question, strategy) for strategy in strategies]
     st.query_params["trajectory"] = names
     st.rerun()
@@ -110,19 +111,21 @@ def _show_progress(names: Sequence[str]) -> None:
     if not any(_in_progress(state, run) for run in runs):
         st.rerun()
     # A block of its own would mark it as complete when the block ends.
-    status = st.status("Searching the memory ...", expanded=True)
+    status = st.status(translate("Searching the memory ..."), expanded=True)
     for run in runs:
         rounds = [round_.number for round_ in run.history.rounds]
-        last = round_headline(run.history, rounds[-1]) if rounds else "starting"
-        line = "done" if not _in_progress(state, run) else last
+        last = round_headline(run.history, rounds[-1]) if rounds else translate("starting")
+        line = translate("done") if not _in_progress(state, run) else last
         status.write(escape_markdown(f"{run.history.machine}: {line}"))
 
 
 def _show_comparison(state: PageState, runs: Sequence[InspectedTrajectory]) -> None:
     found = side_by_side([run.history for run in runs])
-    agree = "agree" if found.answers_agree else "differ"
-    shared = counted(found.shared, "moment")
-    st.caption(f"The answers {agree}. {shared} found by all.")
+    answers = (
+        translate("The answers agree.") if found.answers_agree else translate("The answers differ.")
+    )
+    shared = translate("{moments} found by all.").format(moments=counted(found.shared, "moment"))
+    st.caption(f"{answers} {shared}")
     _show_table(found)
     for column, run, row in zip(st.columns(len(runs)), runs, found.rows, strict=True):
         with column:
@@ -139,7 +142,14 @@ def _show_player(state: PageState, names: Sequence[str]) -> None:
 
 
 def _show_table(found: SideBySide) -> None:
-    heads = ("strategy", "rounds", "searches", "model calls", "tokens", "time")
+    heads = (
+        translate("strategy"),
+        translate("rounds"),
+        translate("searches"),
+        translate("model calls"),
+        translate("tokens"),
+        translate("time"),
+    )
     rows = [
         (
             row.strategy,
@@ -151,7 +161,7 @@ def _show_table(found: SideBySide) -> None:
         )
         for row in found.rows
     ]
-    show_table("The strategies beside each other", heads, rows)
+    show_table(translate("The strategies beside each other"), heads, rows)
 
 
 def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow) -> None:
@@ -161,14 +171,14 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
     if row.answer is None:
         reasons = [error.message for error in run.history.errors]
         st.markdown(
-            f"Failed: {escape_markdown(one_line(reasons[-1]))}"
+            translate("Failed: {reason}").format(reason=escape_markdown(one_line(reasons[-1])))
             if reasons
-            else "There is no answer."
+            else translate("There is no answer.")
         )
     else:
         answer = answer_line(row.answer, question)
         st.markdown(f"**{escape_markdown(answer)}**")
-        st.caption(escape_markdown(f"{confidence_line(row.answer)}. {row.answer.note}"))
+        st.caption(escape_markdown(f"{confidence_line(row.answer)}. {translate(row.answer.note)}"))
         for number, citation in enumerate(row.answer.citations):
             show_moment(state.store, citation, videos, f"cited_{run.row.id}_{number}")
     with st.expander(counted(row.rounds, "round")):
@@ -176,7 +186,7 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
             label = escape_markdown(round_headline(run.history, round_.number))
             page_link("trajectory", label, trajectory=run.row.id, round=round_.number)
     if row.alone:
-        with st.expander(f"Found by no other: {len(row.alone)}"):
+        with st.expander(translate("Found by no other: {count}").format(count=len(row.alone))):
             for number, piece in enumerate(row.alone[:MAX_ALONE]):
                 show_moment(state.store, piece, videos, f"alone_{run.row.id}_{number}")
-    page_link("trajectory", "See every step", trajectory=run.row.id)
+    page_link("trajectory", translate("See every step"), trajectory=run.row.id)

@@ -17,11 +17,13 @@ from people.forget import forget, restore_forgotten
 from store.database import Store
 from ui.app_state import page_state
 from ui.formatting import escape_markdown
+from ui.language import use_language
 from ui.media import stored_image
 from ui.navigation import set_params
 from ui.sign_in import set_acting_user
 from views.people_view import PeopleView, PersonCard, PersonEntry, PersonLane
-from views.words import counted, join_words
+from views.translation import marked, translate
+from views.words import capitalized, counted, join_words
 
 MAX_PARTS = 24
 """Faces and voices of one person shown in the form that splits them."""
@@ -33,6 +35,7 @@ TOAST = """<style>
   border: 1px solid var(--st-border-color, currentColor); border-radius: .5rem;
   background: var(--st-background-color, Canvas); box-shadow: 0 4px 16px rgb(0 0 0 / 25%); }
 </style>"""
+PARTS = {"face": marked("face"), "voice": marked("voice")}
 FORGOTTEN_FILE = "file of a forgotten person"
 
 
@@ -58,7 +61,11 @@ class CorrectionResult:
 def display_name(card: PersonCard | Person | PersonLane) -> str:
     """Return a person's name, or "Person" and the number."""
     entry = card.person if isinstance(card, PersonCard) else card
-    return f"Person {entry.number}" if entry.label.startswith("<") else entry.label
+    return (
+        translate("Person {number}").format(number=entry.number)
+        if entry.label.startswith("<")
+        else entry.label
+    )
 
 
 def show_last_result(store: Store, video: str) -> None:
@@ -80,7 +87,11 @@ def show_last_result(store: Store, video: str) -> None:
     if file is not None:
         name, data = file
         st.download_button(
-            "Download the file that restores them", data, name, "application/zip", key="kept"
+            translate("Download the file that restores them"),
+            data,
+            name,
+            "application/zip",
+            key="kept",
         )
 
 
@@ -91,13 +102,13 @@ def _show_toast(store: Store, video: str, result: CorrectionResult) -> None:
         st.write(escape_markdown(result.message))
         if result.undoable:
             st.button(
-                "Undo",
+                translate("Undo"),
                 key="undo_last",
-                help="Undo the last correction",
+                help=translate("Undo the last correction"),
                 on_click=_undo_corrections,
                 args=(store, video, result.undoable),
             )
-        st.button("Close", key="close_toast", type="tertiary", on_click=_close_toast)
+        st.button(translate("Close"), key="close_toast", type="tertiary", on_click=_close_toast)
 
 
 def _close_toast() -> None:
@@ -107,6 +118,7 @@ def _close_toast() -> None:
 def apply_correction(change: Callable[[], CorrectionResult]) -> None:
     """Apply a correction; its result is shown when the page is drawn again."""
     set_acting_user()
+    use_language()
     try:
         st.session_state[LAST_RESULT] = change()
     except HomerError as error:
@@ -127,7 +139,7 @@ def name_field(store: Store, video: str, card: PersonCard) -> None:
     name = card.person.label if named else ""
     key = f"name_{video}_{number}_{name}"
     st.text_input(
-        f"Name of {escape_markdown(display_name(card))}",
+        translate("Name of {name}").format(name=escape_markdown(display_name(card))),
         name,
         key=key,
         placeholder=display_name(card),
@@ -144,7 +156,10 @@ def _rename(store: Store, video: str, card: PersonCard, key: str) -> None:
 
     def change() -> CorrectionResult:
         done = rename(store, video, str(card.person.number), name)
-        return CorrectionResult(f"{display_name(card)} is now called {name}.", (done.number,))
+        return CorrectionResult(
+            translate("{name} is now called {new}.").format(name=display_name(card), new=name),
+            (done.number,),
+        )
 
     apply_correction(change)
 
@@ -155,7 +170,9 @@ def merge_people(store: Store, video: str, people: Sequence[Person], into: Perso
     def change() -> CorrectionResult:
         done = [merge(store, video, str(one.number), str(into.number)) for one in people]
         merged = join_words([_in_sentence(one) for one in people])
-        message = f"Merged {merged} into {_in_sentence(into)}."
+        message = translate("Merged {people} into {person}.").format(
+            people=merged, person=_in_sentence(into)
+        )
         return CorrectionResult(message, tuple(one.number for one in done))
 
     apply_correction(change)
@@ -166,7 +183,9 @@ def separate_people(store: Store, video: str, one: PersonCard, other: PersonCard
 
     def change() -> CorrectionResult:
         done = keep_apart(store, video, str(one.person.number), str(other.person.number))
-        message = f"{display_name(one)} and {_in_sentence(other.person)} are two people."
+        message = translate("{first} and {second} are two people.").format(
+            first=display_name(one), second=_in_sentence(other.person)
+        )
         return CorrectionResult(message, (done.number,))
 
     apply_correction(change)
@@ -184,11 +203,13 @@ def show_merge_bar(store: Store, people: PeopleView) -> None:
     ]
     with st.container(horizontal=True, vertical_alignment="center", key="merge_bar"):
         st.button(
-            f"Merge {len(chosen)} people" if len(chosen) > 1 else "Merge",
+            translate("Merge {people}").format(people=counted(len(chosen), "person"))
+            if len(chosen) > 1
+            else translate("Merge"),
             type="primary",
             icon=":material/merge:",
             disabled=len(chosen) < 2,
-            help="Select at least two people who are one",
+            help=translate("Select at least two people who are one"),
             on_click=_merge_selected,
             args=(store, video, chosen),
         )
@@ -207,7 +228,9 @@ def _merge_selected(store: Store, video: str, chosen: Sequence[PersonEntry]) -> 
 
 def _in_sentence(person: Person) -> str:
     name = display_name(person)
-    return name.lower() if person.label.startswith("<") else name
+    if not person.label.startswith("<"):
+        return name
+    return translate("person {number}").format(number=person.number)
 
 
 def show_correction_forms(store: Store, people: PeopleView, card: PersonCard) -> None:
@@ -222,18 +245,21 @@ def show_correction_forms(store: Store, people: PeopleView, card: PersonCard) ->
 def _split_form(store: Store, video: str, card: PersonCard) -> None:
     """Draw the faces and voices of a person, of which some may be another one's."""
     number = card.person.number
-    with st.expander("This is more than one person"), st.form(f"split_{number}", border=False):
-        st.write("Choose the faces and voices of the other person.")
+    with (
+        st.expander(translate("This is more than one person")),
+        st.form(f"split_{number}", border=False),
+    ):
+        st.write(translate("Choose the faces and voices of the other person."))
         with st.container(horizontal=True, key=f"parts_{number}"):
             boxes = {tag: _part_box(store, card, tag) for tag in card.person.tags[:MAX_PARTS]}
-        name = st.text_input("Name of that person (optional)")
-        sent = st.form_submit_button("Split")
+        name = st.text_input(translate("Name of that person (optional)"))
+        sent = st.form_submit_button(translate("Split"))
     if sent:
 
         def change() -> CorrectionResult:
             chosen = [tag.strip("<>") for tag, is_chosen in boxes.items() if is_chosen]
             done = split(store, video, str(number), chosen, name)
-            message = f"Split {display_name(card)} into two people."
+            message = translate("Split {name} into two people.").format(name=display_name(card))
             return CorrectionResult(message, (done.number,))
 
         apply_correction(change)
@@ -244,24 +270,40 @@ def _part_box(store: Store, card: PersonCard, tag: str) -> bool:
     with st.container(width=110, key=f"part_{card.person.number}_{tag.strip('<>')}"):
         data = stored_image(store, card.crops.get(tag))
         if data:
-            st.image(data, alt=f"{tag_name(tag)} of {display_name(card)}", width=90)
-        return st.checkbox(tag_name(tag).capitalize(), key=f"split_{tag}_{card.person.number}")
+            st.image(
+                data,
+                alt=translate("{part} of {name}").format(
+                    part=_part_name(tag), name=display_name(card)
+                ),
+                width=90,
+            )
+        return st.checkbox(capitalized(_part_name(tag)), key=f"split_{tag}_{card.person.number}")
+
+
+def _part_name(tag: str) -> str:
+    """Return ``face 3`` or ``voice 3`` for a tag."""
+    kind, _, number = tag_name(tag).partition(" ")
+    return f"{translate(PARTS[kind])} {number}" if kind in PARTS else tag_name(tag)
 
 
 def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
-    with st.expander("Forget this person"):
+    with st.expander(translate("Forget this person")):
         st.write(
-            "Their faces, voices, images and names are deleted, with keyframes that show them "
-            "and every answer about this video. What they said stays, without a name. The "
-            "video file is not touched."
+            translate(
+                "Their faces, voices, images and names are deleted, with keyframes that show "
+                "them and every answer about this video. What they said stays, without a name. "
+                "The video file is not touched."
+            )
         )
-        keep_file = st.checkbox("Make a file that can restore them", value=True)
+        keep_file = st.checkbox(translate("Make a file that can restore them"), value=True)
         confirmed = st.checkbox(
-            escape_markdown(f"Yes, forget {display_name(card)}"),
+            escape_markdown(translate("Yes, forget {name}").format(name=display_name(card))),
             key=f"sure_{card.person.number}",
         )
-        if st.button("Forget", disabled=not confirmed, key=f"forget_{card.person.number}"):
-            with st.spinner("Forgetting ..."):
+        if st.button(
+            translate("Forget"), disabled=not confirmed, key=f"forget_{card.person.number}"
+        ):
+            with st.spinner(translate("Forgetting ...")):
                 apply_correction(lambda: _forget_person(store, video, card, keep_file=keep_file))
             set_params(person=None)
             st.rerun()
@@ -277,8 +319,12 @@ def _forget_person(
         forgotten = forget(store, video.id, str(number), embedder, path)
         st.session_state[FORGOTTEN_FILE] = (path.name, path.read_bytes()) if path else None
     return CorrectionResult(
-        f"{display_name(card)} is forgotten: {counted(forgotten.rewritten, 'text')} rewritten, "
-        f"{counted(forgotten.images, 'image')} and {counted(forgotten.answers, 'answer')} deleted."
+        translate("{name} is forgotten: {texts} rewritten, {images} and {answers} deleted.").format(
+            name=display_name(card),
+            texts=counted(forgotten.rewritten, "text"),
+            images=counted(forgotten.images, "image"),
+            answers=counted(forgotten.answers, "answer"),
+        )
     )
 
 
@@ -286,27 +332,27 @@ def show_history(store: Store, video: Video) -> None:
     """List the corrections, each with a button to undo it, and the form to recall a person."""
     if not store.may_change:
         return
-    st.header("Corrections", anchor=False)
+    st.header(translate("Corrections"), anchor=False)
     corrections = history(store, video.id)
     if not corrections:
-        st.caption("Nothing yet.")
+        st.caption(translate("Nothing yet."))
     for correction in reversed(corrections):
         with st.container(
             horizontal=True, vertical_alignment="center", key=f"made_{correction.number}"
         ):
-            undone = " (undone)" if correction.undone else ""
+            undone = translate(" (undone)") if correction.undone else ""
             st.write(escape_markdown(f"{tags_in_words(correction.told)}{undone}"))
             st.button(
-                "Undo",
+                translate("Undo"),
                 key=f"undo_{correction.number}",
-                help=f"Undo correction {correction.number}",
+                help=translate("Undo correction {number}").format(number=correction.number),
                 disabled=correction.undone,
                 on_click=_undo_corrections,
                 args=(store, video.id, (correction.number,)),
             )
-    with st.expander("Restore a forgotten person"):
-        file = st.file_uploader("The file made when they were forgotten", type="zip")
-        if file is not None and st.button("Restore"):
+    with st.expander(translate("Restore a forgotten person")):
+        file = st.file_uploader(translate("The file made when they were forgotten"), type="zip")
+        if file is not None and st.button(translate("Restore")):
             apply_correction(lambda: _recall_person(store, video.id, file.getvalue()))
             st.rerun()
 
@@ -317,7 +363,7 @@ def _undo_corrections(store: Store, video: str, numbers: Sequence[int]) -> None:
     def change() -> CorrectionResult:
         undone = [undo(store, video, number) for number in reversed(numbers)]
         listed = "; ".join(tags_in_words(one.told) for one in reversed(undone))
-        return CorrectionResult(f"Undone: {listed}.")
+        return CorrectionResult(translate("Undone: {listed}.").format(listed=listed))
 
     _close_toast()
     apply_correction(change)
@@ -328,4 +374,8 @@ def _recall_person(store: Store, video: str, data: bytes) -> CorrectionResult:
         path = Path(folder) / "person.zip"
         path.write_bytes(data)
         rows = restore_forgotten(store, video, path)
-        return CorrectionResult(f"Restored the person, with {counted(rows, 'record')}.")
+        return CorrectionResult(
+            translate("Restored the person, with {records}.").format(
+                records=counted(rows, "record")
+            )
+        )

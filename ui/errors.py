@@ -9,14 +9,17 @@ import streamlit as st
 from domain.errors import DatabaseError, HomerError
 from telemetry.logs import log_error
 from ui.formatting import escape_markdown
+from ui.language import use_language
 from ui.media import database_answers
+from views.translation import translate
 
 DATABASE_POLL_S = 2.0
 """Seconds between checks whether the database answers again."""
 
 
 def show_errors(body: Callable[[], None]) -> None:
-    """Draw the body of a page, or a box with the error that it raised."""
+    """Draw the body of a page or a fragment, or a box with the error that it raised."""
+    use_language()
     try:
         body()
     except DatabaseError as error:
@@ -32,13 +35,14 @@ def show_errors(body: Callable[[], None]) -> None:
 
 def show_error(error: HomerError) -> None:
     """Draw a box with the message of an error."""
-    st.error(escape_markdown(str(error)))
+    st.error(escape_markdown(translate(str(error))))
 
 
 @st.fragment(run_every=DATABASE_POLL_S)
 def _wait_for_database(message: str) -> None:
     """Draw the error, and draw the page again once the database answers."""
+    use_language()
     st.error(escape_markdown(message))
-    st.caption("Nothing is lost. This page continues as soon as the database is back.")
+    st.caption(translate("Nothing is lost. This page continues as soon as the database is back."))
     if database_answers():
         st.rerun()

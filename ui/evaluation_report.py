@@ -13,6 +13,7 @@ from evals.tables import ALL, AnsweredQuestion, Point, RunReport, TypeScore
 from ui import charts
 from ui.formatting import escape_markdown, format_duration, format_usage
 from ui.navigation import page_link, paginate
+from views.translation import format_number, translate
 from views.words import counted, shortened
 
 MAX_NAME_CHARS = 40
@@ -26,12 +27,12 @@ def show_curves(report: RunReport) -> None:
         score for score in report.scores if score.arm == report.main and score.right is not None
     ]
     if len({row["answers"] for row in curve}) > 1:
-        st.header("With and without skills", anchor=False)
+        st.header(translate("With and without skills"), anchor=False)
         charts.line_chart(
             _curve_caption(report.curve), curve, "answers", "right so far", "arm", "evolution"
         )
     if len(scores) > 1:
-        st.header("Right answers by type", anchor=False)
+        st.header(translate("Right answers by type"), anchor=False)
         charts.interval_chart(
             _type_caption(scores),
             [_type_row(score) for score in scores],
@@ -47,21 +48,28 @@ def _show_reliability(report: RunReport) -> None:
     """Draw the share right of each third of the answers by confidence."""
     if not report.reliability:
         return
-    st.header("Reliability", anchor=False)
+    st.header(translate("Reliability"), anchor=False)
     rows = [
         {
-            "answers": f"confidence {third.said:.0%}",
+            "answers": translate("confidence {share}").format(
+                share=format_number(third.said, ".0%")
+            ),
             "right": third.right.value,
             "low": third.right.low,
             "high": third.right.high,
         }
         for third in report.reliability
     ]
-    ends = "; ".join(f"{row['answers']}: {row['right']:.0%} right" for row in rows)
-    caption = (
-        "Thirds of the answers by confidence, with the share that is right and its 90 % interval: "
-        f"the nearer both are, the more a confidence can be relied on. {ends}."
+    ends = "; ".join(
+        translate("{answers}: {share} right").format(
+            answers=row["answers"], share=format_number(third.right.value, ".0%")
+        )
+        for row, third in zip(rows, report.reliability, strict=True)
     )
+    caption = translate(
+        "Thirds of the answers by confidence, with the share that is right and its 90 % "
+        "interval: the nearer both are, the more a confidence can be relied on. {ends}."
+    ).format(ends=ends)
     charts.interval_chart(caption, rows, "answers", "right", "reliability")
 
 
@@ -75,10 +83,14 @@ def _show_cost(report: RunReport) -> None:
     if not rows:
         return
     paid = any(row["US dollars"] for row in rows)
-    st.header("Cost of an answer" if paid else "Time of an answer", anchor=False)
-    y, unit = ("US dollars", "US dollars") if paid else ("seconds", "seconds")
+    st.header(
+        translate("Cost of an answer") if paid else translate("Time of an answer"), anchor=False
+    )
+    y, unit = ("US dollars", translate("US dollars")) if paid else ("seconds", translate("seconds"))
     ends = "; ".join(f"{row['arm']} {row[y]:.4g} {unit}" for row in rows)
-    charts.amount_chart(f"Mean of an answer: {ends}.", rows, "arm", y, "cost")
+    charts.amount_chart(
+        translate("Mean of an answer: {ends}.").format(ends=ends), rows, "arm", y, "cost"
+    )
 
 
 def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:
@@ -100,16 +112,18 @@ def _curve_caption(points: Sequence[Point]) -> str:
     """Return the last value of each curve in a sentence."""
     last = {point.arm: point.so_far for point in points if point.part is QuestionPart.TEST}
     ends = "; ".join(f"{arm} {percent(share)} %" for arm, share in last.items())
-    return (
-        f"Cumulative share of right answers over the test questions. At the end: {ends}. "
-        "The table Evolution has every batch."
-    )
+    return translate(
+        "Cumulative share of right answers over the test questions. At the end: "
+        "{ends}. The table Evolution has every batch."
+    ).format(ends=ends)
 
 
 def _type_row(score: TypeScore) -> charts.ChartRow:
     interval = score.right
     assert interval is not None  # noqa: S101 - only those with figures are drawn
-    kind = "all questions" if score.type == ALL else shortened(score.type, MAX_NAME_CHARS)
+    kind = (
+        translate("all questions") if score.type == ALL else shortened(score.type, MAX_NAME_CHARS)
+    )
     return {"type": kind, "right": interval.value, "low": interval.low, "high": interval.high}
 
 
@@ -117,8 +131,14 @@ def _type_caption(scores: Sequence[TypeScore]) -> str:
     ends = "; ".join(
         f"{shortened(score.type, MAX_NAME_CHARS)} {percent(score.right)} %" for score in scores[:12]
     )
-    more = f"; and {len(scores) - 12} more in the table" if len(scores) > 12 else ""
-    return f"Bars are 90 % bootstrap intervals. {ends}{more}."
+    more = (
+        translate("; and {count} more in the table").format(count=len(scores) - 12)
+        if len(scores) > 12
+        else ""
+    )
+    return translate("Bars are 90 % bootstrap intervals. {ends}{more}.").format(
+        ends=ends, more=more
+    )
 
 
 QUESTIONS_PER_PAGE = 15
@@ -129,13 +149,13 @@ VERDICTS = {True: "right", False: "wrong", None: "unjudged"}
 
 def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
     """List the questions that pass the filters, a page at a time."""
-    st.header("Questions", anchor=False)
+    st.header(translate("Questions"), anchor=False)
     if not rows:
-        st.caption("No question is planned yet.")
+        st.caption(translate("No question is planned yet."))
         return
     found = _filtered(rows)
     if not found:
-        st.caption("No question passes these filters.")
+        st.caption(translate("No question passes these filters."))
         return
     offset = paginate(len(found), "questions", QUESTIONS_PER_PAGE)
     for row in found[offset : offset + QUESTIONS_PER_PAGE]:
@@ -147,10 +167,10 @@ def _filtered(rows: Sequence[AnsweredQuestion]) -> list[AnsweredQuestion]:
     kinds = sorted({kind for row in rows for kind in row.types})
     faults = sorted({str(row.fault) for row in rows if row.fault})
     columns = st.columns(4)
-    arm = _filter_box(columns[0], "Arm", arms, "arm")
-    verdict = _filter_box(columns[1], "Answer", list(VERDICTS.values()), "answer")
-    kind = _filter_box(columns[2], "Type", kinds, "type")
-    fault = _filter_box(columns[3], "Fault", faults, "fault")
+    arm = _filter_box(columns[0], translate("Arm"), arms, "arm")
+    verdict = _filter_box(columns[1], translate("Answer"), list(VERDICTS.values()), "answer")
+    kind = _filter_box(columns[2], translate("Type"), kinds, "type")
+    fault = _filter_box(columns[3], translate("Fault"), faults, "fault")
     return [
         row
         for row in rows
@@ -176,10 +196,13 @@ def _show_question(row: AnsweredQuestion) -> None:
             page_link("trajectory", escape_markdown(cell(row.question)), trajectory=row.trajectory)
         else:
             st.write(escape_markdown(cell(row.question)))
-        verdict = VERDICTS[row.right] if row.judge else "not asked yet"
-        answer = row.option or tags_in_words(row.answer) or "nothing"
-        reference = escape_markdown(cell(row.reference)) or "none"
-        lines = [f"**{verdict}**: {escape_markdown(cell(answer))}", f"Reference: {reference}"]
+        verdict = VERDICTS[row.right] if row.judge else translate("not asked yet")
+        answer = row.option or tags_in_words(row.answer) or translate("nothing")
+        reference = escape_markdown(cell(row.reference)) or translate("none")
+        lines = [
+            f"**{verdict}**: {escape_markdown(cell(answer))}",
+            translate("Reference: {reference}").format(reference=reference),
+        ]
         lines += [escape_markdown(cell(row.why))] if row.why else []
         st.markdown("  \n".join(lines))
         st.caption(escape_markdown(", ".join(_facts(row))))
@@ -188,7 +211,7 @@ def _show_question(row: AnsweredQuestion) -> None:
 def _facts(row: AnsweredQuestion) -> list[str]:
     facts = [row.arm, *row.types]
     facts += [str(row.fault)] if row.fault else []
-    facts += [f"skills: {' '.join(row.skills)}"] if row.skills else []
+    facts += [translate("skills: {names}").format(names=" ".join(row.skills))] if row.skills else []
     if row.trajectory:
         facts += [counted(row.rounds, "round"), format_duration(row.seconds)]
         if row.tokens:

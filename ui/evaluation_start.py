@@ -18,6 +18,7 @@ from ui.app_state import page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.navigation import set_params
+from views.translation import translate
 
 POLL_S = 2.0
 STARTED = "evaluation started"
@@ -27,20 +28,26 @@ STARTED = "evaluation started"
 def show_start(*, expanded: bool) -> None:
     """Draw the form that starts an evaluation, and one that is starting."""
     if not ALLOWED.any_path:
-        st.caption("Evaluations are started in a terminal: `homer eval run`.")
+        st.caption(translate("Evaluations are started in a terminal: `homer eval run`."))
         return
     state = page_state()
     with (
-        st.expander("Run an evaluation", expanded=expanded, icon=":material/play_arrow:"),
+        st.expander(
+            translate("Run an evaluation"), expanded=expanded, icon=":material/play_arrow:"
+        ),
         st.form("evaluate", border=False),
     ):
         names = [source.name for source in sources()]
-        dataset = st.selectbox("Data set", names, help="`homer eval data` describes them.")
-        folder = st.text_input("Folder of its files", placeholder="/home/me/my-questions")
+        dataset = st.selectbox(
+            translate("Data set"), names, help=translate("`homer eval data` describes them.")
+        )
+        folder = st.text_input(
+            translate("Folder of its files"), placeholder="/home/me/my-questions"
+        )
         profiles = profile_names(state.store.home.config)
         index = profiles.index(state.profile) if state.profile in profiles else 0
-        profile = st.selectbox("Models", profiles, index=index)
-        sent = st.form_submit_button("Evaluate", type="primary")
+        profile = st.selectbox(translate("Models"), profiles, index=index)
+        sent = st.form_submit_button(translate("Evaluate"), type="primary")
     if sent:
         show_errors(partial(_start, dataset, folder.strip(), profile))
     if job := st.session_state.get(STARTED):
@@ -49,7 +56,7 @@ def show_start(*, expanded: bool) -> None:
 
 def _start(dataset: str, folder: str, profile: str) -> None:
     if not folder:
-        raise InputError("name the folder that has the files of the data set")
+        raise InputError(translate("name the folder that has the files of the data set"))
     st.session_state[STARTED] = start_run(page_state().store.home, dataset, Path(folder), profile)
 
 
@@ -66,6 +73,14 @@ def _open_when_recorded(job: RunJob) -> None:
         set_params(run=job.name)
         st.rerun()
     if job.running:
-        st.info("The evaluation starts: videos that are not in memory are watched first.")
+        st.info(
+            translate("The evaluation starts: videos that are not in memory are watched first.")
+        )
     else:
-        st.error(escape_markdown(f"The evaluation ended: {job.error or 'see ' + str(job.log)}"))
+        st.error(
+            escape_markdown(
+                translate("The evaluation ended: {reason}").format(
+                    reason=job.error or translate("see {file}").format(file=job.log)
+                )
+            )
+        )

@@ -20,7 +20,7 @@ from ui.app_state import HASH_BY_URL, page_state
 from ui.errors import show_error, show_errors
 from ui.evaluation_report import show_curves, show_questions
 from ui.evaluation_start import show_start
-from ui.formatting import escape_markdown, format_date
+from ui.formatting import escape_markdown, format_cost, format_date
 from ui.navigation import (
     PAGE_SIZE,
     page_link,
@@ -30,6 +30,7 @@ from ui.navigation import (
     text_param,
     update_address_bar,
 )
+from views.translation import translate
 
 POLL_S = 5.0
 """Seconds between polls of a run."""
@@ -40,12 +41,12 @@ CHANGES_PER_PAGE = 25
 
 def evaluations_page() -> None:
     """Draw the run that the address names, else the list of runs."""
-    st.title("Evaluations")
+    st.title(translate("Evaluations"))
     update_address_bar()
     if text_param("run"):
         show_errors(_show_run)
     elif text_param("example"):
-        page_link("evaluations", "← All runs")
+        page_link("evaluations", translate("← All runs"))
         _show_example()
     else:
         show_errors(_show_runs)
@@ -57,8 +58,10 @@ def _show_runs() -> None:
     runs, total = page_of_runs(store, start, PAGE_SIZE)
     if not total:
         st.write(
-            "No evaluation was run yet. An evaluation asks the questions of a data set and counts "
-            "the right answers."
+            translate(
+                "No evaluation was run yet. An evaluation asks the questions of a data set and "
+                "counts the right answers."
+            )
         )
         show_start(expanded=True)
         _show_example()
@@ -71,16 +74,18 @@ def _show_runs() -> None:
         with st.container(border=True, key=f"run_{run.name}"):
             page_link("evaluations", escape_markdown(run.name), run=run.name)
             st.caption(escape_markdown(_facts(run)))
-    page_link("evaluations", "See an example", example=1)
+    page_link("evaluations", translate("See an example"), example=1)
 
 
 def _show_example() -> None:
     """Draw the example run, apart from the runs of the library."""
     report = example_run().report
-    st.header("Example", anchor=False)
+    st.header(translate("Example"), anchor=False)
     st.write(
-        "This run was recorded by Homer's own evaluation, with rules instead of a language model, "
-        "over five short videos. It is no run of your library."
+        translate(
+            "This run was recorded by Homer's own evaluation, with rules instead of a "
+            "language model, over five short videos. It is no run of your library."
+        )
     )
     st.caption(escape_markdown(f"{_facts(report.run)}{_cost(report)}"))
     st.markdown(f"**{escape_markdown(headline(report))}**")
@@ -89,20 +94,26 @@ def _show_example() -> None:
 
 
 def _facts(run: RunLine) -> str:
-    counts = f"{run.judged} of {max(run.planned, run.questions)} answers judged"
-    settings = f"data set {run.dataset}, models {run.profile}, protocol {run.protocol}"
-    return f"{run.state}, {counts}, {settings}, begun {format_date(run.began_at)}"
+    counts = translate("{judged} of {total} answers judged").format(
+        judged=run.judged, total=max(run.planned, run.questions)
+    )
+    settings = translate("data set {dataset}, models {profile}, protocol {protocol}").format(
+        dataset=run.dataset, profile=run.profile, protocol=run.protocol
+    )
+    return translate("{state}, {counts}, {settings}, begun {date}").format(
+        state=translate(run.state), counts=counts, settings=settings, date=format_date(run.began_at)
+    )
 
 
 def _cost(report: RunReport) -> str:
     """Return what the run cost; nothing where no model was paid for."""
-    return f", {report.cost_usd:.2f} US dollars" if report.cost_usd else ""
+    return f", {format_cost(report.cost_usd, '.2f')}" if report.cost_usd else ""
 
 
 def _show_run() -> None:
     store, name = page_state().store, text_param("run")
-    page_link("evaluations", "← All runs")
-    with st.spinner("Reading the run ..."):
+    page_link("evaluations", translate("← All runs"))
+    with st.spinner(translate("Reading the run ...")):
         report, rows = load_run(store, name)
     st.header(escape_markdown(report.run.name), anchor=False)
     st.caption(escape_markdown(f"{_facts(report.run)}{_cost(report)}"))
@@ -161,7 +172,7 @@ def _poll_run(name: str, judged: int) -> None:
 
 
 def _rerun_if_changed(name: str, judged: int) -> None:
-    st.caption("This run is in progress; closing the page does not stop it.")
+    st.caption(translate("This run is in progress; closing the page does not stop it."))
     line = find_run(page_state().store, name)
     if line.judged != judged or line.state != RUNNING:
         st.rerun()
@@ -170,21 +181,23 @@ def _rerun_if_changed(name: str, judged: int) -> None:
 def _show_skills(report: RunReport) -> None:
     """Link the skills that the run used."""
     if report.skills:
-        st.caption("Skills of this run:")
+        st.caption(translate("Skills of this run:"))
         with st.container(horizontal=True, key="skills_of_run"):
             for skill in report.skills:
                 page_link("skills", escape_markdown(skill.name), skill=skill.name)
 
 
 def _show_comparison_form(store: Store, run: RunLine) -> None:
-    st.header("Compare with another run", anchor=False)
+    st.header(translate("Compare with another run"), anchor=False)
     others = [other_run.name for other_run in list_runs(store) if other_run.name != run.name]
     if not others:
-        st.caption("There is no other run.")
+        st.caption(translate("There is no other run."))
         return
     requested = text_param("with_")
     index = others.index(requested) if requested in others else None
-    other = st.selectbox("The other run", others, index=index, placeholder="Choose one")
+    other = st.selectbox(
+        translate("The other run"), others, index=index, placeholder=translate("Choose one")
+    )
     set_params(with_=other)
     if other is not None:
         try:
@@ -196,12 +209,18 @@ def _show_comparison_form(store: Store, run: RunLine) -> None:
 def _show_comparison(store: Store, first: str, second: str) -> None:
     progress = (_progress_key(store, first), _progress_key(store, second))
     comparison = _load_comparison(store, first, second, progress)
-    charts.report_table(effect_table("The same questions in both runs", comparison.effect))
+    charts.report_table(
+        effect_table(translate("The same questions in both runs"), comparison.effect)
+    )
     if comparison.alone:
-        st.caption(f"{comparison.alone} more were judged in only one of the runs.")
-    st.subheader("Questions that changed", anchor=False)
+        st.caption(
+            translate("{alone} more were judged in only one of the runs.").format(
+                alone=comparison.alone
+            )
+        )
+    st.subheader(translate("Questions that changed"), anchor=False)
     if not comparison.changes:
-        st.caption("None: both runs have the same answers right.")
+        st.caption(translate("None: both runs have the same answers right."))
         return
     offset = paginate(len(comparison.changes), "changed", CHANGES_PER_PAGE)
     for change in comparison.changes[offset : offset + CHANGES_PER_PAGE]:
@@ -210,12 +229,15 @@ def _show_comparison(store: Store, first: str, second: str) -> None:
 
 def _show_change(change: Flip, first: str, second: str) -> None:
     with st.container(border=True, key=f"change_{change.id}"):
-        verdict = "right only in" if change.better else "wrong only in"
-        st.markdown(
-            f"{escape_markdown(cell(change.question))} **{verdict} {escape_markdown(second)}**"
+        verdict = (
+            translate("right only in {run}") if change.better else translate("wrong only in {run}")
         )
+        verdict = verdict.format(run=escape_markdown(second))
+        st.markdown(f"{escape_markdown(cell(change.question))} **{verdict}**")
         for run, answer in ((first, change.first), (second, change.second)):
-            st.write(escape_markdown(f"{run}: {cell(tags_in_words(answer)) or 'no answer'}"))
+            st.write(
+                escape_markdown(f"{run}: {cell(tags_in_words(answer)) or translate('no answer')}")
+            )
         with st.container(horizontal=True, key=f"steps_{change.id}"):
             _show_step_links(change, first, second)
 
@@ -224,19 +246,25 @@ def _show_step_links(change: Flip, first: str, second: str) -> None:
     """Link the trajectories of both runs, and their comparison."""
     for run, trajectory in ((first, change.first_trajectory), (second, change.second_trajectory)):
         if trajectory:
-            page_link("trajectory", f"Every step of {escape_markdown(run)}", trajectory=trajectory)
+            page_link(
+                "trajectory",
+                translate("Every step of {run}").format(run=escape_markdown(run)),
+                trajectory=trajectory,
+            )
     if change.first_trajectory and change.second_trajectory:
         both = {"trajectory": change.first_trajectory, "with_": change.second_trajectory}
-        page_link("trajectory", "Compare both searches", **both)
+        page_link("trajectory", translate("Compare both searches"), **both)
 
 
 def _show_export(report: RunReport, rows: Sequence[AnsweredQuestion]) -> None:
-    st.header("Export", anchor=False)
-    st.write("An HTML page that works without a network, and a CSV table of all questions.")
-    if st.button("Make the files", key="make_report"):
+    st.header(translate("Export"), anchor=False)
+    st.write(
+        translate("An HTML page that works without a network, and a CSV table of all questions.")
+    )
+    if st.button(translate("Make the files"), key="make_report"):
         name = report.run.name
-        with st.spinner("Writing ..."):
+        with st.spinner(translate("Writing ...")):
             page, lines = as_page(report, rows), as_csv(rows)
         with st.container(horizontal=True, key="report_files"):
-            st.download_button("Download the page", page, f"{name}.html", "text/html")
-            st.download_button("Download the table", lines, f"{name}.csv", "text/csv")
+            st.download_button(translate("Download the page"), page, f"{name}.html", "text/html")
+            st.download_button(translate("Download the table"), lines, f"{name}.csv", "text/csv")

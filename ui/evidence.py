@@ -16,6 +16,7 @@ from ui.player import seek_button
 from ui.saving import save_button
 from ui.sharing import share_button
 from views.moment import frame_at
+from views.translation import format_number, translate
 from views.words import format_span, short_times
 
 MAX_TEXT_CHARS = 400
@@ -24,7 +25,7 @@ MAX_TEXT_CHARS = 400
 
 def video_title(videos: Mapping[str, Video], video: str) -> str:
     """Return a video's title, or words for one that is not in the library any more."""
-    return videos[video].title if video in videos else "a deleted video"
+    return videos[video].title if video in videos else translate("a deleted video")
 
 
 def show_moment(
@@ -49,7 +50,7 @@ def show_moment(
             mark = "" if number is None else f"**\\[{number}\\]**"
             seek_button(item.video, item.span, title, key, player_key, mark)
             st.write(escape_markdown(_shorten_text(item.full_text)))
-            facts = ["cited in the answer"] if cited else []
+            facts = [translate("cited in the answer")] if cited else []
             st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))
             if item.video in videos:
                 with st.container(horizontal=True, key=f"ways_{key}"):
@@ -64,8 +65,10 @@ def show_moment(
 def _score_text(item: Citation | Evidence) -> list[str]:
     """Return how well evidence matches the query, or a citation supports the answer."""
     if isinstance(item, Evidence):
-        return [f"match {item.score:.2f}"]
-    return [] if item.support is None else [f"support {item.support:.2f}"]
+        return [translate("match {score}").format(score=format_number(item.score, ".2f"))]
+    if item.support is None:
+        return []
+    return [translate("support {score}").format(score=format_number(item.support, ".2f"))]
 
 
 def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
@@ -75,7 +78,11 @@ def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
         return
     image = stored_image(store, frame.blob)
     if image:
-        st.image(image, alt=f"Frame of the video at {format_span(frame.span)}", width="stretch")
+        st.image(
+            image,
+            alt=translate("Frame of the video at {time}").format(time=format_span(frame.span)),
+            width="stretch",
+        )
 
 
 def _shorten_text(text: str) -> str:

@@ -6,13 +6,14 @@ import math
 import re
 from datetime import UTC, datetime
 
+from views.translation import format_number, translate
 from views.words import counted, without_markup
 
 
 def format_duration(seconds: float) -> str:
     """Format a duration: ``8.2 s``, ``4 min 10 s``, ``2 h 5 min``."""
     if round(seconds, 1) < 60:
-        return f"{seconds:.1f} s"
+        return f"{format_number(seconds, '.1f')} s"
     minutes, secs = divmod(round(seconds), 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if hours else f"{minutes} min {secs} s"
@@ -23,20 +24,31 @@ def format_bytes(size: float) -> str:
     power = min(4, max(0, math.floor(math.log10(max(1.0, size)) / 3)))
     if power < 4 and round(size / 1000**power, min(power, 1)) >= 1000:
         power += 1  # It would be rounded to 1000 of the smaller unit.
-    unit = ("bytes", "kB", "MB", "GB", "TB")[power]
-    value = size / 1000**power
-    return f"{value:.1f} {unit}" if power else f"{value:.0f} {unit}"
+    if not power:
+        return translate("{size} bytes").format(size=f"{size:.0f}")
+    unit = ("", "kB", "MB", "GB", "TB")[power]
+    return f"{format_number(size / 1000**power, '.1f')} {unit}"
 
 
 def format_usage(tokens: int, cost_usd: float) -> str:
     """Format what model calls took: ``1,200 tokens, 0.0031 US dollars``; no cost where none."""
-    cost = f", {cost_usd:.4f} US dollars" if cost_usd else ""
-    return f"{counted(tokens, 'token')}{cost}"
+    used = counted(tokens, "token")
+    return f"{used}, {format_cost(cost_usd)}" if cost_usd else used
+
+
+def format_cost(cost_usd: float, spec: str = ".4f") -> str:
+    """Format a cost: ``0.0031 US dollars``."""
+    return translate("{amount} US dollars").format(amount=format_number(cost_usd, spec))
 
 
 def format_date(at: datetime) -> str:
     """Format a date and time in UTC, to the minute."""
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return at.astimezone(UTC).strftime(translate("%Y-%m-%d %H:%M UTC"))
+
+
+def format_day(at: datetime) -> str:
+    """Format the date of a time."""
+    return at.strftime(translate("%Y-%m-%d"))
 
 
 _JOINERS = "\u200c\u200d"

@@ -7,6 +7,7 @@ from html import escape
 import streamlit as st
 
 from views.rounds import HarnessPart, Remark
+from views.translation import marked, translate
 
 COLOURS = {
     HarnessPart.INFORM: "#1d4ed8",
@@ -16,7 +17,18 @@ COLOURS = {
 }
 """Dark enough for white text."""
 
-STATES = {"running": "searching", "done": "answered", "stopped": "stopped", "failed": "failed"}
+STATES = {
+    "running": marked("searching"),
+    "done": marked("answered"),
+    "stopped": marked("stopped"),
+    "failed": marked("failed"),
+}
+
+
+def state_in_words(state: str) -> str:
+    """Return the state of a search in the language of the page."""
+    return translate(STATES.get(state, state))
+
 
 _LABEL = (
     '<span style="background:{colour};color:#fff;border-radius:0.3rem;padding:0.05rem 0.45rem;'
@@ -28,7 +40,7 @@ _LIST = '<ul style="list-style:none;padding:0;margin:0;overflow-wrap:anywhere">{
 
 def part_label(part: HarnessPart) -> str:
     """Return the name of a part in its colour, as HTML."""
-    return _LABEL.format(colour=COLOURS[part], word=part.value)
+    return _LABEL.format(colour=COLOURS[part], word=translate(part.value))
 
 
 def remarks_html(remarks: list[Remark]) -> str:
@@ -44,16 +56,16 @@ def show_remarks(remarks: list[Remark]) -> None:
     if remarks:
         st.html(remarks_html(remarks))
     else:
-        st.caption("No remarks.")
+        st.caption(translate("No remarks."))
 
 
 def show_legend() -> None:
     """Draw the legend of the four colours."""
     meanings = {
-        HarnessPart.INFORM: "what was shown",
-        HarnessPart.CONSTRAIN: "what the rules allowed or refused",
-        HarnessPart.VERIFY: "what was new, and which parts are answered",
-        HarnessPart.CORRECT: "what was corrected",
+        HarnessPart.INFORM: translate("what was shown"),
+        HarnessPart.CONSTRAIN: translate("what the rules allowed or refused"),
+        HarnessPart.VERIFY: translate("what was new, and which parts are answered"),
+        HarnessPart.CORRECT: translate("what was corrected"),
     }
     labels = " ".join(f"{part_label(part)} {text}&nbsp;&nbsp;" for part, text in meanings.items())
     st.html(f'<div style="font-size:0.85rem">{labels}</div>')

@@ -29,6 +29,7 @@ from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_bytes, format_date
 from ui.navigation import page_link
 from ui.tables import show_table
+from views.translation import translate, translate_count
 from views.words import counted
 
 POLL_S = 1.0
@@ -47,7 +48,7 @@ class RunningChecks:
 
 def health_page() -> None:
     """Draw what is missing on this machine, what runs, and what failed lately."""
-    st.title("Health")
+    st.title(translate("Health"))
     show_errors(_body)
 
 
@@ -55,7 +56,9 @@ def _body() -> None:
     state = page_state()
     profiles = profile_names(state.store.home.config)
     index = profiles.index(state.profile) if state.profile in profiles else 0
-    profile = st.selectbox("Models", profiles, index=index, key="profile", bind="query-params")
+    profile = st.selectbox(
+        translate("Models"), profiles, index=index, key="profile", bind="query-params"
+    )
     checks = checks_of(str(state.store.home.root), profile or state.profile)
     if wait([checks.outcome], WAIT_S).done:
         checks.outcome.result()
@@ -65,8 +68,10 @@ def _body() -> None:
     _show_services(state)
     _show_disk_space(disk_space(state.store))
     _show_failures(recent_failures(state.store))
-    st.header("Versions", anchor=False)
-    show_table("Versions", ("package", "version"), versions().items())
+    st.header(translate("Versions"), anchor=False)
+    show_table(
+        translate("Versions"), (translate("package"), translate("version")), versions().items()
+    )
 
 
 @st.cache_resource(ttl=60, show_spinner=False)
@@ -94,46 +99,74 @@ def _poll_checks(checks: RunningChecks) -> None:
     """Show which checks are finished, and draw the page again when all are."""
     if checks.outcome.done():
         st.rerun()
-    with st.status("Checking ...", expanded=True):
+    with st.status(translate("Checking ..."), expanded=True):
         for check in checks.found:
-            st.write(escape_markdown(f"{check.what}: {'ok' if check.ok else 'MISSING'}"))
+            st.write(
+                escape_markdown(
+                    f"{check.what}: {translate('ok') if check.ok else translate('MISSING')}"
+                )
+            )
 
 
 def _show_checks(checks: Sequence[Check]) -> None:
     missing = [check for check in checks if not check.ok]
     warnings = [check for check in checks if check.warning]
     if missing:
-        be = "is" if len(missing) == 1 else "are"
-        st.error(f"{len(missing)} of {counted(len(checks), 'requirement')} {be} missing.")
+        st.error(
+            translate_count(
+                "{number} of {requirements} is missing.",
+                "{number} of {requirements} are missing.",
+                len(missing),
+            ).format(requirements=counted(len(checks), "requirement"))
+        )
     elif warnings:
-        st.warning(f"Everything is in place, with {counted(len(warnings), 'remark')}.")
+        st.warning(
+            translate("Everything is in place, with {remarks}.").format(
+                remarks=counted(len(warnings), "remark")
+            )
+        )
     else:
-        st.success("Everything that these models need is in place.")
+        st.success(translate("Everything that these models need is in place."))
     for check in (*missing, *warnings):
         st.markdown(f"**{escape_markdown(check.what)}**: {escape_markdown(check.found)}")
         st.code(check.fix, language=None, wrap_lines=True)
-    st.header("Requirements", anchor=False)
-    rows = [(check.what, "ok" if check.ok else "MISSING", check.found) for check in checks]
-    show_table("Requirements", ("what", "state", "found"), rows)
+    st.header(translate("Requirements"), anchor=False)
+    rows = [
+        (check.what, translate("ok") if check.ok else translate("MISSING"), check.found)
+        for check in checks
+    ]
+    show_table(
+        translate("Requirements"), (translate("what"), translate("state"), translate("found")), rows
+    )
 
 
 def _show_services(state: PageState) -> None:
-    st.header("Background work", anchor=False)
+    st.header(translate("Background work"), anchor=False)
     for name, address in service_addresses(state.store.home).items():
-        st.write(escape_markdown(f"{name}: {address or 'not running; watching starts it'}"))
+        st.write(
+            escape_markdown(f"{name}: {address or translate('not running; watching starts it')}")
+        )
     running = [job for job in Jobs(state.store.home).every() if job.running]
-    st.write(f"{counted(len(running), 'job')} running.")
-    page_link("library", "Open the library")
+    st.write(translate("{jobs} running.").format(jobs=counted(len(running), "job")))
+    page_link("library", translate("Open the library"))
     searches = searches_so_far(state.store)
     if searches.requests:
-        st.caption(f"Single searches took {searches} of an embeddings endpoint so far.")
+        st.caption(
+            translate("Single searches took {searches} of an embeddings endpoint so far.").format(
+                searches=searches
+            )
+        )
 
 
 def _show_disk_space(space: DiskSpace) -> None:
-    st.header("Disk space", anchor=False)
+    st.header(translate("Disk space"), anchor=False)
     for column, name, size in zip(
         st.columns(3),
-        ("Database", "Images", f"Free of {format_bytes(space.total)}"),
+        (
+            translate("Database"),
+            translate("Images"),
+            translate("Free of {size}").format(size=format_bytes(space.total)),
+        ),
         (space.database, space.images, space.free),
         strict=True,
     ):
@@ -141,9 +174,9 @@ def _show_disk_space(space: DiskSpace) -> None:
 
 
 def _show_failures(failures: Sequence[RecentFailure]) -> None:
-    st.header("Recent errors", anchor=False)
+    st.header(translate("Recent errors"), anchor=False)
     if not failures:
-        st.caption("None.")
+        st.caption(translate("None."))
     for number, failure in enumerate(failures):
         with st.container(border=True, key=f"trouble_{number}"):
             if failure.trajectory:
@@ -154,7 +187,12 @@ def _show_failures(failures: Sequence[RecentFailure]) -> None:
                 st.markdown(f"**{escape_markdown(failure.where)}**")
             else:
                 page_link(
-                    "video", escape_markdown(failure.where), video=failure.video, show="Clips"
+                    "video",
+                    escape_markdown(failure.where),
+                    video=failure.video,
+                    show="Clips",
                 )
-            st.write(escape_markdown(tags_in_words(failure.told)) or "No reason is known.")
+            st.write(
+                escape_markdown(tags_in_words(failure.told)) or translate("No reason is known.")
+            )
             st.caption(format_date(failure.at))

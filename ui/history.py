@@ -9,11 +9,12 @@ from store.queries.trajectories import StoredTrajectory
 from ui.app_state import page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_date
-from ui.harness_remarks import STATES
+from ui.harness_remarks import state_in_words
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, show_empty
 from views.answer_lines import answer_line
 from views.rounds import changed_parts, forks_among, page_of_trajectories
-from views.words import shortened
+from views.translation import translate
+from views.words import capitalized, shortened
 
 MAX_ANSWER_CHARS = 240
 """Characters shown of an answer in the list."""
@@ -21,7 +22,7 @@ MAX_ANSWER_CHARS = 240
 
 def history_page() -> None:
     """Draw the questions that were asked, with their answers."""
-    st.title("History")
+    st.title(translate("History"))
     show_errors(show_history)
 
 
@@ -29,15 +30,15 @@ def show_history() -> None:
     """Draw a page of the questions, and the box that searches them."""
     state = page_state()
     query = st.text_input(
-        "Search the questions", key="q", bind="query-params", icon=":material/search:"
+        translate("Search the questions"), key="q", bind="query-params", icon=":material/search:"
     )
     requested = requested_offset()
     rows, total = page_of_trajectories(state.store, PAGE_SIZE, requested, query or "")
     if not total:
         if query:
-            st.write("No question matches.")
+            st.write(translate("No question matches."))
         else:
-            show_empty("Nothing has been asked yet.", "Ask a question", "ask")
+            show_empty(translate("Nothing has been asked yet."), translate("Ask a question"), "ask")
         return
     offset = paginate(total)
     if offset != requested:
@@ -50,9 +51,9 @@ def show_history() -> None:
 def _show_entry(row: StoredTrajectory, fork: Forked | None) -> None:
     with st.container(border=True, key=f"entry_{row.id}"):
         page_link("trajectory", escape_markdown(row.question.text), trajectory=row.id)
-        answer = answer_line(row.answer, row.question) if row.answer else "No answer"
+        answer = answer_line(row.answer, row.question) if row.answer else translate("No answer")
         st.write(escape_markdown(shortened(answer, MAX_ANSWER_CHARS)))
-        status = STATES.get(row.state, row.state).capitalize()
+        status = capitalized(state_in_words(row.state))
         st.caption(escape_markdown(f"{status}, {format_date(row.started_at)}"))
         if fork is not None:
             show_fork(row.id, fork)
@@ -60,8 +61,10 @@ def _show_entry(row: StoredTrajectory, fork: Forked | None) -> None:
 
 def show_fork(name: str, fork: Forked) -> None:
     """Say what a fork changed, with links to what it was forked from and to their comparison."""
-    line = f"Forked from an earlier search at round {fork.at}: {changed_parts(fork)}"
+    line = translate("Forked from an earlier search at round {number}: {change}").format(
+        number=fork.at, change=changed_parts(fork)
+    )
     with st.container(horizontal=True, vertical_alignment="center", key=f"fork_{name}"):
         st.caption(escape_markdown(line))
-        page_link("trajectory", "Open the original", trajectory=fork.parent)
-        page_link("trajectory", "Compare", trajectory=fork.parent, with_=name)
+        page_link("trajectory", translate("Open the original"), trajectory=fork.parent)
+        page_link("trajectory", translate("Compare"), trajectory=fork.parent, with_=name)

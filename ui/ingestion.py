@@ -29,11 +29,13 @@ from ui.added_sources import MAX_UPLOAD_MB, parse_source, source_label, upload_h
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_duration
+from ui.language import use_language
 from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import SIGN_IN, set_acting_user
 from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
 from views.streams import load_stream_details
-from views.words import counted, format_span
+from views.translation import marked, translate
+from views.words import capitalized, counted, format_span
 
 POLL_S = 2.0
 """Seconds between polls of the jobs."""
@@ -47,26 +49,28 @@ FAILED_UPLOADS, UPLOADS_SENT = "failed uploads", "uploads sent"
 """Session keys: the names of uploads that failed with the reasons; how often files were sent."""
 
 STATE_TEXTS = {
-    JobState.WATCHING: "being watched",
-    JobState.DONE: "watched",
-    JobState.PAUSED: "paused",
-    JobState.FAILED: "ended with errors",
-    JobState.KILLED: "stopped early",
-    JobState.UNKNOWN: "started in another container or on another machine",
+    JobState.WATCHING: marked("being watched"),
+    JobState.DONE: marked("watched"),
+    JobState.PAUSED: marked("paused"),
+    JobState.FAILED: marked("ended with errors"),
+    JobState.KILLED: marked("stopped early"),
+    JobState.UNKNOWN: marked("started in another container or on another machine"),
 }
 
 
 def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
     """Draw the form that adds files and folders."""
-    with st.expander("Add a video", expanded=expanded, icon=":material/add:"):
+    with st.expander(translate("Add a video"), expanded=expanded, icon=":material/add:"):
         with st.form("add", border=False):
             label, example = source_label()
             source = st.text_input(
-                label, placeholder=example, help="Fetch only what you have the right to copy."
+                label,
+                placeholder=example,
+                help=translate("Fetch only what you have the right to copy."),
             )
             # Under a new key it is empty: files that were stored leave the memory.
             files = st.file_uploader(
-                "Or files from this browser",
+                translate("Or files from this browser"),
                 accept_multiple_files=True,
                 max_upload_size=MAX_UPLOAD_MB,
                 key=f"files_{st.session_state.get(UPLOADS_SENT, 0)}",
@@ -74,19 +78,23 @@ def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
             st.caption(upload_hint())
             names = profile_names(state.store.home.config)
             index = names.index(state.profile) if state.profile in names else 0
-            profile = st.selectbox("Models", names, index=index)
-            direct = st.checkbox("Without Prefect's server", help="Direct calls: starts sooner.")
+            profile = st.selectbox(translate("Models"), names, index=index)
+            direct = st.checkbox(
+                translate("Without Prefect's server"),
+                help=translate("Direct calls: starts sooner."),
+            )
             with st.container(horizontal=True):
-                sent = st.form_submit_button("Watch", type="primary")
+                sent = st.form_submit_button(translate("Watch"), type="primary")
                 estimate = st.form_submit_button(
-                    "Estimate", help="Says what it will cost and how long it will take."
+                    translate("Estimate"),
+                    help=translate("Says what it will cost and how long it will take."),
                 )
         if estimate:
             show_errors(partial(_show_estimates, source, profile))
         if not sent:
             return
         if not (files or source.strip()):
-            st.warning("Name a file or folder, or an address, or choose files.")
+            st.warning(translate("Name a file or folder, or an address, or choose files."))
             return
         try:
             _watch(state.store, jobs, source, files or (), profile, direct=direct)
@@ -154,12 +162,12 @@ def show_failed_uploads() -> None:
     failed = st.session_state.get(FAILED_UPLOADS, [])
     for number, (name, reason) in enumerate(failed):
         with st.container(border=True, key=f"upload_{number}"):
-            st.markdown(f"**{escape_markdown(name)}** was not uploaded")
-            st.markdown(f"Failed: {escape_markdown(reason)}")
+            st.markdown(translate("**{name}** was not uploaded").format(name=escape_markdown(name)))
+            st.markdown(translate("Failed: {reason}").format(reason=escape_markdown(reason)))
             st.button(
-                "Clear",
+                translate("Clear"),
                 key=f"clear_upload_{number}",
-                help=escape_markdown(f"Remove from this page: {name}"),
+                help=escape_markdown(translate("Remove from this page: {name}").format(name=name)),
                 on_click=failed.pop,
                 args=(number,),
             )
@@ -169,9 +177,12 @@ def _show_estimates(source: str, profile: str) -> None:
     """Say what watching files on this machine will cost and how long it will take."""
     paths = parse_source(source).paths
     if not paths:
-        st.warning("Name a file or folder on this machine.")
+        st.warning(translate("Name a file or folder on this machine."))
         return
-    with st.spinner("Watching a few clips of each file ..."), open_workspace(profile) as workspace:
+    with (
+        st.spinner(translate("Watching a few clips of each file ...")),
+        open_workspace(profile) as workspace,
+    ):
         estimates = [estimate_file(workspace, file) for file in find_media(paths)]
     together = [sum_of(estimates)] if len(estimates) > 1 else []
     for one in [*estimates, *together]:
@@ -198,17 +209,19 @@ def _show_jobs() -> None:
     ingested = {video.id for video in videos if video.id in watched}
     others = [video for video in videos if video.id in ingested and not _job_of(video, all_jobs)]
     if all_jobs or others:
-        st.header("In progress", anchor=False)
+        st.header(translate("In progress"), anchor=False)
     for job in all_jobs:
         _show_job(state, jobs, job, [video for video in videos if job.watches(video.path)])
     for video in others:
         with st.container(border=True, key=f"other_{video.id}"):
             st.markdown(
-                f"**{escape_markdown(video.title)}** being watched by another homer process"
+                translate("**{title}** being watched by another homer process").format(
+                    title=escape_markdown(video.title)
+                )
             )
             _show_progress(state.store, video)
             if load_stream_details(state.store, video.id) is not None:
-                page_link("video", "See it live", video=video.id, show="Live")
+                page_link("video", translate("See it live"), video=video.id, show="Live")
     _rerun_if_changed([*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)])
 
 
@@ -228,20 +241,26 @@ def _rerun_if_changed(current: Sequence[str]) -> None:
 def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVideo]) -> None:
     names = ", ".join(job.names[:5])
     with st.container(border=True, key=f"job_{job.id}"):
-        st.markdown(f"**{escape_markdown(names)}** {STATE_TEXTS[job.stage]}")
+        st.markdown(f"**{escape_markdown(names)}** {translate(STATE_TEXTS[job.stage])}")
         for error in job.errors[-3:]:
-            st.markdown(f"Failed: {escape_markdown(error)}")
+            st.markdown(translate("Failed: {error}").format(error=escape_markdown(error)))
         if job.stage is JobState.KILLED:
             st.markdown(
-                "Watching stopped: its process was killed, or the machine was "
-                "restarted. Finished clips are not lost; it resumes with the next one."
+                translate(
+                    "Watching stopped: its process was killed, or the machine was restarted. "
+                    "Finished clips are not lost; it resumes with the next one."
+                )
             )
         if job.stage is JobState.UNKNOWN:
-            st.caption("Whether it still runs is unknown from here. `homer ingest` can resume it.")
+            st.caption(
+                translate(
+                    "Whether it still runs is unknown from here. `homer ingest` can resume it."
+                )
+            )
         for video in videos if job.running else ():
             _show_progress(state.store, video)
         if job.running and not videos:
-            st.caption(escape_markdown(job.said[-1]) if job.said else "starting ...")
+            st.caption(escape_markdown(job.said[-1]) if job.said else translate("starting ..."))
         _show_buttons(jobs, job)
 
 
@@ -249,19 +268,34 @@ def _show_buttons(jobs: Jobs, job: Job) -> None:
     names = escape_markdown(", ".join(job.names[:5]))
     with st.container(horizontal=True, key=f"press_{job.id}"):
         if job.running:
-            tooltip, action = f"Pause: {names}", jobs.pause
+            tooltip, action = translate("Pause: {names}").format(names=names), jobs.pause
             key, elsewhere = f"pause_{job.id}", not job.here
             st.button(
-                "Pause", key=key, help=tooltip, on_click=action, args=(job.id,), disabled=elsewhere
+                translate("Pause"),
+                key=key,
+                help=tooltip,
+                on_click=action,
+                args=(job.id,),
+                disabled=elsewhere,
             )
             return
         if job.unfinished:
-            tooltip = f"Continue {names}"
+            tooltip = translate("Continue {names}").format(names=names)
             st.button(
-                "Continue", key=f"on_{job.id}", help=tooltip, on_click=_resume, args=(jobs, job)
+                translate("Continue"),
+                key=f"on_{job.id}",
+                help=tooltip,
+                on_click=_resume,
+                args=(jobs, job),
             )
-        tooltip = f"Remove from this page: {names}"
-        st.button("Clear", key=f"clear_{job.id}", help=tooltip, on_click=_clear, args=(jobs, job))
+        tooltip = translate("Remove from this page: {names}").format(names=names)
+        st.button(
+            translate("Clear"),
+            key=f"clear_{job.id}",
+            help=tooltip,
+            on_click=_clear,
+            args=(jobs, job),
+        )
 
 
 def _resume(jobs: Jobs, job: Job) -> None:
@@ -276,19 +310,28 @@ def _clear(jobs: Jobs, job: Job) -> None:
     deleted = delete_unwatched_uploads(page_state().store, jobs.unclaimed_sources(job.files))
     if deleted:
         names = ", ".join(path.name for path in deleted)
-        st.session_state[MESSAGE] = (
-            f"The uploaded file was removed, since it became no video: {names}."
-        )
+        use_language()
+        st.session_state[MESSAGE] = translate(
+            "The uploaded file was removed, since it became no video: {names}."
+        ).format(names=names)
 
 
 def _show_progress(store: Store, video: ListedVideo) -> None:
     left = video.clips - video.done - video.failed
     remaining_s = seconds_left(watch_rate(store, video.id), left, datetime.now(UTC))
-    eta = f", about {format_duration(remaining_s)} left" if remaining_s is not None else ""
+    eta = (
+        translate(", about {duration} left").format(duration=format_duration(remaining_s))
+        if remaining_s is not None
+        else ""
+    )
     fraction = (video.done + video.failed) / max(1, video.clips)
     st.progress(
         fraction,
-        escape_markdown(f"{video.title}: {video.done} of {counted(video.clips, 'clip')}{eta}"),
+        escape_markdown(
+            translate("{title}: {done} of {clips}{eta}").format(
+                title=video.title, done=video.done, clips=counted(video.clips, "clip"), eta=eta
+            )
+        ),
     )
 
 
@@ -298,34 +341,48 @@ MAX_FAILED_CLIPS = 5
 
 def show_failed_clips(store: Store, video: str, count: int) -> None:
     """List the failed clips of a video, each with its error and a button to retry it."""
-    with st.expander(counted(count, "failed clip").capitalize()):
+    with st.expander(capitalized(counted(count, "failed clip"))):
         for clip in failed_clips_of(store, video, MAX_FAILED_CLIPS):
             st.write(
-                escape_markdown(f"clip {clip.index}, {format_span(clip.span)}: {_reason(clip)}")
+                escape_markdown(
+                    translate("clip {index}, {time}: {reason}").format(
+                        index=clip.index, time=format_span(clip.span), reason=_reason(clip)
+                    )
+                )
             )
             retry_button(store, video, clip.index)
         if count > MAX_FAILED_CLIPS:
             page_link(
                 "video",
-                f"The other {count - MAX_FAILED_CLIPS} are among its clips",
+                translate("The other {count} are among its clips").format(
+                    count=count - MAX_FAILED_CLIPS
+                ),
                 video=video,
                 show="Clips",
             )
 
 
 def _reason(clip: StoredClip) -> str:
-    times = f" (failed {clip.attempts} times)" if clip.attempts > 1 else ""
-    return f"{clip.error or 'unknown error'}{times}"
+    times = (
+        translate(" (failed {count} times)").format(count=clip.attempts)
+        if clip.attempts > 1
+        else ""
+    )
+    return f"{clip.error or translate('unknown error')}{times}"
 
 
 def retry_button(store: Store, video: str, clip: int | None = None) -> None:
     """Draw the button that retries one failed clip, or all of a video, in a job."""
     if not store.may_change:
         return
-    label = "Try all again" if clip is None else f"Try clip {clip} again"
+    label = (
+        translate("Try all again")
+        if clip is None
+        else translate("Try clip {clip} again").format(clip=clip)
+    )
     key = f"retry_{video}_{'all' if clip is None else clip}"
     busy = is_watched(store, video)
-    tooltip = "It is being watched at the moment." if busy else None
+    tooltip = translate("It is being watched at the moment.") if busy else None
     if not st.button(label, key=key, disabled=busy, help=tooltip):
         return
     try:

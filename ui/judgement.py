@@ -10,8 +10,9 @@ from skills.learn import judge, recorded_judgement
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from ui.navigation import page_link
+from views.translation import marked, translate
 
-VERDICTS = {True: "right", False: "wrong", None: "not judged"}
+VERDICTS = {True: marked("right"), False: marked("wrong"), None: marked("not judged")}
 
 
 def show_judgement(store: Store, row: StoredTrajectory) -> None:
@@ -21,14 +22,18 @@ def show_judgement(store: Store, row: StoredTrajectory) -> None:
     verdict = recorded_judgement(store, row.id)
     with st.container(horizontal=True, vertical_alignment="center", key=f"judge_{row.id}"):
         st.markdown(
-            "Is this answer right?" if verdict is None else f"Judged **{VERDICTS[verdict]}**."
+            translate("Is this answer right?")
+            if verdict is None
+            else translate("Judged **{verdict}**.").format(verdict=translate(VERDICTS[verdict]))
         )
-        _verdict_button(store, row, verdict, "Right", "thumb_up", right=True)
-        _verdict_button(store, row, verdict, "Wrong", "thumb_down", right=False)
-        if verdict is not None and st.button("Withdraw the verdict", key=f"unjudge_{row.id}"):
+        _verdict_button(store, row, verdict, translate("Right"), "thumb_up", right=True)
+        _verdict_button(store, row, verdict, translate("Wrong"), "thumb_down", right=False)
+        if verdict is not None and st.button(
+            translate("Withdraw the verdict"), key=f"unjudge_{row.id}"
+        ):
             _record_verdict(store, row, None)
     if verdict is not None:
-        page_link("skills", "Learn from judged answers")
+        page_link("skills", translate("Learn from judged answers"))
 
 
 def _verdict_button(
@@ -37,9 +42,9 @@ def _verdict_button(
     chosen = verdict is right
     pressed = st.button(
         label,
-        key=f"judge_{label}_{row.id}",
+        key=f"judge_{icon}_{row.id}",
         icon=f":material/{icon}:",
-        help=f"The answer is {VERDICTS[right]}",
+        help=translate("The answer is {verdict}").format(verdict=translate(VERDICTS[right])),
         disabled=chosen,
     )
     if pressed:

@@ -24,11 +24,13 @@ from ui.ingestion import (
     show_failed_uploads,
     show_ingestion,
 )
+from ui.language import use_language
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from ui.sharing import show_shared_links
 from views.library_view import ListedVideo, page_of_videos
-from views.words import counted, format_time, join_words
+from views.translation import translate
+from views.words import capitalized, counted, format_time, join_words
 
 WATCHING, DONE = "watching", "done"
 GRID = """<style>
@@ -41,7 +43,7 @@ GRID = """<style>
 
 def library_page() -> None:
     """Draw the form to add videos, the jobs, and the list of videos."""
-    st.title("Library")
+    st.title(translate("Library"))
     show_errors(_body)
 
 
@@ -62,7 +64,7 @@ def _body() -> None:
         st.write("There is no video that you may see.")
         return
     if not total and not query:
-        st.write("Nothing has been watched yet. Choose a video above, and press Watch.")
+        st.write(translate("Nothing has been watched yet. Choose a video above, and press Watch."))
         return
     _show_videos(state, jobs, videos, total)
     if state.store.may_change:
@@ -70,9 +72,11 @@ def _body() -> None:
 
 
 def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[ListedVideo], total: int) -> None:
-    st.text_input("Search the titles", key="q", bind="query-params", icon=":material/search:")
+    st.text_input(
+        translate("Search the titles"), key="q", bind="query-params", icon=":material/search:"
+    )
     if not total:
-        st.write("No title matches.")
+        st.write(translate("No title matches."))
         return
     requested = requested_offset()
     offset = paginate(total)
@@ -92,9 +96,13 @@ def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequ
     with st.container(border=True, key=f"video_{video.id}"):
         data = stored_image(state.store, video.thumb)
         if data:
-            st.image(data, alt=f"First frame of {video.title}", width="stretch")
+            st.image(
+                data,
+                alt=translate("First frame of {title}").format(title=video.title),
+                width="stretch",
+            )
         else:
-            st.caption("No picture yet")
+            st.caption(translate("No picture yet"))
         page_link("video", escape_markdown(video.title), video=video.id)
         with st.container(
             horizontal=True,
@@ -104,14 +112,14 @@ def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequ
         ):
             st.caption(escape_markdown(_summary(state, video)))
             with st.popover(
-                "More",
+                translate("More"),
                 type="tertiary",
-                help=escape_markdown(f"Menu of {video.title}"),
+                help=escape_markdown(translate("Menu of {title}").format(title=video.title)),
                 key=f"menu_{video.id}",
             ):
                 _show_menu(state, jobs, video, all_jobs)
         if video.error:
-            st.caption(f"Failed: {escape_markdown(video.error)}")
+            st.caption(translate("Failed: {error}").format(error=escape_markdown(video.error)))
         if video.failed and video.path:
             show_failed_clips(state.store, video.id, video.failed)
             retry_button(state.store, video.id)
@@ -119,14 +127,22 @@ def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequ
 
 def _summary(state: PageState, video: ListedVideo) -> str:
     """Return the length of a video and how far it is."""
-    clips = f"{video.done} of {counted(video.clips, 'clip')}"
+    clips = translate("{done} of {clips}").format(
+        done=video.done, clips=counted(video.clips, "clip")
+    )
     if video.state == WATCHING:
         # The jobs above show the progress, and are refreshed.
-        state_words = "Being watched" if is_watched(state.store, video.id) else f"Paused, {clips}"
+        state_words = (
+            translate("Being watched")
+            if is_watched(state.store, video.id)
+            else translate("Paused, {clips}").format(clips=clips)
+        )
     elif video.failed:
-        state_words = f"{clips}, {video.failed} failed"
+        state_words = translate("{clips}, {failed} failed").format(clips=clips, failed=video.failed)
     else:
-        state_words = "Ready" if video.state == DONE else video.state.capitalize()
+        state_words = (
+            translate("Ready") if video.state == DONE else capitalized(translate(video.state))
+        )
     return f"{format_time(video.duration_ms)} · {state_words}"
 
 
@@ -134,23 +150,27 @@ def _show_menu(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Seque
     """Draw what can be done with a video."""
     busy = is_watched(state.store, video.id)
     job = next((one for one in all_jobs if one.running and one.watches(video.path)), None)
-    page_link("ask", "Ask about it", video=video.id)
-    page_link("people", "Its people", video=video.id)
+    page_link("ask", translate("Ask about it"), video=video.id)
+    page_link("people", translate("Its people"), video=video.id)
     if not state.store.may_change:
         return
     if job is not None and video.state == WATCHING:
         key, elsewhere = f"stop_{video.id}", not job.here
-        st.button("Pause", key=key, on_click=jobs.pause, args=(job.id,), disabled=elsewhere)
+        st.button(
+            translate("Pause"), key=key, on_click=jobs.pause, args=(job.id,), disabled=elsewhere
+        )
     elif video.path and not busy and video.state == WATCHING:
         _resume_button(jobs, video)
-    tooltip = escape_markdown(f"Delete {video.title}")
-    if st.button("Delete", key=f"delete_{video.id}", help=tooltip, disabled=busy):
+    tooltip = escape_markdown(translate("Delete {title}").format(title=video.title))
+    if st.button(translate("Delete"), key=f"delete_{video.id}", help=tooltip, disabled=busy):
         set_params(delete=video.id)
 
 
 def _resume_button(jobs: Jobs, video: ListedVideo) -> None:
     if not st.button(
-        "Resume", key=f"go_{video.id}", help=escape_markdown(f"Resume: {video.title}")
+        translate("Resume"),
+        key=f"go_{video.id}",
+        help=escape_markdown(translate("Resume: {title}").format(title=video.title)),
     ):
         return
     try:
@@ -170,8 +190,10 @@ def _original(video: ListedVideo) -> Path:
     path = original_file(Home.default(), video.id, video.path)
     if path is None:
         raise InputError(
-            f"the file at {video.path} is missing or has changed: put it back, or add it "
-            "again from its new place"
+            translate(
+                "the file at {path} is missing or has changed: put it back, or add it again "
+                "from its new place"
+            ).format(path=video.path)
         )
     return path
 
@@ -180,38 +202,51 @@ def _keep() -> None:
     set_params(delete=None)
 
 
-@st.dialog("Delete this video?", on_dismiss=_keep)
 def _confirm_deletion(state: PageState, video: ListedVideo) -> None:
     """Show what would be deleted, and delete it once confirmed."""
+    dialog = st.dialog(translate("Delete this video?"), on_dismiss=_keep)
+    dialog(_show_deletion)(state, video)
+
+
+def _show_deletion(state: PageState, video: ListedVideo) -> None:
+    use_language()
     preview = preview_video_deletion(state.store, video.id)
     held = preview.held
     parts = [
-        counted(number, noun)
-        for number, noun in (
-            (held.clips, "clip"),
-            (held.memories, "memory"),
-            (held.people, "person"),
-            (held.events, "event"),
-            (held.images, "image"),
+        part
+        for number, part in (
+            (held.clips, counted(held.clips, "clip")),
+            (held.memories, counted(held.memories, "memory")),
+            (held.people, counted(held.people, "person")),
+            (held.events, counted(held.events, "event")),
+            (held.images, counted(held.images, "image")),
         )
         if number
     ]
-    listed = join_words(parts) or "nothing but its name"
-    answers = f" and {counted(held.answers, 'answer')} that used it" if held.answers else ""
+    listed = join_words(parts) or translate("nothing but its name")
+    answers = (
+        translate(" and {answers} that used it").format(answers=counted(held.answers, "answer"))
+        if held.answers
+        else ""
+    )
     st.markdown(f"**{escape_markdown(video.title)}**")
     st.write(
         escape_markdown(
-            f"This deletes {listed} ({format_bytes(held.bytes)}){answers}. {preview.file}"
+            translate("This deletes {listed} ({size}){answers}. {file}").format(
+                listed=listed, size=format_bytes(held.bytes), answers=answers, file=preview.file
+            )
         )
     )
     with st.container(horizontal=True, key=f"sure_{video.id}"):
-        if st.button("Yes, delete it", key=f"yes_{video.id}", type="primary"):
+        if st.button(translate("Yes, delete it"), key=f"yes_{video.id}", type="primary"):
             deleted = delete_video(state.store, video.id)
             set_params(delete=None)
-            upload = ", and so is its upload" if deleted.uploads else ""
+            upload = translate(", and so is its upload") if deleted.uploads else ""
             images = counted(deleted.images, "image")
-            st.session_state[MESSAGE] = f"{video.title} is deleted, with {images}{upload}."
+            st.session_state[MESSAGE] = translate(
+                "{title} is deleted, with {images}{upload}."
+            ).format(title=video.title, images=images, upload=upload)
             st.rerun()
-        if st.button("Keep it", key=f"keep_{video.id}"):
+        if st.button(translate("Keep it"), key=f"keep_{video.id}"):
             set_params(delete=None)
             st.rerun()

@@ -19,6 +19,7 @@ from ui.corrections import (
     show_last_result,
 )
 from ui.formatting import escape_markdown
+from ui.language import use_language
 from ui.media import stored_image
 from ui.navigation import int_param, page_link, set_params
 from views.persons_view import (
@@ -29,6 +30,7 @@ from views.persons_view import (
     load_library_people,
     load_person,
 )
+from views.translation import format_number, translate
 from views.words import counted, format_span
 
 PERSONS_PER_PAGE = 12
@@ -43,12 +45,12 @@ def show_library_people(store: Store) -> None:
     page = int_param("page", 1) or 1
     found = load_library_people(store, (page - 1) * PERSONS_PER_PAGE, PERSONS_PER_PAGE)
     if not found.persons:
-        st.write("Nobody is known by name yet, or joined across videos.")
+        st.write(translate("Nobody is known by name yet, or joined across videos."))
     for person in found.persons:
         _show_person(store, person)
     with st.container(horizontal=True, key="pages"):
-        _page_button("Previous", page - 1, disabled=page == 1)
-        _page_button("Next", page + 1, disabled=not found.more)
+        _page_button(translate("Previous"), page - 1, disabled=page == 1)
+        _page_button(translate("Next"), page + 1, disabled=not found.more)
     _show_likely(store)
 
 
@@ -57,9 +59,9 @@ def show_other_videos(store: Store, video: str, number: int) -> None:
     person = load_person(store, video, str(number))
     others = [card for card in person.characters if card.ref.video != video]
     if others:
-        st.caption("The same person")
+        st.caption(translate("The same person"))
     for card in others:
-        label = f"{_name(card)} in {card.title}"
+        label = translate("{name} in {title}").format(name=_name(card), title=card.title)
         page_link("people", escape_markdown(label), video=card.video, person=card.person.number)
 
 
@@ -67,13 +69,13 @@ def show_crop(store: Store, blob: str | None, name: str) -> None:
     """Draw a crop of a face, if there is one."""
     data = stored_image(store, blob)
     if data:
-        st.image(data, alt=f"Face of {name}", width=110)
+        st.image(data, alt=translate("Face of {name}").format(name=name), width=110)
     else:
-        st.caption("Only heard")
+        st.caption(translate("Only heard"))
 
 
 def _page_button(label: str, page: int, *, disabled: bool) -> None:
-    if st.button(label, disabled=disabled, key=f"page_{label}"):
+    if st.button(label, disabled=disabled, key=f"page_{page}"):
         set_params(page=page if page > 1 else None)
         st.rerun()
 
@@ -85,8 +87,11 @@ def _show_person(store: Store, person: LibraryPerson) -> None:
         _name_field(store, person, key)
         last = person.last
         if last is not None:
-            verb = "seen" if last.seen else "heard"
-            text = f"Last {verb} {format_span(last.span)} of {last.title}"
+            text = (
+                translate("Last seen {time} of {title}")
+                if last.seen
+                else translate("Last heard {time} of {title}")
+            ).format(time=format_span(last.span), title=last.title)
             page_link(
                 "video", escape_markdown(text), video=last.video, t=last.span.start_ms // 1000
             )
@@ -104,14 +109,16 @@ def _show_character(store: Store, card: CharacterCard, *, joined: bool) -> None:
         )
         if joined and store.may_change:
             st.button(
-                "Somebody else",
+                translate("Somebody else"),
                 key=f"split_{key}",
-                help="Split this person off those of the other videos",
+                help=translate("Split this person off those of the other videos"),
                 on_click=_correct,
                 args=(
                     card.video,
                     lambda: split_off(store, card.video, str(card.person.number)),
-                    f"{_name(card)} of {card.title} is somebody else.",
+                    translate("{name} of {title} is somebody else.").format(
+                        name=_name(card), title=card.title
+                    ),
                 ),
             )
 
@@ -126,17 +133,18 @@ def _name_field(store: Store, person: LibraryPerson, key: str) -> None:
     field = f"name_{key}_{name}"
 
     def rename() -> None:
+        use_language()
         new = st.session_state[field].strip()
         if new:
             number = str(first.person.number)
             _correct(
                 first.video,
                 lambda: rename_everywhere(store, first.video, number, new),
-                f"{name or _name(first)} is now called {new}.",
+                translate("{name} is now called {new}.").format(name=name or _name(first), new=new),
             )
 
     st.text_input(
-        f"Name of {escape_markdown(name or _name(first))}",
+        translate("Name of {name}").format(name=escape_markdown(name or _name(first))),
         name,
         key=field,
         placeholder=_name(first),
@@ -148,16 +156,16 @@ def _name_field(store: Store, person: LibraryPerson, key: str) -> None:
 def _show_likely(store: Store) -> None:
     if not store.may_change:
         return
-    st.header("Same person?", anchor=False)
+    st.header(translate("Same person?"), anchor=False)
     pairs = likely_across_videos(store, limit=MOST_LIKELY)
     if not pairs:
-        st.caption("No likely pairs in different videos.")
+        st.caption(translate("No likely pairs in different videos."))
         return
     sure = [pair for pair in pairs if pair.found.sure]
     st.button(
-        f"Join {counted(len(sure), 'sure pair')}",
+        translate("Join {pairs}").format(pairs=counted(len(sure), "sure pair")),
         disabled=not sure,
-        help="Join the pairs that are far above the threshold of their model",
+        help=translate("Join the pairs that are far above the threshold of their model"),
         on_click=_join_sure,
         args=(store, sure),
     )
@@ -174,36 +182,53 @@ def _show_pair(store: Store, pair: LikelyCards) -> None:
             with column:
                 show_crop(store, card.crop, _name(card))
         with text:
-            both = f"{_name(one)} in {one.title} and {_name(other)} in {other.title}"
-            st.write(escape_markdown(both))
-            likeness = "look" if found.kind is IdentityKind.FACE else "sound"
-            st.caption(f"They {likeness} alike: {found.cosine:.0%}{', sure' if found.sure else ''}")
+            st.write(escape_markdown(_both(one, other)))
+            sure = translate(", sure") if found.sure else ""
+            st.caption(f"{alike_line(found.kind, found.cosine)}{sure}")
             _pair_buttons(store, pair, key)
+
+
+def alike_line(kind: IdentityKind, likeness: float) -> str:
+    """Return how much two faces or voices are alike, as a sentence."""
+    share = format_number(likeness, ".0%")
+    if kind is IdentityKind.FACE:
+        return translate("They look alike: {share}").format(share=share)
+    return translate("They sound alike: {share}").format(share=share)
+
+
+def _both(one: CharacterCard, other: CharacterCard) -> str:
+    return translate("{name} in {title} and {other} in {other_title}").format(
+        name=_name(one), title=one.title, other=_name(other), other_title=other.title
+    )
 
 
 def _pair_buttons(store: Store, pair: LikelyCards, key: str) -> None:
     one, other = pair.one, pair.other
     numbers = str(one.person.number), str(other.person.number)
-    both = f"{_name(one)} in {one.title} and {_name(other)} in {other.title}"
+    both = _both(one, other)
     with st.container(horizontal=True, key=f"say_{key}"):
         for card in (one, other):
             if card.last is not None:
                 at = card.last.span.start_ms // 1000
                 page_link("video", escape_markdown(f"▶ {card.title}"), video=card.video, t=at)
         st.button(
-            "Yes, the same",
+            translate("Yes, the same"),
             key=f"yes_{key}",
             on_click=_correct,
-            args=(one.video, lambda: accept(store, pair.found), f"{both} are one person."),
+            args=(
+                one.video,
+                lambda: accept(store, pair.found),
+                translate("{both} are one person.").format(both=both),
+            ),
         )
         st.button(
-            "No",
+            translate("No"),
             key=f"no_{key}",
             on_click=_correct,
             args=(
                 one.video,
                 lambda: keep_apart(store, one.video, numbers[0], other.video, numbers[1]),
-                f"{both} are two people.",
+                translate("{both} are two people.").format(both=both),
             ),
         )
 
@@ -217,7 +242,9 @@ def _join_sure(store: Store, pairs: list[LikelyCards]) -> None:
     def change() -> CorrectionResult:
         videos = dict.fromkeys(pair.one.video for pair in pairs)
         done = [made for video in videos for made in join_sure(store, video)]
-        return CorrectionResult(f"Joined {counted(len(done), 'pair')}.")
+        return CorrectionResult(
+            translate("Joined {pairs}.").format(pairs=counted(len(done), "pair"))
+        )
 
     apply_correction(change)
 

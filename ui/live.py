@@ -27,7 +27,8 @@ from views.live_memory import (
     load_live_memory,
 )
 from views.rounds import inspect_trajectory
-from views.words import counted, format_time
+from views.translation import translate
+from views.words import capitalized, counted, format_time
 
 POLL_S = 2.0
 """Seconds between polls of a stream."""
@@ -74,17 +75,19 @@ def _follow(video: str, drawn_through_ms: int) -> None:
 def _ask(state: PageState, video: Video) -> None:
     """Draw the box for a question; a question that is sent is about all that is in memory then."""
     with st.form("live_question", border=False):
-        text, sent = question_field("Ask", "Ask about what was seen and said so far")
-        with st.popover("Advanced options", icon=":material/tune:"):
+        text, sent = question_field(
+            translate("Ask"), translate("Ask about what was seen and said so far")
+        )
+        with st.popover(translate("Advanced options"), icon=":material/tune:"):
             strategy = strategy_field(state)
     with st.container():
         if not sent:
             return
         try:
             if not text.strip():
-                raise InputError("Write a question first.")
+                raise InputError(translate("Write a question first."))
             question = Question(text=text.strip(), videos=(video.id,))
-            with st.spinner("Starting the search ..."):
+            with st.spinner(translate("Starting the search ...")):
                 name = state.runs.ask(state.runner(state.profile), question, strategy)
         except (HomerError, ValueError) as error:
             warn(error)
@@ -110,14 +113,16 @@ def _show_asked(state: PageState, video: Video) -> None:
 
 
 def _show_kept(memory: LiveMemory, *, watched: bool) -> None:
-    through = f"In memory up to {format_time(memory.through_ms)}."
+    through = translate("In memory up to {time}.").format(time=format_time(memory.through_ms))
     if watched:
-        st.markdown(f":material/sensors: **Being watched now.** {through}")
+        st.markdown(f":material/sensors: **{translate('Being watched now.')}** {through}")
     else:
-        st.markdown(f"**Not being watched now.** {through}")
+        st.markdown(f"**{translate('Not being watched now.')}** {through}")
     if not memory.kept:
         st.caption(
-            "No frames are kept. `homer watch SOURCE --memory NAME` keeps those of a strategy."
+            translate(
+                "No frames are kept. `homer watch SOURCE --memory NAME` keeps those of a strategy."
+            )
         )
     for one in memory.kept:
         with st.container(border=True, key=f"kept_by_{one.strategy}"):
@@ -128,12 +133,13 @@ def _show_kept_by(kept: KeptNow) -> None:
     st.markdown(f"**{escape_markdown(kept.strategy)}**")
     st.caption(escape_markdown(kept.title))
     if not kept.tiers:
-        st.caption("No frame yet.")
+        st.caption(translate("No frame yet."))
     held = {frame.blob for event in kept.events or () for frame in event.frames}
     if kept.events is not None:
         count = sum(len(event.frames) for event in kept.events)
         frames, events = counted(count, "frame"), counted(len(kept.events), "event")
-        st.markdown(f"**Short-term memory**: {frames} of {events}")
+        size = translate("{frames} of {events}").format(frames=frames, events=events)
+        st.markdown(f"**{translate('Short-term memory')}**: {size}")
         st.html(_strip("".join(map(_event, kept.events)), 0))
     for place, tier in enumerate(kept.tiers):
         st.markdown(escape_markdown(_tier_in_words(tier)))
@@ -142,9 +148,11 @@ def _show_kept_by(kept: KeptNow) -> None:
 
 
 def _tier_in_words(tier: ShownTier) -> str:
-    times = f"{format_time(tier.first_ms)} to {format_time(tier.last_ms)}"
+    times = translate("{start} to {end}").format(
+        start=format_time(tier.first_ms), end=format_time(tier.last_ms)
+    )
     size = f"{counted(tier.count, 'frame')}, {format_bytes(tier.bytes)}"
-    return f"{tier.name[:1].upper()}{tier.name[1:]}: {size}, {times}"
+    return f"{capitalized(translate(tier.name))}: {size}, {times}"
 
 
 def _strip(content: str, place: int) -> str:
@@ -154,18 +162,28 @@ def _strip(content: str, place: int) -> str:
 def _event(event: ShownHeldEvent) -> str:
     """Return the frames of an event with a caption, as HTML."""
     times = [format_time(frame.time_ms) for frame in event.frames]
-    between = f", {times[0]} to {times[-1]}" if times else ""
-    of_seen = f": {len(times)} of {counted(event.seen, 'frame')}"
-    caption = escape(f"Event {event.number}{between}{of_seen}")
+    between = translate(", {start} to {end}").format(start=times[0], end=times[-1]) if times else ""
+    of_seen = translate(": {count} of {frames}").format(
+        count=len(times), frames=counted(event.seen, "frame")
+    )
+    caption = escape(
+        translate("Event {number}{between}{of_seen}").format(
+            number=event.number, between=between, of_seen=of_seen
+        )
+    )
     images = f'<div class="frames">{_images(event.frames)}</div>'
     return f"<figure>{images}<figcaption>{caption}</figcaption></figure>"
+
+
+def _alt(frame: HeldFrame) -> str:
+    return translate("Frame of the video at {time}").format(time=format_time(frame.time_ms))
 
 
 def _images(frames: Iterable[HeldFrame]) -> str:
     """Return frames as HTML; the browser keeps them from one poll to the next."""
     return "".join(
         f'<img src="{escape(sign_path("/image/" + frame.blob))}" loading="lazy" '
-        f'alt="Frame of the video at {format_time(frame.time_ms)}" '
+        f'alt="{escape(_alt(frame))}" '
         f'title="{format_time(frame.time_ms)}">'
         for frame in frames
     )

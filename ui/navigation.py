@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import streamlit as st
@@ -13,10 +13,12 @@ from domain.time import parse_clock
 from store.database import Store
 from ui.errors import show_error
 from views.library import all_titles, videos_named
+from views.translation import marked, translate
 
+ADVANCED = marked("Advanced")
 SECTIONS = {
     "": ("ask", "search", "library", "people", "history"),
-    "Advanced": ("alerts", "recaps", "compare", "skills", "evaluations", "schedules", "health"),
+    ADVANCED: ("alerts", "recaps", "compare", "skills", "evaluations", "schedules", "health"),
 }
 """The pages of the navigation; each is a function ``NAME_page`` in ``ui/NAME.py``."""
 ICONS = {
@@ -33,9 +35,25 @@ ICONS = {
     "schedules": ":material/schedule:",
     "health": ":material/health_and_safety:",
 }
+TITLES = {
+    "ask": marked("Ask"),
+    "search": marked("Search"),
+    "library": marked("Library"),
+    "people": marked("People"),
+    "alerts": marked("Alerts"),
+    "recaps": marked("Recaps"),
+    "history": marked("History"),
+    "compare": marked("Compare"),
+    "skills": marked("Skills"),
+    "evaluations": marked("Evaluations"),
+    "schedules": marked("Schedules"),
+    "health": marked("Health"),
+    "video": marked("Video"),
+    "trajectory": marked("Trajectory"),
+}
 HIDDEN = ("video", "trajectory")
 """Pages of one video and of one question, which other pages link."""
-PAGE_NAMES = (*SECTIONS[""], *SECTIONS["Advanced"], *HIDDEN)
+PAGE_NAMES = (*SECTIONS[""], *SECTIONS[ADVANCED], *HIDDEN)
 
 NOT_FOR_VIEWERS = ("alerts", "recaps", "skills", "evaluations", "schedules", "health")
 """Pages that show the whole library, or change it."""
@@ -50,7 +68,7 @@ def streamlit_page(name: str) -> st.Page:
     draw: Callable[[], None] = getattr(module, f"{name}_page")
     return st.Page(
         draw,
-        title=name.capitalize(),
+        title=translate(TITLES[name]),
         url_path=name,
         default=name == PAGE_NAMES[0],
     )
@@ -68,7 +86,7 @@ def show_navigation(*, viewer: bool = False) -> None:
         for title, all_names in SECTIONS.items():
             names = [name for name in all_names if not viewer or name not in NOT_FOR_VIEWERS]
             if title:
-                st.caption(title)
+                st.caption(translate(title))
             for name in names:
                 st.page_link(streamlit_page(name), icon=ICONS[name])
 
@@ -116,6 +134,32 @@ def time_param(name: str = "t") -> int | None:
         return None
 
 
+def choice_param(label: str, names: Sequence[str], name: str) -> str:
+    """Draw a choice that the address has in English, and return it.
+
+    Args:
+        label: of the choice.
+        names: what there is to choose, in English; the first one is not in the address.
+        name: the query parameter, and the key of the choice.
+    """
+    requested = text_param(name)
+    st.session_state[name] = requested if requested in names else names[0]
+    return st.radio(
+        label,
+        names,
+        horizontal=True,
+        format_func=translate,
+        key=name,
+        on_change=_write_choice,
+        args=(name, names[0]),
+    )
+
+
+def _write_choice(name: str, default: str) -> None:
+    chosen = st.session_state[name]
+    set_params(**{name: None if chosen == default else chosen})
+
+
 def set_params(**values: object) -> None:
     """Set query parameters without a rerun; None removes one."""
     for name, value in values.items():
@@ -148,7 +192,11 @@ def paginate(total: int, name: str = "page", size: int = PAGE_SIZE) -> int:
     chosen = st.pagination(pages, default=requested, key=f"{name}_of_{pages}")
     set_params(**{name: chosen if chosen > 1 else None})
     first = (chosen - 1) * size
-    st.caption(f"{first + 1} to {min(first + size, total)} of {total}")
+    st.caption(
+        translate("{first} to {last} of {total}").format(
+            first=first + 1, last=min(first + size, total), total=total
+        )
+    )
     return first
 
 
@@ -161,15 +209,17 @@ def select_video(store: Store) -> Video | None:
     """Return the video of the page: named by the address, else selected; None without videos."""
     titles = all_titles(store)
     if not titles:
-        show_empty("Nothing has been watched yet.", "Add a video", "library")
+        show_empty(translate("Nothing has been watched yet."), translate("Add a video"), "library")
         return None
     names = list(titles)
     requested = text_param("video")
     if requested and requested not in titles:
-        show_error(InputError("this video is not in the library: choose one from the list"))
+        show_error(
+            InputError(translate("this video is not in the library: choose one from the list"))
+        )
     index = names.index(requested) if requested in titles else 0
     name = st.selectbox(
-        "Video",
+        translate("Video"),
         names,
         index=index,
         format_func=lambda video_id: titles[video_id],

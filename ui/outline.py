@@ -19,7 +19,8 @@ from views.outline_zoom import (
     load_zoomed,
     outlines_of,
 )
-from views.words import counted, format_span
+from views.translation import format_number, translate
+from views.words import capitalized, counted, format_span
 
 PARTS_PER_PAGE = 12
 """Parts of a node on a page."""
@@ -34,11 +35,15 @@ def show_outline(state: PageState, video: Video) -> None:
     outlines = outlines_of(state.store, video.id)
     if not outlines:
         return
-    st.header("Outline", anchor=False)
+    st.header(translate("Outline"), anchor=False)
     outline = outlines[0]
     if len(outlines) > 1:
         outline = st.selectbox(
-            "Made of", outlines, format_func=_title, key="outline_of", on_change=_zoom_out
+            translate("Made of"),
+            outlines,
+            format_func=_title,
+            key="outline_of",
+            on_change=_zoom_out,
         )
     requested = requested_offset(PAGE, PARTS_PER_PAGE)
     zoomed = load_zoomed(state.store, video.id, outline, int_param(NODE), requested, PARTS_PER_PAGE)
@@ -68,7 +73,7 @@ def _show_path(zoomed: ZoomedOutline) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="outline_path"):
         for node in zoomed.path:
-            label = escape_markdown(f"← {node.title or node.noun}")
+            label = escape_markdown(f"← {node.title or translate(node.noun)}")
             st.button(label, key=f"up_{node.id}", type="tertiary", on_click=_zoom, args=(node.id,))
 
 
@@ -76,7 +81,7 @@ def _show_node(video: Video, node: ZoomNode) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="outline_here"):
         _play_button(video, node, "here")
         st.markdown(f"**{escape_markdown(node.title)}**")
-        st.caption(escape_markdown(node.noun))
+        st.caption(escape_markdown(translate(node.noun)))
     if node.text and node.text != node.title:
         st.write(escape_markdown(node.text))
 
@@ -109,7 +114,7 @@ def _show_parts(
         with st.container(horizontal=True, vertical_alignment="center", key=f"part_{node.id}"):
             _play_button(video, node, "play_n")
             st.button(
-                escape_markdown(node.title or node.noun),
+                escape_markdown(node.title or translate(node.noun)),
                 key=f"zoom_{node.id}",
                 type="tertiary",
                 on_click=_zoom,
@@ -132,30 +137,43 @@ def _show_bars(video: Video, zoomed: ZoomedOutline, parts: tuple[ZoomNode, ...])
     ]
     start = zoomed.here.span.start_ms if zoomed.here else 0
     end = zoomed.here.span.end_ms if zoomed.here else video.duration_ms
-    lane = Lane(f"{counted(zoomed.total, zoomed.noun).capitalize()}", bars)
+    lane = Lane(capitalized(counted(zoomed.total, zoomed.noun)), bars)
     title = zoomed.here.title if zoomed.here else video.title
     return show_timeline(
-        f"Parts of {title}", end - start, [lane], "outline_timeline", start_ms=start
+        translate("Parts of {title}").format(title=title),
+        end - start,
+        [lane],
+        "outline_timeline",
+        start_ms=start,
     )
 
 
 def _show_graph(state: PageState, video: Video, outline: BuiltOutline, node: ZoomNode) -> None:
     """Draw who and what a node is about, once that is asked for."""
-    if not st.toggle("Draw its graph", key=f"graph_{node.id}"):
+    if not st.toggle(translate("Draw its graph"), key=f"graph_{node.id}"):
         return
     graph = load_graph(state.store, video.id, outline, node.id)
     if graph is None or not graph.vertices:
-        st.caption("Nothing is stated of who and what is in it.")
+        st.caption(translate("Nothing is stated of who and what is in it."))
         return
-    alt = f"Graph of {node.title}: {counted(graph.edges_total, 'relation')}"
+    alt = translate("Graph of {title}: {relations}").format(
+        title=node.title, relations=counted(graph.edges_total, "relation")
+    )
     st.html(FITTED)
     with st.container(key="outline_graph"):
         st.graphviz_chart(as_dot(graph), width="content", alt=alt)
     if graph.vertices_total > len(graph.vertices) or graph.edges_total > len(graph.edges):
         shown, relations = len(graph.vertices), len(graph.edges)
         st.caption(
-            f"The {shown} that have most to do with each other, of {graph.vertices_total:,}; "
-            f"{relations} of {counted(graph.edges_total, 'relation')}."
+            translate(
+                "The {shown} that have most to do with each other, of {total}; "
+                "{shown_relations} of {relations}."
+            ).format(
+                shown=shown,
+                total=format_number(graph.vertices_total),
+                shown_relations=relations,
+                relations=counted(graph.edges_total, "relation"),
+            )
         )
     if graph.people:
         with st.container(horizontal=True, key="outline_people"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from domain.media import IdentityKind
 from store.database import Store
 from ui.app_state import page_state
 from ui.appearances import LEGEND, appearance_lane, picked_appearance
@@ -21,8 +20,9 @@ from ui.corrections import (
 )
 from ui.errors import show_errors
 from ui.formatting import escape_markdown
-from ui.library_people import show_crop, show_library_people, show_other_videos
+from ui.library_people import alike_line, show_crop, show_library_people, show_other_videos
 from ui.navigation import (
+    choice_param,
     int_param,
     paginate,
     requested_offset,
@@ -34,12 +34,19 @@ from ui.navigation import (
 from ui.player import seek, show_player
 from ui.timeline import show_timeline
 from views.people_view import CardPair, PeopleView, PersonCard, likely_same_people, load_people_view
-from views.words import counted, format_span, format_time
+from views.translation import marked, translate, translate_count
+from views.words import format_span, format_time, join_words
 
 PEOPLE_PER_PAGE = 12
 """People per page."""
-SOURCES = {"said": "said", "read": "on screen", "caption": "captions", "person": "by you"}
+SOURCES = {
+    "said": marked("said"),
+    "read": marked("on screen"),
+    "caption": marked("captions"),
+    "person": marked("by you"),
+}
 """Where a name is from, in words."""
+ONE_VIDEO, ALL_VIDEOS = marked("One video"), marked("All videos")
 GRID = """<style>
 .st-key-faces { display: grid; gap: 0.8rem;
   grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); }
@@ -50,15 +57,14 @@ MAX_SUGGESTIONS = 8
 
 def people_page() -> None:
     """Draw the people of the video that the address names."""
-    st.title("People")
+    st.title(translate("People"))
     show_errors(_body)
 
 
 def _body() -> None:
     store = page_state().store
-    names = ["One video", "All videos"]
-    shown = st.radio("Show", names, horizontal=True, key="of", bind="query-params")
-    if shown == "All videos":
+    shown = choice_param(translate("Show"), (ONE_VIDEO, ALL_VIDEOS), "of")
+    if shown == ALL_VIDEOS:
         show_library_people(store)
         return
     video = select_video(store)
@@ -68,8 +74,8 @@ def _body() -> None:
     requested, number = requested_offset(size=PEOPLE_PER_PAGE), int_param("person")
     people = load_people_view(store, video.id, requested, PEOPLE_PER_PAGE, number)
     if not people.people:
-        st.write("Nobody was recognised in this video yet.")
-        if st.button("Open the video", type="primary"):
+        st.write(translate("Nobody was recognised in this video yet."))
+        if st.button(translate("Open the video"), type="primary"):
             st.switch_page(streamlit_page("video"), query_params={"video": video.id})
         show_history(store, video)
         return
@@ -89,13 +95,13 @@ def _body() -> None:
 
 
 def _show_timeline(people: PeopleView) -> None:
-    st.header("When they appear", anchor=False)
+    st.header(translate("When they appear"), anchor=False)
     lanes = [
         appearance_lane(card.person.number, display_name(card), card.seen, card.heard)
         for card in people.figures
     ]
-    name = f"When people are seen and heard in {people.video.title}"
-    st.caption(LEGEND)
+    name = translate("When people are seen and heard in {title}").format(title=people.video.title)
+    st.caption(translate(LEGEND))
     chosen = str(people.chosen.person.number) if people.chosen else ""
     picked = show_timeline(name, people.video.duration_ms, lanes, "appearances", chosen=chosen)
     if picked:
@@ -121,14 +127,20 @@ def _show_card(store: Store, people: PeopleView, card: PersonCard) -> None:
     name_field(store, people.video.id, card)
     st.caption(escape_markdown(_appearances(card)))
     for candidate in card.person.maybe:
-        st.caption(escape_markdown(f"May be person {candidate.number}: {candidate.reason}"))
+        st.caption(
+            escape_markdown(
+                translate("May be person {number}: {reason}").format(
+                    number=candidate.number, reason=translate(candidate.reason)
+                )
+            )
+        )
     with st.container(horizontal=True, vertical_alignment="center", key=f"do_{number}"):
         if store.may_change:
-            st.checkbox("Select", key=selection_key(people.video.id, number))
+            st.checkbox(translate("Select"), key=selection_key(people.video.id, number))
         if st.button(
-            "Open",
+            translate("Open"),
             key=f"open_{number}",
-            help=escape_markdown(f"Show {name}"),
+            help=escape_markdown(translate("Show {name}").format(name=name)),
             disabled=people.chosen is not None and card.person == people.chosen.person,
         ):
             set_params(person=number)
@@ -139,14 +151,19 @@ def _appearances(card: PersonCard) -> str:
     """Return when and how often a person is seen and heard."""
     person = card.person
     facts = [format_span(person.span)] if person.span else []
-    for verb, count in (("seen", person.seen), ("heard", person.heard)):
-        facts += [f"{verb} {counted(count, 'time')}"] if count else []
+    if person.seen:
+        facts.append(translate_count("seen {number} time", "seen {number} times", person.seen))
+    if person.heard:
+        facts.append(translate_count("heard {number} time", "heard {number} times", person.heard))
     return ", ".join(facts)
 
 
 def _show_person(store: Store, people: PeopleView, card: PersonCard) -> None:
     st.header(escape_markdown(display_name(card)), anchor=False)
-    names = [f"{name.name} ({SOURCES.get(name.source, name.source)})" for name in card.person.names]
+    names = [
+        f"{name.name} ({translate(SOURCES.get(name.source, name.source))})"
+        for name in card.person.names
+    ]
     if names:
         st.write(escape_markdown(", ".join(names)))
     _show_moment_buttons(people, card)
@@ -170,10 +187,10 @@ def _show_moment_buttons(people: PeopleView, card: PersonCard) -> None:
 def _show_suggestions(store: Store, people: PeopleView) -> None:
     if not store.may_change:
         return
-    st.header("Same person?", anchor=False)
+    st.header(translate("Same person?"), anchor=False)
     pairs = likely_same_people(store, people.video.id, MAX_SUGGESTIONS)
     if not pairs:
-        st.caption("No likely duplicates.")
+        st.caption(translate("No likely duplicates."))
     for pair in pairs:
         _show_suggestion(store, people, pair)
 
@@ -199,20 +216,19 @@ def _show_suggestion(store: Store, people: PeopleView, pair: CardPair) -> None:
         with right:
             show_crop(store, second.crop, display_name(second))
         with text:
-            st.write(escape_markdown(f"{display_name(first)} and {display_name(second)}"))
-            likeness = "look" if found.kind == IdentityKind.FACE else "sound"
-            st.caption(f"They {likeness} alike: {found.cosine:.0%}")
+            st.write(escape_markdown(join_words([display_name(first), display_name(second)])))
+            st.caption(alike_line(found.kind, found.cosine))
             with st.container(horizontal=True, key=f"say_{key}"):
                 for card in (first, second):
                     _first_appearance_button(people, card, key)
                 st.button(
-                    "Yes, the same",
+                    translate("Yes, the same"),
                     key=f"yes_{key}",
                     on_click=merge_people,
                     args=(store, people.video.id, [second.person], first.person),
                 )
                 st.button(
-                    "No",
+                    translate("No"),
                     key=f"no_{key}",
                     on_click=separate_people,
                     args=(store, people.video.id, first, second),

@@ -21,6 +21,7 @@ from ui.media import original_of, stored_image
 from ui.navigation import time_param
 from views.moment import frames_around
 from views.streams import load_stream_details
+from views.translation import translate
 from views.words import format_span, format_time
 
 
@@ -47,7 +48,7 @@ def show_player(
         "name": key,
         "file": source.name,
         "url": sign_path(source.path),
-        "label": f"Video: {video.title}",
+        "label": translate("Video: {title}").format(title=video.title),
         "start_s": max(0, at_ms - source.start_ms) / 1000,
         "seek": seek_token,
         "play": not seek_token.startswith("0:"),
@@ -123,7 +124,7 @@ def seek_button(
     return st.button(
         f"{mark} ▶ {format_span(span)}  {label}".strip(),
         key=key,
-        help=f"Go to {format_time(span.start_ms)}",
+        help=translate("Go to {time}").format(time=format_time(span.start_ms)),
         on_click=seek,
         args=(video, span.start_ms, player_key),
     )
@@ -149,20 +150,30 @@ def show_keyframe(store: Store, frame: StoredKeyframe, description: str) -> None
     if data:
         time = format_time(frame.time_ms)
         caption = f"{time}  {escape_markdown(description)}".strip()
-        alt = description or f"Frame of the video at {time}"
+        alt = description or translate("Frame of the video at {time}").format(time=time)
         st.image(data, caption=caption, alt=alt, width=190)
 
 
 def _why_missing(video: Video, *, is_stream: bool) -> str:
     if not video.path and is_stream:
-        return "This stream was not recorded: only its keyframes can be shown."
-    again = "add it again from its new place: its memory stays."
+        return translate("This stream was not recorded: only its keyframes can be shown.")
     if not video.path:
-        reason = "it has captions only, or came with an import"
-        return f"There is no video file to play: {reason}. If you have its file, {again}"
-    exists = Path(video.path).is_file()
-    reason = "has changed since it was watched" if exists else "is missing"
-    return f"The file at {escape_markdown(video.path)} {reason}. Put it back, or {again}"
+        return translate(
+            "There is no video file to play: it has captions only, or came with an import. "
+            "If you have its file, add it again from its new place: its memory stays."
+        )
+    reason = (
+        translate(
+            "The file at {path} has changed since it was watched. Put it back, or add it again "
+            "from its new place: its memory stays."
+        )
+        if Path(video.path).is_file()
+        else translate(
+            "The file at {path} is missing. Put it back, or add it again from its new place: its "
+            "memory stays."
+        )
+    )
+    return reason.format(path=escape_markdown(video.path))
 
 
 def _session_key(key: str) -> str:

@@ -14,6 +14,8 @@ from models.profile import profile_names
 from ui.app_state import PageState
 from ui.formatting import escape_markdown
 from views.strategies import askable_titles
+from views.translation import translate
+from views.words import capitalized
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class QuestionFields:
             ValueError: the time cannot be read.
         """
         if not self.text.strip():
-            raise InputError("Write a question first.")
+            raise InputError(translate("Write a question first."))
         if not self.videos:
-            raise InputError("Choose at least one video.")
+            raise InputError(translate("Choose at least one video."))
         lines = [line.strip() for line in self.options.splitlines() if line.strip()]
         as_of_ms = parse_clock(self.as_of) if self.as_of.strip() else None
         choices = check_options(lines)
@@ -45,12 +47,14 @@ class QuestionFields:
         )
 
 
-def question_field(
-    button: str, placeholder: str = "Ask anything about your videos"
-) -> tuple[str, bool]:
+def question_field(button: str, placeholder: str = "") -> tuple[str, bool]:
     """Draw the box for a question with its button; return the text, and whether it was sent."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="question_row"):
-        text = st.text_input("Question", placeholder=placeholder, icon=":material/search:")
+        text = st.text_input(
+            translate("Question"),
+            placeholder=placeholder or translate("Ask anything about your videos"),
+            icon=":material/search:",
+        )
         sent = st.form_submit_button(button, type="primary")
     return text, sent
 
@@ -63,11 +67,11 @@ def video_field(known: Mapping[str, str], default: Sequence[str]) -> tuple[str, 
         default: the videos selected at first.
     """
     chosen = st.multiselect(
-        "Videos",
+        translate("Videos"),
         list(known),
         default=list(default),
         format_func=lambda name: known[name],
-        placeholder="All videos" if len(known) > 1 else next(iter(known.values()), ""),
+        placeholder=translate("All videos") if len(known) > 1 else next(iter(known.values()), ""),
         key=f"videos_{'_'.join(default)[:80]}",
         label_visibility="collapsed",
     )
@@ -76,10 +80,12 @@ def video_field(known: Mapping[str, str], default: Sequence[str]) -> tuple[str, 
 
 def further_fields(state: PageState) -> tuple[str, str, str]:
     """Draw the fields for options, time and models; return the three."""
-    options = st.text_area("Choices, one per line", height=110)
-    as_of = st.text_input("As of", placeholder="12:30; empty: the whole video")
+    options = st.text_area(translate("Choices, one per line"), height=110)
+    as_of = st.text_input(
+        translate("As of"), placeholder=translate("12:30; empty: the whole video")
+    )
     names = profile_names(state.store.home.config)
-    profile = st.selectbox("Models", names, index=index_of(names, state.profile))
+    profile = st.selectbox(translate("Models"), names, index=index_of(names, state.profile))
     return options, as_of, profile
 
 
@@ -88,10 +94,10 @@ def strategy_field(state: PageState) -> str:
     titles = askable_titles()
     names, default = list(titles), state.toolbox().profile.settings.ask.strategy
     return st.selectbox(
-        "Strategy",
+        translate("Strategy"),
         names,
         index=index_of(names, default),
-        format_func=lambda name: f"{name}: {titles[name]}",
+        format_func=lambda name: f"{name}: {translate(titles[name])}",
     )
 
 
@@ -102,5 +108,4 @@ def index_of(names: Sequence[str], name: str) -> int:
 
 def warn(error: HomerError | ValueError) -> None:
     """Show why a question cannot be asked."""
-    message = str(error)
-    st.warning(escape_markdown(message[:1].upper() + message[1:]))
+    st.warning(escape_markdown(capitalized(translate(str(error)))))

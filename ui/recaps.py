@@ -17,14 +17,20 @@ from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.navigation import page_link, paginate, requested_offset, update_address_bar
 from views.recap_links import linked_citations
+from views.translation import in_english, marked, translate
 from views.words import format_time
 
 PER_PAGE = 10
+DAYS = {
+    "today": (marked("Sum up today"), marked("Nothing of today is in memory.")),
+    "yesterday": (marked("Sum up yesterday"), marked("Nothing of yesterday is in memory.")),
+}
+"""Days that are summed up: the button, and what is said where there is nothing."""
 
 
 def recaps_page() -> None:
     """Draw the recaps, the latest first."""
-    st.title("Recaps")
+    st.title(translate("Recaps"))
     update_address_bar()
     show_errors(_show)
 
@@ -34,7 +40,9 @@ def _show() -> None:
     with store.begin() as session:
         recaps, total = page_of_recaps(session, requested, PER_PAGE)
     if not total:
-        st.write("There is no recap yet. A recap sums up a day, with links to its moments.")
+        st.write(
+            translate("There is no recap yet. A recap sums up a day, with links to its moments.")
+        )
     _write_buttons()
     if not total:
         return
@@ -49,18 +57,19 @@ def _show() -> None:
 def _write_buttons() -> None:
     """Draw the buttons that sum up a day."""
     with st.container(horizontal=True, vertical_alignment="center", key="write"):
-        for day in ("today", "yesterday"):
-            if st.button(f"Sum up {day}", key=f"sum_up_{day}"):
+        for day, (label, _) in DAYS.items():
+            if st.button(translate(label), key=f"sum_up_{day}"):
                 _write(day)
 
 
 def _write(day: str) -> None:
-    with st.spinner("Writing ..."), open_workspace(page_state().profile) as workspace:
+    with st.spinner(translate("Writing ...")), open_workspace(page_state().profile) as workspace:
         period = parse_period("day", day, datetime.now().astimezone())
-        written = write_recap(workspace.store, period, model_for=recap_model(workspace))
+        with in_english():
+            written = write_recap(workspace.store, period, model_for=recap_model(workspace))
     if written.recaps:
         st.rerun()
-    st.caption(f"Nothing of {day} is in memory.")
+    st.caption(translate(DAYS[day][1]))
 
 
 def _show_recap(number: int, recap: StoredRecap) -> None:

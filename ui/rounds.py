@@ -13,7 +13,7 @@ from domain.people import tags_in_words
 from store.database import Store
 from ui.app_state import PageState
 from ui.evidence import show_moment, video_title
-from ui.formatting import escape_markdown, format_duration, format_usage
+from ui.formatting import escape_markdown, format_cost, format_duration, format_usage
 from ui.harness_remarks import show_legend, show_remarks
 from ui.navigation import int_param, set_params
 from ui.player import played_video, seek, show_player
@@ -29,6 +29,7 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import Round
+from views.translation import format_number, translate
 from views.words import counted, format_span, format_time, short_times, shortened
 
 MAX_EVIDENCE = 5
@@ -40,7 +41,7 @@ def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
     store, videos = state.store, videos_named(state.store, inspected.row.question.videos)
     numbers = [0, *(round_.number for round_ in inspected.history.rounds)]
     chosen = _selected_round(numbers)
-    st.header("Rounds", anchor=False)
+    st.header(translate("Rounds"), anchor=False)
     story, step = st.columns([2, 3])
     with story:
         _show_story(inspected, chosen)
@@ -50,7 +51,7 @@ def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
         _show_round(state, inspected, videos, chosen)
     for video in videos.values():
         _show_timeline(inspected, video, chosen)
-    with st.expander("What happened in this step"):
+    with st.expander(translate("What happened in this step")):
         show_legend()
         show_remarks(inspected.remarks(chosen))
         _show_ledger(inspected, chosen)
@@ -66,7 +67,9 @@ def _show_story(inspected: InspectedTrajectory, chosen: int) -> None:
         parts = groupby(history.rounds, key=lambda round_: (round_.subtask, round_.text))
         for place, ((_, text), rounds) in enumerate(parts):
             if len(history.plan) > 1:
-                st.caption(escape_markdown(f"Part: {tags_in_words(text)}"))
+                st.caption(
+                    escape_markdown(translate("Part: {text}").format(text=tags_in_words(text)))
+                )
             with st.container(key=f"branch_{place}", gap="xsmall"):
                 for round_ in rounds:
                     _show_step(inspected, round_.number, chosen)
@@ -89,7 +92,7 @@ def _sentence(inspected: InspectedTrajectory, number: int) -> str:
     if number:
         return round_headline(inspected.history, number)
     plan = counted(len(inspected.history.plan), "part")
-    return f"Before the first round: the plan has {plan}"
+    return translate("Before the first round: the plan has {plan}").format(plan=plan)
 
 
 def _selected_round(numbers: Sequence[int]) -> int:
@@ -104,7 +107,7 @@ def _show_timeline(inspected: InspectedTrajectory, video: Video, chosen: int) ->
     lanes = [_lane(round_, video.id) for round_ in inspected.history.rounds]
     if not any(lane.spans for lane in lanes):
         return
-    name = f"Evidence of each round in {video.title}"
+    name = translate("Evidence of each round in {title}").format(title=video.title)
     st.markdown(f"**{escape_markdown(name)}**")
     current = str(chosen)
     picked = show_timeline(name, video.duration_ms, lanes, f"rounds_{video.id}", chosen=current)
@@ -118,11 +121,13 @@ def _lane(round_: Round, video: str) -> Lane:
     tone = TONES[(round_.number - 1) % len(TONES)]
     found = round_.found.evidence if round_.found else ()
     bars = [_bar(round_, piece, tone) for piece in found if piece.video == video]
-    return Lane(f"Round {round_.number}", bars)
+    return Lane(translate("Round {number}").format(number=round_.number), bars)
 
 
 def _bar(round_: Round, evidence: Evidence, tone: str) -> TimelineBar:
-    place = f"Round {round_.number}, {format_span(evidence.span)}"
+    place = translate("Round {number}, {time}").format(
+        number=round_.number, time=format_span(evidence.span)
+    )
     label = f"{place}: {shortened(tags_in_words(evidence.text))}"
     start, end = evidence.span.start_ms, evidence.span.end_ms
     return TimelineBar(f"{round_.number}@{start}", start, end, label, format_time(start), tone)
@@ -132,11 +137,13 @@ def _show_stepper(numbers: Sequence[int], chosen: int) -> None:
     """Draw buttons for the round before and after; the arrow keys press them."""
     index = numbers.index(chosen)
     with st.container(horizontal=True, vertical_alignment="center", key="stepper"):
-        if st.button("Back", shortcut="Left", disabled=index == 0, key="back"):
+        if st.button(translate("Back"), shortcut="Left", disabled=index == 0, key="back"):
             _open_round(numbers[index - 1])
-        if st.button("Next", shortcut="Right", disabled=index == len(numbers) - 1, key="next"):
+        if st.button(
+            translate("Next"), shortcut="Right", disabled=index == len(numbers) - 1, key="next"
+        ):
             _open_round(numbers[index + 1])
-        st.caption(f"Step {index + 1} of {len(numbers)}")
+        st.caption(translate("Step {index} of {count}").format(index=index + 1, count=len(numbers)))
     set_params(round=chosen)
 
 
@@ -152,22 +159,25 @@ def _show_round(
     store = state.store
     round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
     if round_ is None:
-        st.subheader("The plan", anchor=False)
+        st.subheader(translate("The plan"), anchor=False)
         for subtask in inspected.history.plan:
             st.markdown(f"- {escape_markdown(tags_in_words(subtask.text))}")
         return
     cited = {citation.ref for citation in (inspected.row.answer or NO_ANSWER).citations}
     _show_input(round_)
     show_step_tools(state, inspected, chosen)
-    st.subheader("Results", anchor=False)
+    st.subheader(translate("Results"), anchor=False)
     found = round_.found.evidence if round_.found else ()
     _show_evidence(store, found, videos, f"r{chosen}", cited)
     for index, search in enumerate(round_.later):
         st.subheader(
-            f"Found by a later search: {escape_markdown(tags_in_words(search.query))}", anchor=False
+            translate("Found by a later search: {query}").format(
+                query=escape_markdown(tags_in_words(search.query))
+            ),
+            anchor=False,
         )
         _show_evidence(store, search.evidence, videos, f"r{chosen}_then{index}", cited)
-    st.subheader("Decision", anchor=False)
+    st.subheader(translate("Decision"), anchor=False)
     st.markdown(escape_markdown(_decision(round_)))
 
 
@@ -183,21 +193,31 @@ NO_ANSWER = Answer(text="", confidence=0)
 
 def _show_input(round_: Round) -> None:
     """Draw what the step was given: the part of the question, the query, the reason; its cost."""
-    st.subheader("Input", anchor=False)
+    st.subheader(translate("Input"), anchor=False)
     st.markdown(escape_markdown(tags_in_words(round_.text)))
     action = round_.action
     if action is not None and action.query:
         place = place_in_words(action.mode or Mode.VIDEO)
-        st.markdown(f"**Query:** {escape_markdown(tags_in_words(action.query))}")
-        st.caption(escape_markdown(f"Searched {place}"))
+        st.markdown(
+            translate("**Query:** {query}").format(
+                query=escape_markdown(tags_in_words(action.query))
+            )
+        )
+        st.caption(escape_markdown(translate("Searched {place}").format(place=place)))
     if action is not None and action.reason:
-        st.markdown(f"**Why:** {escape_markdown(tags_in_words(action.reason))}")
+        st.markdown(
+            translate("**Why:** {reason}").format(
+                reason=escape_markdown(tags_in_words(action.reason))
+            )
+        )
     if round_.calls:
         read = sum(call.tokens_in for call in round_.calls)
         written = sum(call.tokens_out for call in round_.calls)
         cost = sum(call.cost_usd for call in round_.calls)
         seconds = sum(call.ms for call in round_.calls) / 1000
-        used = f"{format_usage(read + written, cost)}, {read:,} tokens went in"
+        used = translate("{usage}, {read} tokens went in").format(
+            usage=format_usage(read + written, cost), read=format_number(read)
+        )
         facts = f"{used}, {format_duration(seconds)}"
         st.caption(escape_markdown(facts))
 
@@ -205,14 +225,19 @@ def _show_input(round_: Round) -> None:
 def _decision(round_: Round) -> str:
     """Return what followed from a step, in sentences."""
     if round_.action is not None and round_.action.kind == "answer":
-        return f"Answers: {short_times(tags_in_words(round_.action.answer))}"
+        return translate("Answers: {answer}").format(
+            answer=short_times(tags_in_words(round_.action.answer))
+        )
     if round_.assessed is None:
-        return "Continues."
+        return translate("Continues.")
     resolved = [one.answer for one in round_.assessed.resolved]
-    new = f"{round_.assessed.increment:.0%} of what was found is new."
+    new = translate("{share} of what was found is new.").format(
+        share=format_number(round_.assessed.increment, ".0%")
+    )
     if resolved:
-        return f"{new} Answers this part: {short_times('; '.join(map(tags_in_words, resolved)))}"
-    return f"{new} Continues searching."
+        answer = short_times("; ".join(map(tags_in_words, resolved)))
+        return f"{new} " + translate("Answers this part: {answer}").format(answer=answer)
+    return f"{new} {translate('Continues searching.')}"
 
 
 def _show_evidence(
@@ -224,11 +249,11 @@ def _show_evidence(
 ) -> None:
     """Draw pieces of evidence, the first ones unfolded; those that the answer cites are marked."""
     if not evidence:
-        st.caption("Nothing.")
+        st.caption(translate("Nothing."))
     for number, piece in enumerate(evidence[:MAX_EVIDENCE]):
         show_moment(store, piece, videos, f"{key}_{number}", cited=piece.ref in cited)
     if len(evidence) > MAX_EVIDENCE:
-        with st.expander(f"{len(evidence) - MAX_EVIDENCE} more"):
+        with st.expander(translate("{count} more").format(count=len(evidence) - MAX_EVIDENCE)):
             for number, piece in enumerate(evidence[MAX_EVIDENCE:], start=MAX_EVIDENCE):
                 show_moment(store, piece, videos, f"{key}_{number}", cited=piece.ref in cited)
 
@@ -246,49 +271,60 @@ def _show_round_video(
 
 
 def _show_ledger(inspected: InspectedTrajectory, chosen: int) -> None:
-    st.markdown("**Parts of the question after this step**")
+    st.markdown(f"**{translate('Parts of the question after this step')}**")
     changes = inspected.ledger(chosen)
     if not changes:
-        st.caption("There is no plan yet.")
+        st.caption(translate("There is no plan yet."))
     for change in changes:
         _show_subtask(change)
 
 
 def _show_subtask(change: SubtaskChange) -> None:
     subtask = change.subtask
-    marks = f"  — **changed: {escape_markdown(', '.join(change.marks))}**" if change.marks else ""
+    marks = (
+        translate("  — **changed: {marks}**").format(marks=escape_markdown(", ".join(change.marks)))
+        if change.marks
+        else ""
+    )
     with st.container(border=True, key=f"subtask_{subtask.id}"):
         text = escape_markdown(tags_in_words(subtask.text))
         st.markdown(f"**{escape_markdown(subtask.id)}** {text}{marks}")
         if subtask.answer:
             st.markdown(f"→ {escape_markdown(tags_in_words(subtask.answer))}")
-        after = f", after {', '.join(subtask.depends)}" if subtask.depends else ""
+        after = (
+            translate(", after {parts}").format(parts=", ".join(subtask.depends))
+            if subtask.depends
+            else ""
+        )
         found = counted(len(subtask.evidence), "piece of evidence")
-        facts = f"{subtask.state}, {counted(subtask.attempts, 'attempt')}, {found}"
+        facts = f"{translate(subtask.state)}, {counted(subtask.attempts, 'attempt')}, {found}"
         st.caption(escape_markdown(f"{facts}{after}"))
 
 
 def _show_calls(calls: Sequence[ShownCall]) -> None:
-    st.markdown("**Model calls of this step**")
+    st.markdown(f"**{translate('Model calls of this step')}**")
     if not calls:
-        st.caption("None: no language model was called.")
+        st.caption(translate("None: no language model was called."))
     for number, call in enumerate(calls):
         _show_call(call, number)
 
 
 def _show_call(call: ShownCall, number: int) -> None:
     event = call.event
-    took = [f"{counted(event.tokens_in, 'token')} in", f"{event.tokens_out:,} out"]
-    took += [f"{event.cost_usd:.4f} US dollars"] if event.cost_usd else []
+    took = [
+        translate("{tokens} in").format(tokens=counted(event.tokens_in, "token")),
+        translate("{tokens} out").format(tokens=format_number(event.tokens_out)),
+    ]
+    took += [format_cost(event.cost_usd)] if event.cost_usd else []
     took.append(format_duration(event.ms / 1000))
     with st.expander(escape_markdown(f"{event.purpose}: {event.model} · {' · '.join(took)}")):
         if event.error:
             st.error(escape_markdown(event.error))
         for index, (role, text) in enumerate(call.messages):
-            st.caption(f"Prompt, {escape_markdown(role)}")
+            st.caption(translate("Prompt, {role}").format(role=escape_markdown(role)))
             _show_text(text, f"prompt_{number}_{index}")
-        st.caption("Reply")
-        _show_text(call.reply or "(none)", f"reply_{number}")
+        st.caption(translate("Reply"))
+        _show_text(call.reply or translate("(none)"), f"reply_{number}")
 
 
 def _show_text(text: str, key: str) -> None:

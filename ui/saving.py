@@ -13,6 +13,7 @@ from domain.time import TimeSpan
 from store.database import Store
 from ui.player import is_playable
 from views.cut import cut_moment
+from views.translation import format_number, translate
 from views.words import format_span
 
 LEAST_MS = 2_000
@@ -34,12 +35,12 @@ def save_button(store: Store, video: Video, span: TimeSpan, key: str) -> None:
         return
     whole = TimeSpan.of(span.start_ms, max(span.end_ms, span.start_ms + LEAST_MS))
     st.download_button(
-        "Save this moment",
+        translate("Save this moment"),
         lambda: _cut(store, video, whole),
         _file_name(video, whole),
         "video/mp4",
         key=f"save_{key}",
-        help=f"Save {format_span(whole)} as an MP4 file",
+        help=translate("Save {time} as an MP4 file").format(time=format_span(whole)),
         on_click="ignore",
         type="tertiary",
         icon=":material/download:",
@@ -57,7 +58,11 @@ def _cut(store: Store, video: Video, span: TimeSpan) -> bytes:
         out = Path(folder) / "moment.mp4"
         cut_moment(store, video.id, span, out)
         if out.stat().st_size > MOST_BYTES:
-            raise InputError(f"it is larger than {MOST_BYTES / 1e9:g} GB: use `homer clip`")
+            raise InputError(
+                translate("it is larger than {size} GB: use `homer clip`").format(
+                    size=format_number(MOST_BYTES / 1e9, "g")
+                )
+            )
         return out.read_bytes()
 
 

@@ -15,6 +15,7 @@ from store.home import Home
 from ui.app_state import page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_date
+from views.translation import translate
 
 if TYPE_CHECKING:
     from flows.schedules.deployments import ScheduleEntry
@@ -26,7 +27,7 @@ SCHEDULE_ERROR = "schedule error"
 
 def schedules_page() -> None:
     """Draw what runs by itself, and when."""
-    st.title("Schedules")
+    st.title(translate("Schedules"))
     show_errors(lambda: show_schedules(page_state().store.home))
 
 
@@ -34,7 +35,7 @@ def show_schedules(home: Home) -> None:
     """Draw the schedules with buttons; a hint where Prefect's server does not run."""
     api = prefect_api(home)
     if api is None:
-        st.write("Schedules run while `homer up` runs. Start it in a terminal:")
+        st.write(translate("Schedules run while `homer up` runs. Start it in a terminal:"))
         st.code("homer up", language=None)
         return
     try:
@@ -46,13 +47,13 @@ def show_schedules(home: Home) -> None:
     if message := st.session_state.pop(SCHEDULE_ERROR, None):
         st.error(escape_markdown(message))
     if ScheduleWorker(home).address() is None:
-        st.warning("Nothing runs the schedules at the moment: start `homer up`.")
+        st.warning(translate("Nothing runs the schedules at the moment: start `homer up`."))
     if not entries:
-        st.write("There is no schedule yet. Add one in a terminal:")
+        st.write(translate("There is no schedule yet. Add one in a terminal:"))
         st.code(EXAMPLE, language=None)
     for entry in entries:
         _show_schedule(home, api, entry)
-    st.link_button("Open Prefect", f"{api.removesuffix('/api')}/deployments")
+    st.link_button(translate("Open Prefect"), f"{api.removesuffix('/api')}/deployments")
 
 
 def prefect_api(home: Home) -> str | None:
@@ -63,15 +64,17 @@ def prefect_api(home: Home) -> str | None:
 
 def _show_schedule(home: Home, api: str, entry: ScheduleEntry) -> None:
     with st.container(border=True, key=f"schedule_{entry.name}"):
-        next_run = f", next {format_date(entry.next)}" if entry.next else ""
+        next_run = (
+            translate(", next {date}").format(date=format_date(entry.next)) if entry.next else ""
+        )
         name, when = escape_markdown(entry.name), escape_markdown(entry.when)
-        st.markdown(f"**{name}** {when}, {'on' if entry.on else 'paused'}")
+        st.markdown(f"**{name}** {when}, {translate('on') if entry.on else translate('paused')}")
         st.caption(escape_markdown(f"{entry.kind}{next_run}"))
         if entry.last:
             st.write(escape_markdown(f"{entry.last.state}: {entry.last.told}"))
         with st.container(horizontal=True, key=f"turn_{entry.name}"):
-            turn = "Pause" if entry.on else "Resume"
-            for label, action in ((turn, turn.lower()), ("Run now", "run")):
+            turn = ("pause", translate("Pause")) if entry.on else ("resume", translate("Resume"))
+            for action, label in (turn, ("run", translate("Run now"))):
                 st.button(
                     label,
                     key=f"{action}_schedule_{entry.name}",

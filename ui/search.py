@@ -11,6 +11,7 @@ from retrieval.search_cost import recorded_search
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown
+from ui.language import use_language
 from ui.media import stored_image
 from ui.navigation import page_link, set_params, show_empty, text_param, text_params
 from views.library import newest_titles
@@ -23,6 +24,7 @@ from views.library_search import (
 )
 from views.saved_searches import SavedSearch, delete_search, list_searches, save_search
 from views.transcript import GROUPS
+from views.translation import translate
 from views.words import counted, format_time
 
 MAX_CHARS = 200
@@ -46,24 +48,24 @@ GRID = """<style>
 
 def search_page() -> None:
     """Draw the field, the filters, and what is found."""
-    st.title("Search")
+    st.title(translate("Search"))
     show_errors(_show)
 
 
 def _show() -> None:
     state = page_state()
     if not newest_titles(state.store, 1):
-        show_empty("Nothing has been watched yet.", "Add a video", "library")
+        show_empty(translate("Nothing has been watched yet."), translate("Add a video"), "library")
         return
     st.html(GRID)
     saved = list_searches(state.store)
     _show_saved(saved)
     words = st.text_input(
-        "Search all videos",
+        translate("Search all videos"),
         key="q",
         bind="query-params",
         icon=":material/search:",
-        placeholder="Words that were said, shown, seen or heard",
+        placeholder=translate("Words that were said, shown, seen or heard"),
         live=True,
     )
     query = _query((words or "")[:MAX_QUERY_CHARS])
@@ -71,7 +73,7 @@ def _show() -> None:
         _show_filters(query, LibraryResults())
         return
     try:
-        with st.spinner("Searching ..."), recorded_search(state.store) as cost:
+        with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
             found = search_library(state.store, state.toolbox(None).text, query)
     except HomerError as error:
         show_error(error)
@@ -80,7 +82,11 @@ def _show() -> None:
     _show_save(state, saved, query)
     _show_results(state, query, found)
     if cost.usage.requests:
-        st.caption(f"The search took {cost.usage} of the embeddings endpoint.")
+        st.caption(
+            translate("The search took {usage} of the embeddings endpoint.").format(
+                usage=cost.usage
+            )
+        )
 
 
 def _query(words: str) -> LibraryQuery:
@@ -98,13 +104,26 @@ def _query(words: str) -> LibraryQuery:
 def _show_filters(query: LibraryQuery, found: LibraryResults) -> None:
     """Draw the filters as chips: kinds, when videos were added, and videos and people found."""
     with st.container(horizontal=True, key="filters"):
-        kinds = st.pills("Kind", GROUPS, selection_mode="multi", default=list(query.groups))
-        added = st.pills("Added", list(Added), default=query.added, required=True, wrap=True)
+        kinds = st.pills(
+            translate("Kind"),
+            GROUPS,
+            selection_mode="multi",
+            default=list(query.groups),
+            format_func=translate,
+        )
+        added = st.pills(
+            translate("Added"),
+            list(Added),
+            default=query.added,
+            required=True,
+            wrap=True,
+            format_func=translate,
+        )
     titles = {**{video: video for video in query.videos}, **found.videos}
     videos, person = list(query.videos), query.person or None
     if titles:
         videos = st.pills(
-            "Videos",
+            translate("Videos"),
             list(titles),
             selection_mode="multi",
             default=list(query.videos),
@@ -113,7 +132,7 @@ def _show_filters(query: LibraryQuery, found: LibraryResults) -> None:
     names = list(dict.fromkeys([*([query.person] if query.person else []), *found.people]))
     if names:
         person = st.pills(
-            "People", names, default=query.person or None, format_func=escape_markdown
+            translate("People"), names, default=query.person or None, format_func=escape_markdown
         )
     chosen = LibraryQuery(
         words=query.words,
@@ -142,17 +161,29 @@ def _show_results(state: PageState, query: LibraryQuery, found: LibraryResults) 
         st.header(_heading(query, found), anchor=False)
         _show_cards(state, query, found.with_words, "found")
     if found.close:
-        st.header("Close in meaning", anchor=False)
+        st.header(translate("Close in meaning"), anchor=False)
         _show_cards(state, query, found.close, "close")
     if not found.with_words and not found.close:
-        st.write("Nothing like this was said, shown, seen or heard.")
+        st.write(translate("Nothing like this was said, shown, seen or heard."))
 
 
 def _heading(query: LibraryQuery, found: LibraryResults) -> str:
-    total = f"More than {counted(found.total, 'moment')}" if found.more else ""
+    total = (
+        translate("More than {moments}").format(moments=counted(found.total, "moment"))
+        if found.more
+        else ""
+    )
     whole = total or counted(found.total, "moment")
-    first = f", the best {len(found.with_words)}" if len(found.with_words) < found.total else ""
-    return f"{whole} with these words{first}" if query.words.strip() else f"{whole}{first}"
+    first = (
+        translate(", the best {count}").format(count=len(found.with_words))
+        if len(found.with_words) < found.total
+        else ""
+    )
+    return (
+        translate("{whole} with these words{first}").format(whole=whole, first=first)
+        if query.words.strip()
+        else f"{whole}{first}"
+    )
 
 
 def _show_cards(
@@ -168,12 +199,16 @@ def _show_card(state: PageState, query: LibraryQuery, result: LibraryResult, key
     with st.container(border=True, key=f"{key}_{line.id}"):
         data = stored_image(state.store, result.blob)
         if data:
-            st.image(data, alt=f"{result.title} at {clock}", width="stretch")
+            st.image(
+                data,
+                alt=translate("{title} at {time}").format(title=result.title, time=clock),
+                width="stretch",
+            )
         label = escape_markdown(f"{result.title}, {clock}")
         page_link("video", label, video=result.video, t=clock, find=query.words.strip() or None)
         who = f"**{escape_markdown(line.who)}:** " if line.who else ""
         st.markdown(f"{who}{_marked(line.text, line.marks)}")
-        st.caption(line.group)
+        st.caption(translate(line.group))
 
 
 def _marked(text: str, marks: Sequence[tuple[int, int]]) -> str:
@@ -201,7 +236,7 @@ def _show_saved(saved: Sequence[SavedSearch]) -> None:
     if not saved:
         return
     with st.container(horizontal=True, key="saved", vertical_alignment="center"):
-        st.caption("Saved:")
+        st.caption(translate("Saved:"))
         for one in saved:
             st.button(
                 escape_markdown(one.name),
@@ -224,23 +259,26 @@ def _show_save(state: PageState, saved: Sequence[SavedSearch], query: LibraryQue
         return
     known = next((one.name for one in saved if one.query == query), None)
     if known is not None:
-        label = f"Delete the saved search {known}"
+        label = translate("Delete the saved search {name}").format(name=known)
         st.button(escape_markdown(label), key="unsave", type="tertiary",
                   icon=":material/bookmark_remove:", on_click=_change,
                   args=(state, known, None))  # fmt: skip
         return
     with (
-        st.popover("Save this search", icon=":material/bookmark_add:", type="tertiary"),
+        st.popover(translate("Save this search"), icon=":material/bookmark_add:", type="tertiary"),
         st.form("save_search", border=False),
     ):
-        name = st.text_input("Name", query.words or query.person, max_chars=MAX_NAME_CHARS)
-        if st.form_submit_button("Save", type="primary"):
+        name = st.text_input(
+            translate("Name"), query.words or query.person, max_chars=MAX_NAME_CHARS
+        )
+        if st.form_submit_button(translate("Save"), type="primary"):
             _change(state, name, query)
             st.rerun()
 
 
 def _change(state: PageState, name: str, query: LibraryQuery | None) -> None:
     """Save a search, or delete it where there is no query."""
+    use_language()
     try:
         if query is None:
             delete_search(state.store, name)

@@ -23,6 +23,7 @@ from ui.media import shared_store, stored_image
 from views.answer_lines import answer_line, confidence_line
 from views.moment import ShownFrame
 from views.shared import CitedMoment, SharedAnswer, SharedMoment, load_shared
+from views.translation import best_language, language, marked, translate
 from views.words import format_span, format_time
 
 TEMPLATE = Path(__file__).parent / "components" / "shared.page"
@@ -33,8 +34,8 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
 }
-GONE = "This link is not valid: it has expired, or was revoked."
-DATABASE_DOWN = "The library does not answer at the moment. Try again later."
+GONE = marked("This link is not valid: it has expired, or was revoked.")
+DATABASE_DOWN = marked("The library does not answer at the moment. Try again later.")
 
 
 def shared_routes() -> list[Route]:
@@ -44,6 +45,7 @@ def shared_routes() -> list[Route]:
 
 def _shared(request: Request) -> Response:
     """Show what a link shows; whatever is wrong with it, a stranger learns no more than that."""
+    language.set(best_language(request.headers.get("accept-language", "")))
     address = request.client.host if request.client else "unknown"
     acting_user.set(f"link {request.path_params['link']} ({address})")
     params, store = request.query_params, shared_store()
@@ -53,10 +55,10 @@ def _shared(request: Request) -> Response:
         )
         page = render_link(store, link)
     except NotFound:
-        return PlainTextResponse(GONE, 404, headers=HEADERS)
+        return PlainTextResponse(translate(GONE), 404, headers=HEADERS)
     except HomerError as error:
         log_error(error)
-        return PlainTextResponse(DATABASE_DOWN, 503, headers=HEADERS)
+        return PlainTextResponse(translate(DATABASE_DOWN), 503, headers=HEADERS)
     return HTMLResponse(page, headers=HEADERS)
 
 
@@ -71,15 +73,21 @@ def render_link(store: Store, link: SharedLink) -> str:
         title, body = shown.question.text, _answer(store, shown)
     else:
         title, body = f"{shown.title}, {format_span(shown.span)}", _moment(store, shown)
+    foot = translate(
+        "Shared from Homer, which watches videos and can err. This link is valid until {date}."
+    )
     return Template(TEMPLATE.read_text("utf-8")).substitute(
-        title=escape(title), body=body, until=escape(format_date(link.expires_at))
+        language=language.get(),
+        title=escape(title),
+        body=body,
+        foot=escape(foot.format(date=format_date(link.expires_at))),
     )
 
 
 def _answer(store: Store, shown: SharedAnswer) -> str:
     answer = shown.answer
     text = escape(answer_line(answer, shown.question))
-    remarks = "; ".join(part for part in (confidence_line(answer), answer.note) if part)
+    remarks = "; ".join(part for part in (confidence_line(answer), translate(answer.note)) if part)
     cited = "".join(_cited(store, one) for one in shown.citations)
     return f'<p dir="auto"><strong>{text}</strong></p><p class="small">{escape(remarks)}</p>{cited}'
 
@@ -103,6 +111,6 @@ def _image(store: Store, frame: ShownFrame | None) -> str:
     data = stored_image(store, frame.blob) if frame else b""
     if not data or frame is None:
         return ""
-    alt = f"Frame of the video at {format_time(frame.span.start_ms)}"
+    alt = translate("Frame of the video at {time}").format(time=format_time(frame.span.start_ms))
     encoded = base64.b64encode(data).decode()
-    return f'<img alt="{alt}" src="data:image/jpeg;base64,{encoded}">'
+    return f'<img alt="{escape(alt)}" src="data:image/jpeg;base64,{encoded}">'

@@ -18,7 +18,8 @@ from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_date
 from ui.navigation import page_link
 from views.library import videos_named
-from views.words import format_span
+from views.translation import translate
+from views.words import counted, format_span
 
 DAYS = (1, DEFAULT_DAYS, 30, 365)
 
@@ -26,11 +27,16 @@ DAYS = (1, DEFAULT_DAYS, 30, 365)
 def show_sharing(store: Store, trajectory: str) -> None:
     """Draw how an answer is shared, and the links to it."""
     st.write(
-        "A link shows the question, the answer and the moments that it cites, to whoever has the "
-        "link and can reach this app, without signing in. It ends by itself, or when you revoke it."
+        translate(
+            "A link shows the question, the answer and the moments that it cites, to "
+            "whoever has the link and can reach this app, without signing in. It ends by "
+            "itself, or when you revoke it."
+        )
     )
-    days = st.selectbox("Valid for", DAYS, index=1, format_func=_in_days, key="share_days")
-    if st.button("Make a link", key="share", icon=":material/link:"):
+    days = st.selectbox(
+        translate("Valid for"), DAYS, index=1, format_func=_in_days, key="share_days"
+    )
+    if st.button(translate("Make a link"), key="share", icon=":material/link:"):
         show_errors(partial(_make, store, trajectory, days))
     with store.begin() as session:
         links = list_links(session, trajectory)
@@ -42,7 +48,7 @@ def _make(store: Store, trajectory: str, days: int) -> None:
 
 
 def _in_days(days: int) -> str:
-    return "1 day" if days == 1 else f"{days} days"
+    return counted(days, "day")
 
 
 def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
@@ -54,9 +60,11 @@ def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
         return
     made = f"shared_{key}"
     if st.button(
-        "Share",
+        translate("Share"),
         key=f"share_{key}",
-        help=f"Make a link to this moment that needs no sign-in, for {_in_days(DEFAULT_DAYS)}",
+        help=translate("Make a link to this moment that needs no sign-in, for {days}").format(
+            days=_in_days(DEFAULT_DAYS)
+        ),
         type="tertiary",
         icon=":material/link:",
     ):
@@ -75,7 +83,9 @@ def show_shared_links(store: Store) -> None:
     with store.begin() as session:
         links = list_links(session)
     if links:
-        with st.expander(f"Shared links ({len(links)})", icon=":material/link:"):
+        with st.expander(
+            translate("Shared links ({count})").format(count=len(links)), icon=":material/link:"
+        ):
             _show_links(store, links)
 
 
@@ -85,17 +95,21 @@ def _show_links(store: Store, links: Sequence[SharedLink]) -> None:
         text, button = st.columns([5, 1], vertical_alignment="bottom")
         with text:
             _show_target(link, titles)
-            st.caption(f"Valid until {format_date(link.expires_at)}")
+            st.caption(translate("Valid until {date}").format(date=format_date(link.expires_at)))
             st.code(_address(store, link), language=None, wrap_lines=True)
-        if button.button("Revoke", key=f"revoke_{link.id}"):
+        if button.button(translate("Revoke"), key=f"revoke_{link.id}"):
             show_errors(partial(_revoke, store, link.id))
 
 
 def _show_target(link: SharedLink, titles: Mapping[str, Video]) -> None:
     if link.video is None or link.span is None:
-        page_link("trajectory", "An answer", trajectory=link.trajectory)
+        page_link("trajectory", translate("An answer"), trajectory=link.trajectory)
     else:
-        title = escape_markdown(titles[link.video].title) if link.video in titles else "A video"
+        title = (
+            escape_markdown(titles[link.video].title)
+            if link.video in titles
+            else translate("A video")
+        )
         page_link("video", f"{title}, {format_span(link.span)}", video=link.video)
 
 

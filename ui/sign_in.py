@@ -15,6 +15,7 @@ from domain.errors import HomerError
 from store.queries.audit import record_deed
 from ui.components import component
 from ui.media import shared_store
+from views.translation import translate
 
 
 @dataclass
@@ -31,7 +32,7 @@ def show_sign_out_button() -> None:
     """Draw the button in the sidebar, if people have to sign in."""
     if SIGN_IN.required:
         with st.sidebar:
-            component("signout")(key="sign out")
+            component("signout")(key="sign out", data={"label": translate("Sign out")})
 
 
 PASSWORD_USER = "app (password)"  # noqa: S105 - a name, and no password

@@ -16,7 +16,7 @@ from store.database import Store
 from ui import charts
 from ui.app_state import page_state
 from ui.errors import show_errors
-from ui.formatting import escape_markdown, format_date
+from ui.formatting import escape_markdown, format_date, format_day
 from ui.judgement import VERDICTS
 from ui.navigation import (
     PAGE_SIZE,
@@ -36,6 +36,7 @@ from views.skill_use import (
     skill_use_record,
     strategy_line,
 )
+from views.translation import format_number, marked, translate
 from views.words import counted
 
 QUESTIONS_PER_PAGE = 10
@@ -44,17 +45,17 @@ QUESTIONS_PER_PAGE = 10
 LEARNED = "learned"
 """Session key of what was learned, which is shown once."""
 
-STATES = {True: "banned", False: "in use"}
+STATES = {True: marked("banned"), False: marked("in use")}
 
 
 def skills_page() -> None:
     """Draw the skill that the address names, else the list of skills."""
-    st.title("Skills")
+    st.title(translate("Skills"))
     update_address_bar()
     if text_param("skill"):
         show_errors(_show_skill)
     elif text_param("example"):
-        page_link("skills", "← All skills")
+        page_link("skills", translate("← All skills"))
         _show_example()
     else:
         show_errors(_show_skills)
@@ -64,18 +65,23 @@ def _show_skills() -> None:
     store = page_state().store
     if learned := st.session_state.pop(LEARNED, ""):
         st.toast(escape_markdown(learned), icon=":material/check:", duration="long")
-    query = st.text_input("Search names and descriptions", key="q", bind="query-params") or ""
+    query = (
+        st.text_input(translate("Search names and descriptions"), key="q", bind="query-params")
+        or ""
+    )
     requested = requested_offset()
     skills, total = list_skills_page(store, requested, PAGE_SIZE, query)
     _show_waiting(count_waiting(store))
     if not total:
         if query:
-            st.write("No skill matches.")
+            st.write(translate("No skill matches."))
         else:
             show_empty(
-                "No skill was learned yet. Ask questions and say which answers are right; then "
-                "learn from them here.",
-                "Ask a question",
+                translate(
+                    "No skill was learned yet. Ask questions and say which answers are right; then "
+                    "learn from them here."
+                ),
+                translate("Ask a question"),
                 "ask",
             )
             _show_example()
@@ -85,19 +91,20 @@ def _show_skills() -> None:
         skills, _ = list_skills_page(store, offset, PAGE_SIZE, query)
     for entry in skills:
         _show_entry(entry)
-    page_link("skills", "See an example", example=1)
+    page_link("skills", translate("See an example"), example=1)
 
 
 def _show_example() -> None:
     """Draw the example skills, apart from the skills of the library."""
     example = example_skills()
-    st.header("Example", anchor=False)
+    st.header(translate("Example"), anchor=False)
     st.write(
         escape_markdown(
-            f"These skills were learned by Homer's own evaluation, from "
-            f"{counted(example.answers, 'judged answer')} to questions of the data set "
-            f"{example.dataset}, with rules instead of a language model. They are no skills of "
-            "your library: no question is given them."
+            translate(
+                "These skills were learned by Homer's own evaluation, from {answers} to "
+                "questions of the data set {dataset}, with rules instead of a language model. "
+                "They are no skills of your library: no question is given them."
+            ).format(answers=counted(example.answers, "judged answer"), dataset=example.dataset)
         )
     )
     for skill in example.skills:
@@ -112,18 +119,24 @@ def _show_waiting(count: int) -> None:
     if not count:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="waiting"):
-        st.write(f"{counted(count, 'judged answer')} not learned from yet.")
-        if st.button("Learn from them", type="primary", key="learn"):
+        st.write(
+            translate("{answers} not learned from yet.").format(
+                answers=counted(count, "judged answer")
+            )
+        )
+        if st.button(translate("Learn from them"), type="primary", key="learn"):
             _learn()
 
 
 def _learn() -> None:
     """Learn from every judged answer, and say what was learned."""
-    with st.spinner("Learning ..."), open_workspace(page_state().profile) as workspace:
+    with st.spinner(translate("Learning ...")), open_workspace(page_state().profile) as workspace:
         batches = list(learn_in_batches(workspace))
     written = sum(len(batch.written) for batch in batches)
     answers = counted(sum(batch.answers for batch in batches), "answer")
-    st.session_state[LEARNED] = f"Learned from {answers}: {counted(written, 'skill')}."
+    st.session_state[LEARNED] = translate("Learned from {answers}: {skills}.").format(
+        answers=answers, skills=counted(written, "skill")
+    )
     st.rerun()
 
 
@@ -132,20 +145,22 @@ def _show_entry(entry: LibrarySkill) -> None:
     with st.container(border=True, key=f"skill_{skill.name}"):
         page_link("skills", escape_markdown(skill.name), skill=skill.name)
         st.write(escape_markdown(skill.description))
-        uses = f"used for {counted(entry.uses, 'question')}"
-        st.caption(escape_markdown(f"{_facts(skill)}, {uses}, {STATES[entry.banned]}"))
+        uses = translate("used for {questions}").format(questions=counted(entry.uses, "question"))
+        st.caption(escape_markdown(f"{_facts(skill)}, {uses}, {translate(STATES[entry.banned])}"))
 
 
 def _facts(skill: Skill) -> str:
-    return f"version {skill.version}, topic {skill.topic}, {skill.tone}"
+    return translate("version {version}, topic {topic}, {tone}").format(
+        version=skill.version, topic=translate(skill.topic), tone=translate(skill.tone)
+    )
 
 
 def _show_skill() -> None:
     store = page_state().store
-    page_link("skills", "← All skills")
+    page_link("skills", translate("← All skills"))
     entry = find_skill(store, text_param("skill"))
     st.header(escape_markdown(entry.skill.name), anchor=False)
-    st.caption(escape_markdown(f"{_facts(entry.skill)}, {STATES[entry.banned]}"))
+    st.caption(escape_markdown(f"{_facts(entry.skill)}, {translate(STATES[entry.banned])}"))
     left, right = st.columns([3, 2])
     with left:
         _show_advice(entry.skill)
@@ -154,56 +169,68 @@ def _show_skill() -> None:
         _show_ban(store, entry)
     _show_record(skill_use_record(store, entry.skill.name))
     _show_questions(
-        store, "Learned from", page_of_sources, entry.skill.name, "sources", _NO_SOURCES
+        store, translate("Learned from"), page_of_sources, entry.skill.name, "sources", _NO_SOURCES
     )
-    _show_questions(store, "Used for", page_of_uses, entry.skill.name, "uses", _NO_USES)
+    _show_questions(store, translate("Used for"), page_of_uses, entry.skill.name, "uses", _NO_USES)
 
 
-_NO_SOURCES = (
+_NO_SOURCES = marked(
     "None on record: it was written by hand, or the answers were deleted with their videos."
 )
-_NO_USES = "It was not used yet."
+_NO_USES = marked("It was not used yet.")
 
 
 def _show_advice(skill: Skill) -> None:
-    st.markdown(f"**For:** {escape_markdown(skill.description)}")
+    st.markdown(
+        translate("**For:** {description}").format(description=escape_markdown(skill.description))
+    )
     if skill.triggers:
-        st.markdown(f"**Triggers:** {escape_markdown(', '.join(skill.triggers))}")
-    st.markdown("**Advice:**")
+        st.markdown(
+            translate("**Triggers:** {words}").format(
+                words=escape_markdown(", ".join(skill.triggers))
+            )
+        )
+    st.markdown(translate("**Advice:**"))
     st.markdown("\n".join(f"- {escape_markdown(line)}" for line in skill.instructions))
     policy = list(policy_lines(skill.policy))
     if policy:
-        st.markdown(f"**Without a language model:** {escape_markdown('; '.join(policy))}")
+        st.markdown(
+            translate("**Without a language model:** {policy}").format(
+                policy=escape_markdown("; ".join(policy))
+            )
+        )
     if chosen := strategy_line(skill.policy):
-        st.markdown(f"**Strategy:** {escape_markdown(chosen)}")
+        st.markdown(translate("**Strategy:** {chosen}").format(chosen=escape_markdown(chosen)))
 
 
 def _show_earlier_versions(versions: Sequence[Skill]) -> None:
     if versions:
-        with st.expander(f"Earlier versions: {len(versions)}"):
+        with st.expander(translate("Earlier versions: {count}").format(count=len(versions))):
             for skill in reversed(versions):
-                st.markdown(f"**Version {skill.version}**")
+                st.markdown(translate("**Version {version}**").format(version=skill.version))
                 _show_advice(skill)
 
 
 def _show_ban(store: Store, entry: LibrarySkill) -> None:
     name = entry.skill.name
     if entry.banned:
-        st.warning("This skill is banned: it is not used for any question.")
-        if st.button("Unban it", key="unban"):
+        st.warning(translate("This skill is banned: it is not used for any question."))
+        if st.button(translate("Unban it"), key="unban"):
             set_banned(store, name, banned=False)
             st.rerun()
         return
-    st.write("It is used for questions that match its description and triggers.")
-    if st.button("Ban it", key="ban", help=f"Stop using {name}"):
+    st.write(translate("It is used for questions that match its description and triggers."))
+    if st.button(
+        translate("Ban it"), key="ban", help=translate("Stop using {name}").format(name=name)
+    ):
         set_banned(store, name, banned=True)
         st.rerun()
 
 
 def _show_record(record: SkillUseRecord) -> None:
-    st.header("Use and success", anchor=False)
+    st.header(translate("Use and success"), anchor=False)
     if not record.given:
-        st.caption(_NO_USES)
+        st.caption(translate(_NO_USES))
         return
     rows = [_chart_row(record, index) for index in range(len(record.tallies))]
     left, right = st.columns(2)
@@ -214,7 +241,7 @@ def _show_record(record: SkillUseRecord) -> None:
         if judged:
             charts.share_chart(_success_caption(record), judged, record.unit, "share right", "went")
         else:
-            st.caption("No answer to these questions was judged yet.")
+            st.caption(translate("No answer to these questions was judged yet."))
     charts.numbers_table(
         [{name: _format_value(value) for name, value in row.items()} for row in rows]
     )
@@ -238,17 +265,23 @@ def _format_value(value: str | float) -> str:
 
 def _uses_caption(record: SkillUseRecord) -> str:
     first, last = record.tallies[0].start, record.tallies[-1].start
-    return (
-        f"Used for {counted(record.given, 'question')} between {first:%Y-%m-%d} and "
-        f"{last:%Y-%m-%d}, shown by {record.unit}."
+    return translate("Used for {questions} between {first} and {last}, shown by {unit}.").format(
+        questions=counted(record.given, "question"),
+        first=format_day(first),
+        last=format_day(last),
+        unit=translate(record.unit),
     )
 
 
 def _success_caption(record: SkillUseRecord) -> str:
-    return (
-        f"{record.right} of {record.judged} judged answers were right "
-        f"({record.right / record.judged:.0%}). Of comparable answers without it "
-        f"{record.expected / record.judged:.0%} are: same type, profile and run."
+    return translate(
+        "{right} of {judged} judged answers were right ({share}). Of comparable "
+        "answers without it {expected} are: same type, profile and run."
+    ).format(
+        right=record.right,
+        judged=record.judged,
+        share=format_number(record.right / record.judged, ".0%"),
+        expected=format_number(record.expected / record.judged, ".0%"),
     )
 
 
@@ -265,7 +298,7 @@ def _show_questions(
     requested = requested_offset(parameter, QUESTIONS_PER_PAGE)
     uses, total = load_page(store, name, requested, QUESTIONS_PER_PAGE)
     if not total:
-        st.caption(empty)
+        st.caption(translate(empty))
         return
     offset = paginate(total, parameter, QUESTIONS_PER_PAGE)
     if offset != requested:
@@ -274,4 +307,4 @@ def _show_questions(
         key = f"{parameter}_{use.trajectory}"
         with st.container(horizontal=True, vertical_alignment="center", key=key):
             page_link("trajectory", escape_markdown(use.question), trajectory=use.trajectory)
-            st.caption(f"{format_date(use.at)}, {VERDICTS[use.right]}")
+            st.caption(f"{format_date(use.at)}, {translate(VERDICTS[use.right])}")

@@ -15,6 +15,7 @@ from ui.app_state import PageState
 from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.timeline import Lane, TimelineBar
+from views.translation import translate
 from views.words import counted, format_span
 
 TONE = "third"
@@ -29,13 +30,13 @@ def deleted_lane(store: Store, video: Video) -> list[Lane]:
             f"gap{n}",
             span.start_ms,
             span.end_ms,
-            f"{format_span(span)} was deleted",
+            translate("{time} was deleted").format(time=format_span(span)),
             "deleted",
             TONE,
         )
         for n, span in enumerate(spans)
     ]
-    return [Lane("Deleted", bars)] if bars else []
+    return [Lane(translate("Deleted"), bars)] if bars else []
 
 
 def show_span_deletion(state: PageState, video: Video) -> None:
@@ -44,12 +45,14 @@ def show_span_deletion(state: PageState, video: Video) -> None:
     if result:
         st.success(escape_markdown(result))
     with (
-        st.expander("Delete a part of this video", expanded=_REQUESTED in st.session_state),
+        st.expander(
+            translate("Delete a part of this video"), expanded=_REQUESTED in st.session_state
+        ),
         st.form("part", border=False),
     ):
-        begin = st.text_input("From", placeholder="12:00")
-        end = st.text_input("To", placeholder="14:30")
-        if st.form_submit_button("Delete this part"):
+        begin = st.text_input(translate("From"), placeholder="12:00")
+        end = st.text_input(translate("To"), placeholder="14:30")
+        if st.form_submit_button(translate("Delete this part")):
             st.session_state[_REQUESTED] = (video.id, begin or "", end or "")
     requested = st.session_state.get(_REQUESTED)
     if requested and requested[0] == video.id:
@@ -62,7 +65,7 @@ def _parse_span(begin: str, end: str) -> TimeSpan:
     except ValueError as error:
         raise InputError(str(error)) from error
     if stop <= start:
-        raise InputError("the part must end after it begins")
+        raise InputError(translate("the part must end after it begins"))
     return TimeSpan.of(start, stop)
 
 
@@ -72,22 +75,26 @@ def _confirm(state: PageState, video: Video, span: TimeSpan) -> None:
     clips = counted(len(cut.clips), "whole clip")
     st.warning(
         escape_markdown(
-            f"This deletes {format_span(cut.span)}: {clips} with all that was remembered "
-            "of them, and every answer that used any of it. It cannot be undone. "
-            f"{preview.file}"
+            translate(
+                "This deletes {time}: {clips} with all that was remembered of them, and every "
+                "answer that used any of it. It cannot be undone. {file}"
+            ).format(time=format_span(cut.span), clips=clips, file=preview.file)
         )
     )
     with st.container(horizontal=True, key="sure_part"):
-        if st.button("Yes, delete this part", type="primary"):
+        if st.button(translate("Yes, delete this part"), type="primary"):
             toolbox = state.toolbox(video.profile)
             workspace = Workspace(state.store.home, state.store, toolbox.profile, toolbox)
             deleted = delete_video_span(workspace, video, span)
             del st.session_state[_REQUESTED]
-            st.session_state[_RESULT] = (
-                f"{format_span(cut.span)} is deleted, with {counted(deleted.images, 'image')} and "
-                f"{counted(deleted.answers, 'answer')}."
+            st.session_state[_RESULT] = translate(
+                "{time} is deleted, with {images} and {answers}."
+            ).format(
+                time=format_span(cut.span),
+                images=counted(deleted.images, "image"),
+                answers=counted(deleted.answers, "answer"),
             )
             st.rerun()
-        if st.button("Keep this part"):
+        if st.button(translate("Keep this part")):
             del st.session_state[_REQUESTED]
             st.rerun()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ui.components import component
+from views.translation import translate
+from views.words import counted
 
 TONES = ("", "second", "third", "fourth")
 """CSS classes of the colours of bars, all dark enough for white text."""
@@ -75,6 +77,9 @@ def show_timeline(
         "lanes": [{"name": lane.name, "spans": [*map(vars, lane.spans)]} for lane in lanes],
         "arcs": [*map(vars, arcs)],
         "arcs_name": arcs_name,
+        "arcs_label": translate("{links}; the list below has them in words").format(
+            links=counted(len(arcs), "link")
+        ),
         "chosen": chosen,
     }
     result = component("timeline")(key=key, data=data, on_picked_change=_ignore)

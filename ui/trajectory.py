@@ -8,7 +8,7 @@ from domain.people import tags_in_words
 from ui.app_state import PageState, page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_date, format_duration, format_usage
-from ui.harness_remarks import STATES
+from ui.harness_remarks import state_in_words
 from ui.history import show_fork, show_history
 from ui.judgement import show_judgement
 from ui.navigation import page_link, text_param, update_address_bar
@@ -21,7 +21,8 @@ from views.rounds import (
     forks_among,
     inspect_trajectory,
 )
-from views.words import counted
+from views.translation import translate
+from views.words import capitalized, counted
 
 POLL_S = 2.0
 """Seconds between polls of a run."""
@@ -29,7 +30,7 @@ POLL_S = 2.0
 
 def trajectory_page() -> None:
     """Draw the trajectory that the address names, else the list of all."""
-    st.title("Trajectory")
+    st.title(translate("Trajectory"))
     update_address_bar()
     show_errors(_show_trajectory if text_param("trajectory") else show_history)
 
@@ -50,13 +51,13 @@ def _show_trajectory() -> None:
 
 def _show_head(state: PageState, inspected: InspectedTrajectory) -> None:
     row, history = inspected.row, inspected.history
-    page_link("history", "← History")
+    page_link("history", translate("← History"))
     st.header(escape_markdown(row.question.text), anchor=False)
     if row.answer is not None:
         answer = answer_line(row.answer, row.question)
-        st.markdown(f"**Answer:** {escape_markdown(answer)}")
-    status = STATES.get(row.state, row.state).capitalize()
-    why = f" because {history.why}" if history.why else ""
+        st.markdown(f"**{translate('Answer:')}** {escape_markdown(answer)}")
+    status = capitalized(state_in_words(row.state))
+    why = translate(" because {why}").format(why=translate(history.why)) if history.why else ""
     facts = [f"{status}{why}", counted(len(history.rounds), "round"), format_duration(row.seconds)]
     if history.calls:
         facts.append(format_usage(row.tokens, history.cost_usd))
@@ -67,12 +68,14 @@ def _show_head(state: PageState, inspected: InspectedTrajectory) -> None:
     if history.errors:
         st.markdown(
             "  \n".join(
-                f"Failed: {escape_markdown(tags_in_words(error.message))}"
+                translate("Failed: {reason}").format(
+                    reason=escape_markdown(tags_in_words(error.message))
+                )
                 for error in history.errors
             )
         )
     show_judgement(state.store, row)
-    page_link("ask", "Open the answer with its citations", trajectory=row.id)
+    page_link("ask", translate("Open the answer with its citations"), trajectory=row.id)
 
 
 def _show_unfinished(state: PageState, inspected: InspectedTrajectory) -> None:
@@ -80,8 +83,8 @@ def _show_unfinished(state: PageState, inspected: InspectedTrajectory) -> None:
     if inspected.at_work or state.runs.running(name):
         _poll_run(name, len(inspected.history.events))
         return
-    st.warning("This search was interrupted before it had an answer.")
-    if st.button("Resume the search", type="primary"):
+    st.warning(translate("This search was interrupted before it had an answer."))
+    if st.button(translate("Resume the search"), type="primary"):
         state.runs.resume(state.runner(inspected.row.profile), name)
         st.rerun()
 
@@ -93,7 +96,7 @@ def _poll_run(name: str, events: int) -> None:
 
 
 def _rerun_if_changed(name: str, events: int) -> None:
-    st.info("This search is in progress.")
+    st.info(translate("This search is in progress."))
     inspected = inspect_trajectory(page_state().store, name)
     if len(inspected.history.events) != events or inspected.row.state != RUNNING:
         st.rerun()

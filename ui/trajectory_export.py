@@ -13,8 +13,8 @@ from domain.errors import HomerError
 from domain.media import Video
 from domain.people import tags_in_words
 from store.database import Store
-from ui.formatting import format_date, format_duration, format_usage
-from ui.harness_remarks import STATES, remarks_html
+from ui.formatting import format_cost, format_date, format_duration, format_usage
+from ui.harness_remarks import remarks_html, state_in_words
 from views.answer_lines import answer_line
 from views.library import videos_named
 from views.moment import frame_at
@@ -26,6 +26,7 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import Round
+from views.translation import format_number, language, translate
 from views.words import counted, format_span, format_time
 
 TEMPLATE = Path(__file__).parent / "components" / "export.page"
@@ -38,9 +39,13 @@ def render_page(store: Store, inspected: InspectedTrajectory) -> str:
     numbers = [0, *(round_.number for round_ in inspected.history.rounds)]
     cited = row.answer.citations if row.answer else ()
     return Template(TEMPLATE.read_text("utf-8")).substitute(
+        language=language.get(),
+        lanes_name=translate("Evidence of each round"),
         title=escape(f"Homer: {row.question.text}"),
         question=escape(row.question.text),
-        answer=escape(answer_line(row.answer, row.question) if row.answer else "No answer."),
+        answer=escape(
+            answer_line(row.answer, row.question) if row.answer else translate("No answer.")
+        ),
         facts=escape(_facts(inspected)),
         moments="".join(_moment(store, round_, videos) for round_ in cited),
         lanes="".join(_video_lanes(inspected, video) for video in videos.values()),
@@ -50,7 +55,10 @@ def render_page(store: Store, inspected: InspectedTrajectory) -> str:
 
 def _facts(inspected: InspectedTrajectory) -> str:
     row, history = inspected.row, inspected.history
-    facts = [STATES.get(row.state, row.state), f"models {row.profile}"]
+    facts = [
+        state_in_words(row.state),
+        translate("models {profile}").format(profile=row.profile),
+    ]
     if row.tokens:
         facts.append(format_usage(row.tokens, history.cost_usd))
     return " · ".join([*facts, format_duration(row.seconds), format_date(row.started_at)])
@@ -66,7 +74,9 @@ def _video_lanes(inspected: InspectedTrajectory, video: Video) -> str:
 def _round_lane(round_: Round, video: Video) -> str:
     found = round_.found.evidence if round_.found else ()
     bars = "".join(_bar(piece, video) for piece in found if piece.video == video.id)
-    name = f"Round {round_.number}: {_isolated(tags_in_words(round_.text))}"
+    name = translate("Round {number}: {text}").format(
+        number=round_.number, text=_isolated(tags_in_words(round_.text))
+    )
     return f'<div class="lane"><a href="#round-{round_.number}">{name}</a><div>{bars}</div></div>'
 
 
@@ -83,7 +93,9 @@ def _round(
 ) -> str:
     round_ = next((other for other in inspected.history.rounds if other.number == number), None)
     headline = (
-        round_headline(inspected.history, number) if round_ else "Before the first round: the plan"
+        round_headline(inspected.history, number)
+        if round_
+        else translate("Before the first round: the plan")
     )
     pieces = [piece for search in (round_.searches if round_ else ()) for piece in search.evidence]
     parts = [
@@ -98,8 +110,12 @@ def _round(
 
 
 def _moment(store: Store, item: Citation | Evidence, videos: Mapping[str, Video]) -> str:
-    title = videos[item.video].title if item.video in videos else "a deleted video"
-    score = f"match {item.score:.2f}" if isinstance(item, Evidence) else ""
+    title = videos[item.video].title if item.video in videos else translate("a deleted video")
+    score = (
+        translate("match {score}").format(score=format_number(item.score, ".2f"))
+        if isinstance(item, Evidence)
+        else ""
+    )
     head = escape(f"{format_span(item.span)} {title}")
     return (
         f'<div class="moment">{_image(store, item)}<strong dir="auto">{head}</strong>'
@@ -116,24 +132,24 @@ def _image(store: Store, item: Citation | Evidence) -> str:
         data = base64.b64encode(store.blobs.get(frame.blob)).decode()
     except (HomerError, OSError):
         return ""
-    alt = f"Frame of the video at {format_span(frame.span)}"
+    alt = translate("Frame of the video at {time}").format(time=format_span(frame.span))
     return f'<img alt="{alt}" src="data:image/jpeg;base64,{data}">'
 
 
 def _ledger(changes: Sequence[SubtaskChange]) -> str:
     if not changes:
         return ""
-    return (
-        f"<h3>Parts of the question</h3><ul>{''.join(_subtask(change) for change in changes)}</ul>"
-    )
+    heading = translate("Parts of the question")
+    return f"<h3>{heading}</h3><ul>{''.join(map(_subtask, changes))}</ul>"
 
 
 def _subtask(change: SubtaskChange) -> str:
     subtask = change.subtask
-    marks = f' <span class="changed">changed: {escape(", ".join(change.marks))}</span>'
+    changed = translate("changed: {marks}").format(marks=", ".join(change.marks))
+    marks = f' <span class="changed">{escape(changed)}</span>'
     answer = f" → {_isolated(tags_in_words(subtask.answer))}" if subtask.answer else ""
     attempts = counted(subtask.attempts, "attempt")
-    facts = f"{_isolated(tags_in_words(subtask.text))} ({subtask.state}, {attempts})"
+    facts = f"{_isolated(tags_in_words(subtask.text))} ({translate(subtask.state)}, {attempts})"
     return f'<li dir="auto">{facts}{answer}{marks if change.marks else ""}</li>'
 
 
@@ -144,11 +160,20 @@ def _isolated(text: str) -> str:
 
 def _call(call: ShownCall) -> str:
     event = call.event
-    cost = f", {event.cost_usd:.4f} US dollars" if event.cost_usd else ""
-    took = f"{counted(event.tokens_in, 'token')} in, {event.tokens_out:,} out{cost}"
+    cost = f", {format_cost(event.cost_usd)}" if event.cost_usd else ""
+    took = translate("{tokens} in, {written} out{cost}").format(
+        tokens=counted(event.tokens_in, "token"),
+        written=format_number(event.tokens_out),
+        cost=cost,
+    )
     head = escape(f"{event.purpose}: {event.model}, {took}, {format_duration(event.ms / 1000)}")
-    prompts = _text_blocks((f"Prompt, {role}", text) for role, text in call.messages)
-    reply = _text_blocks([("Error", event.error)] if event.error else [], [("Reply", call.reply)])
+    prompts = _text_blocks(
+        (translate("Prompt, {role}").format(role=role), text) for role, text in call.messages
+    )
+    reply = _text_blocks(
+        [(translate("Error"), event.error)] if event.error else [],
+        [(translate("Reply"), call.reply)],
+    )
     return f"<details><summary>{head}</summary>{prompts}{reply}</details>"
 
 

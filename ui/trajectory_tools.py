@@ -35,9 +35,10 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import History, load_history
+from views.translation import marked, translate
 from views.words import counted, format_span, format_time, shortened
 
-UNCHANGED = "unchanged"
+UNCHANGED = marked("unchanged")
 MAX_OTHERS = 50
 """Searches to choose from."""
 MAX_CHOICE_CHARS = 60
@@ -49,19 +50,21 @@ MAX_TIMES = 5
 MAX_LINE_CHARS = 160
 """Characters of each."""
 _STARTED_FORK = "started fork"
-REPLAY = "Replays the search from its record: no model is called, and nothing is written."
+REPLAY = marked("Replays the search from its record: no model is called, and nothing is written.")
 
 
 def show_step_tools(state: PageState, inspected: InspectedTrajectory, number: int) -> None:
     """Draw what can be done from a step: replay the search, or rerun it with changes."""
-    if st.button("Replay", key="replay", icon=":material/replay:", help=REPLAY):
-        with st.spinner("Replaying ..."):
+    if st.button(
+        translate("Replay"), key="replay", icon=":material/replay:", help=translate(REPLAY)
+    ):
+        with st.spinner(translate("Replaying ...")):
             try:
                 _show_replay_result(replay(state.store, inspected.row.id))
             except HomerError as error:
                 show_error(error)
     original = editable(inspected.history.events, number)
-    with st.expander("Rerun from this step with changes", icon=":material/fork_right:"):
+    with st.expander(translate("Rerun from this step with changes"), icon=":material/fork_right:"):
         tools = [tool.name for tool in find_strategy(inspected.row.machine).tools]
         edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
     if edit is not None:
@@ -71,18 +74,20 @@ def show_step_tools(state: PageState, inspected: InspectedTrajectory, number: in
 
 def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
     """Draw the comparison with another search, the export and the links."""
-    st.header("Compare, export and share", anchor=False)
-    default = "Compare" if text_param("with_") else None
-    compare_tab, export_tab, share_tab = st.tabs(["Compare", "Export", "Share"], default=default)
+    st.header(translate("Compare, export and share"), anchor=False)
+    default = translate("Compare") if text_param("with_") else None
+    compare_tab, export_tab, share_tab = st.tabs(
+        [translate("Compare"), translate("Export"), translate("Share")], default=default
+    )
     with compare_tab:
         _show_compare(state, inspected)
     with export_tab:
         _show_export(state, inspected)
     with share_tab:
         if not state.store.may_change:
-            st.caption("You may look and ask here; somebody else can share it.")
+            st.caption(translate("You may look and ask here; somebody else can share it."))
         elif inspected.row.answer is None:
-            st.caption("There is no answer to share.")
+            st.caption(translate("There is no answer to share."))
         else:
             show_sharing(state.store, inspected.row.id)
 
@@ -90,17 +95,21 @@ def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
 def _show_replay_result(replayed: Replayed) -> None:
     divergence = replayed.divergence
     if divergence is None:
-        end = "" if replayed.ended else ", up to where it was interrupted"
-        st.success(f"Replay matches exactly ({counted(replayed.events, 'event')}){end}.")
+        end = "" if replayed.ended else translate(", up to where it was interrupted")
+        st.success(
+            translate("Replay matches exactly ({events}){end}.").format(
+                events=counted(replayed.events, "event"), end=end
+            )
+        )
         return
     kinds = [
-        event.kind if event else "nothing" for event in (divergence.recorded, divergence.replayed)
+        event.kind if event else translate("nothing")
+        for event in (divergence.recorded, divergence.replayed)
     ]
-    why = f" because {divergence.why}" if divergence.why else ""
-    message = (
-        f"Event {divergence.at} is the first that differs: {kinds[0]} on record, "
-        f"now {kinds[1]}{why}"
-    )
+    why = translate(" because {why}").format(why=divergence.why) if divergence.why else ""
+    message = translate(
+        "Event {number} is the first that differs: {recorded} on record, now {replayed}{why}"
+    ).format(number=divergence.at, recorded=kinds[0], replayed=kinds[1], why=why)
     st.error(escape_markdown(message))
 
 
@@ -112,7 +121,7 @@ def _start_fork(
     profile: str | None,
 ) -> None:
     try:
-        with st.spinner("Starting ..."):
+        with st.spinner(translate("Starting ...")):
             name = state.runs.fork(state.runner(profile), inspected.row.id, number, edit)
     except HomerError as error:
         show_error(error)
@@ -129,9 +138,11 @@ def _show_started_fork(inspected: InspectedTrajectory, number: int) -> None:
     of, step, name = st.session_state.get(_STARTED_FORK, ("", 0, ""))
     if (of, step) != (inspected.row.id, number):
         return
-    st.success("The fork has started.")
-    page_link("trajectory", "Open the fork", trajectory=name)
-    page_link("trajectory", "Compare it with this one", trajectory=inspected.row.id, with_=name)
+    st.success(translate("The fork has started."))
+    page_link("trajectory", translate("Open the fork"), trajectory=name)
+    page_link(
+        "trajectory", translate("Compare it with this one"), trajectory=inspected.row.id, with_=name
+    )
 
 
 def _edit_form(
@@ -141,15 +152,17 @@ def _edit_form(
     action = original.action
     with st.form(f"fork_{number}"):
         text = st.text_area(
-            "Plan",
+            translate("Plan"),
             plan_text(original.plan or ()),
-            help="One part of the question per line; one without a number is new.",
+            help=translate("One part of the question per line; one without a number is new."),
         )
-        query = st.text_input("Query", action.query if action else "")
-        mode = st.selectbox("Search", [UNCHANGED, *tools], format_func=_mode_in_words)
+        query = st.text_input(translate("Query"), action.query if action else "")
+        mode = st.selectbox(translate("Search"), [UNCHANGED, *tools], format_func=_mode_in_words)
         evidence = _select_evidence(original.evidence or ())
-        profile = st.selectbox("Models", [UNCHANGED, *profiles])
-        sent = st.form_submit_button("Fork", type="primary")
+        profile = st.selectbox(
+            translate("Models"), [UNCHANGED, *profiles], format_func=_choice_in_words
+        )
+        sent = st.form_submit_button(translate("Fork"), type="primary")
     if not sent:
         return None
     try:
@@ -172,7 +185,7 @@ def _select_evidence(found: Sequence[Evidence]) -> tuple[Evidence, ...]:
         return ()
     places = list(range(len(found)))
     chosen = st.multiselect(
-        "Results of the search",
+        translate("Results of the search"),
         places,
         default=places,
         format_func=lambda place: _evidence_line(found[place], MAX_CHOICE_CHARS),
@@ -184,8 +197,12 @@ def _evidence_line(piece: Evidence, width: int) -> str:
     return f"{format_span(piece.span)} {shortened(tags_in_words(piece.text), width)}"
 
 
+def _choice_in_words(profile: str) -> str:
+    return translate(profile) if profile == UNCHANGED else profile
+
+
 def _mode_in_words(mode: str) -> str:
-    return mode if mode == UNCHANGED else place_in_words(mode)
+    return translate(mode) if mode == UNCHANGED else place_in_words(mode)
 
 
 def _edited_action(
@@ -212,7 +229,10 @@ def _edited_action(
 
 def _show_compare(state: PageState, inspected: InspectedTrajectory) -> None:
     st.write(
-        "Shows where two searches differ: in their steps, in what they found and in their answers."
+        translate(
+            "Shows where two searches differ: in their steps, in what they found and in "
+            "their answers."
+        )
     )
     other = _choose_other(state, inspected.row)
     if other is None:
@@ -239,11 +259,11 @@ def _choose_other(state: PageState, row: StoredTrajectory) -> str | None:
     rows = {other.id: other for other in offered}
     forks = forks_among(state.store, list(rows))
     return st.selectbox(
-        "The other search",
+        translate("The other search"),
         list(rows),
         index=0 if requested else None,
         format_func=lambda name: _search_line(rows[name], forks.get(name)),
-        placeholder="Choose one",
+        placeholder=translate("Choose one"),
     )
 
 
@@ -259,7 +279,13 @@ def _requested(state: PageState) -> list[StoredTrajectory]:
 
 
 def _search_line(row: StoredTrajectory, fork: Forked | None) -> str:
-    changed = f", forked at round {fork.at}: {changed_parts(fork)}" if fork else ""
+    changed = (
+        translate(", forked at round {number}: {change}").format(
+            number=fork.at, change=changed_parts(fork)
+        )
+        if fork
+        else ""
+    )
     text = shortened(row.question.text, MAX_CHOICE_CHARS)
     return f"{text} ({format_date(row.started_at)}{changed})"
 
@@ -274,7 +300,7 @@ def _follow_comparison(first: str, second: str) -> None:
     state = page_state()
     if not any(state.runs.running(name) for name in (first, second)):
         st.rerun()
-    st.caption("A search is still at work.")
+    st.caption(translate("A search is still at work."))
     _show_comparison(load_history(state.store, first), load_history(state.store, second))
 
 
@@ -282,34 +308,41 @@ def _show_comparison(first: History, second: History) -> None:
     """Draw two searches in two columns; what differs is marked."""
     found = compare_trajectories(first, second)
     st.write(_difference_line(found))
-    _show_pair("**This search**", "**The other search**")
+    _show_pair(f"**{translate('This search')}**", f"**{translate('The other search')}**")
     for number in range(1, max(len(first.rounds), len(second.rounds)) + 1):
         lines = [_round_line(history, number) for history in (first, second)]
         same = lines[0] == lines[1] and _refs(first, number) == _refs(second, number)
         _show_compared(*lines, same=same)
     answers = [_answer_text(one.answer, one.question) for one in (first, second)]
-    _show_compared(*(f"Answer: {answer}" for answer in answers), same=found.same_answer)
+    _show_compared(
+        *(translate("Answer: {answer}").format(answer=answer) for answer in answers),
+        same=found.same_answer,
+    )
     _show_only(found)
 
 
 def _difference_line(found: Difference) -> str:
     """Say where two searches begin to differ."""
     if found.same:
-        return "Both have the same steps, results and answer."
+        return translate("Both have the same steps, results and answer.")
     parted = [one.round for one in (found.action, found.evidence) if one is not None]
     if not parted:
-        return "Both have the same steps and results. The answers differ."
-    return f"They differ from round {min(parted)} on."
+        return translate("Both have the same steps and results. The answers differ.")
+    return translate("They differ from round {number} on.").format(number=min(parted))
 
 
 def _round_line(history: History, number: int) -> str:
     """Return a round as a sentence, with when the first moments are that it found."""
     if number > len(history.rounds):
-        return "It had ended."
+        return translate("It had ended.")
     found = history.rounds[number - 1].found
     times = [format_time(piece.span.start_ms) for piece in found.evidence] if found else []
     more = ", ..." if len(times) > MAX_TIMES else ""
-    at = f" (at {', '.join(times[:MAX_TIMES])}{more})" if times else ""
+    at = (
+        translate(" (at {times}{more})").format(times=", ".join(times[:MAX_TIMES]), more=more)
+        if times
+        else ""
+    )
     return f"{round_headline(history, number)}{at}"
 
 
@@ -332,27 +365,30 @@ def _show_pair(first: str, second: str) -> None:
 
 def _show_only(found: Difference) -> None:
     """Draw what only one of two searches found."""
-    st.markdown("**Found by only one of them**")
+    st.markdown(f"**{translate('Found by only one of them')}**")
     for column, only in zip(st.columns(2), (found.only_a, found.only_b), strict=True):
         with column:
             for piece in only[:MAX_ONLY]:
                 st.write(escape_markdown(_evidence_line(piece, MAX_LINE_CHARS)))
             if len(only) > MAX_ONLY:
-                st.caption(f"and {len(only) - MAX_ONLY} more")
+                st.caption(translate("and {count} more").format(count=len(only) - MAX_ONLY))
             if not only:
-                st.caption("Nothing.")
-    st.caption(f"Found by both: {counted(found.both, 'moment')}")
+                st.caption(translate("Nothing."))
+    st.caption(translate("Found by both: {moments}").format(moments=counted(found.both, "moment")))
 
 
 def _answer_text(answer: Answer | None, question: Question) -> str:
-    return answer_line(answer, question) if answer else "Nothing."
+    return answer_line(answer, question) if answer else translate("Nothing.")
 
 
 def _show_export(state: PageState, inspected: InspectedTrajectory) -> None:
-    st.write("One file that opens in any browser, without Homer and without a network.")
-    if st.button("Make the page", key="make_export"):
-        with st.spinner("Writing ..."):
+    st.write(translate("One file that opens in any browser, without Homer and without a network."))
+    if st.button(translate("Make the page"), key="make_export"):
+        with st.spinner(translate("Writing ...")):
             page = render_page(state.store, inspected)
         st.download_button(
-            "Download the page", page, f"trajectory-{inspected.row.id}.html", "text/html"
+            translate("Download the page"),
+            page,
+            f"trajectory-{inspected.row.id}.html",
+            "text/html",
         )

@@ -27,6 +27,7 @@ from views.transcript import (
     load_scenes,
     load_transcript,
 )
+from views.translation import translate
 from views.words import counted, format_time
 
 MAX_CHARS = 500
@@ -43,14 +44,16 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
         start_ms: where the player starts, until a moment is sought.
     """
     words = st.text_input(
-        "Find in this video",
+        translate("Find in this video"),
         key="find",
         bind="query-params",
         icon=":material/search:",
-        placeholder="Words that were said or shown",
+        placeholder=translate("Words that were said or shown"),
     )
     with st.container(horizontal=True, key="lines"):
-        groups = [group for group in GROUPS if st.checkbox(group, value=True, key=f"l_{group}")]
+        groups = [
+            group for group in GROUPS if st.checkbox(translate(group), value=True, key=f"l_{group}")
+        ]
     if words.strip():
         _show_found(state, video, words, groups)
     else:
@@ -64,7 +67,7 @@ def show_scenes(state: PageState, video: Video, start_ms: int) -> None:
     if not scenes:
         return
     data = {
-        "name": f"Scenes of {video.title}",
+        "name": translate("Scenes of {title}").format(title=video.title),
         "video": video.id,
         "scenes": [_scene(scene) for scene in scenes],
     }
@@ -92,13 +95,17 @@ def _show_window(state: PageState, video: Video, start_ms: int, groups: Sequence
     seek_token, at_ms = _moment(video, start_ms)
     window = load_transcript(state.store, video.id, at_ms, groups)
     if window is None:
-        st.caption("Nothing is remembered of this video yet.")
+        st.caption(translate("Nothing is remembered of this video yet."))
         return
     _draw(video, [_part(window.lines, none=_nothing(groups))], at_ms, seek_token, window)
 
 
 def _nothing(groups: Sequence[str]) -> str:
-    return "Nothing of this was said or shown here." if groups else "Choose what is shown."
+    return (
+        translate("Nothing of this was said or shown here.")
+        if groups
+        else translate("Choose what is shown.")
+    )
 
 
 def _moved_to(video: Video, seek_token: str, at_ms: int) -> int:
@@ -118,24 +125,30 @@ def _show_found(state: PageState, video: Video, words: str, groups: Sequence[str
     known = {line.id for line in found.lines}
     close: Sequence[TranscriptLine] = ()
     try:
-        with st.spinner("Searching ..."), recorded_search(state.store) as cost:
+        with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
             text = state.toolbox(video.profile).text
             close = find_close(state.store, text, video.id, words, groups, known)
         if cost.usage.requests:
-            st.caption(f"The search took {cost.usage} of the embeddings endpoint.")
+            st.caption(
+                translate("The search took {usage} of the embeddings endpoint.").format(
+                    usage=cost.usage
+                )
+            )
     except HomerError as error:
         show_error(error)
     parts = [_part(found.lines, _with_words(found.total, len(found.lines)))] if found.lines else []
     if close:
-        parts.append(_part(close, "Close in meaning"))
+        parts.append(_part(close, translate("Close in meaning")))
     if not parts:
-        parts = [_part((), none="Nothing close to this was said or shown.")]
+        parts = [_part((), none=translate("Nothing close to this was said or shown."))]
     _draw(video, parts, at_ms, seek_token)
 
 
 def _with_words(total: int, shown: int) -> str:
-    first = f", the first {shown}" if shown < total else ""
-    return f"{counted(total, 'line')} with these words{first}"
+    first = translate(", the first {shown}").format(shown=shown) if shown < total else ""
+    return translate("{lines} with these words{first}").format(
+        lines=counted(total, "line"), first=first
+    )
 
 
 def _part(lines: Iterable[TranscriptLine], title: str = "", none: str = "") -> dict[str, Any]:
@@ -149,7 +162,7 @@ def _line(line: TranscriptLine) -> dict[str, Any]:
         "at": line.span.start_ms,
         "clock": format_time(line.span.start_ms),
         "who": line.who,
-        "kind": line.group if needs_kind else "",
+        "kind": translate(line.group) if needs_kind else "",
         "tone": "chapter" if line.group == CHAPTER else "",
         "text": text if len(text) <= MAX_CHARS else text[:MAX_CHARS].rstrip() + " …",
         "marks": marks,
@@ -166,7 +179,7 @@ def _draw(
     """Draw lines; a line that the browser cannot play by itself is sought here."""
     earlier, later = (window.earlier_ms, window.later_ms) if window else (None, None)
     data = {
-        "name": f"Transcript of {video.title}",
+        "name": translate("Transcript of {title}").format(title=video.title),
         "video": video.id,
         "parts": parts,
         "at": at_ms,
@@ -175,11 +188,11 @@ def _draw(
         "from": window.from_ms if window else 0,
         "until": window.until_ms if window else None,
         "earlier": earlier,
-        "earlier_label": f"Earlier, from {format_time(earlier)} back"
+        "earlier_label": translate("Earlier, from {time} back").format(time=format_time(earlier))
         if earlier is not None
         else "",
         "later": later,
-        "later_label": "Later lines",
+        "later_label": translate("Later lines"),
     }
     result = component("transcript")(
         key=STATE, data=data, on_picked_change=lambda: None, on_window_change=lambda: None

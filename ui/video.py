@@ -20,6 +20,7 @@ from ui.formatting import escape_markdown
 from ui.ingestion import retry_button
 from ui.live import show_live
 from ui.navigation import (
+    choice_param,
     int_param,
     page_link,
     paginate,
@@ -40,6 +41,7 @@ from ui.video_search import show_search
 from views.library import ShownClip
 from views.people_view import load_lanes
 from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
+from views.translation import format_number, marked, translate
 from views.video_view import (
     GraphPage,
     SegmentView,
@@ -77,13 +79,14 @@ STYLE = """<style>
 }
 </style>"""
 """In a narrow window the player stays in view above its transcript."""
-VIEWS = ("Events", "Clips", "Memory", "Search")
-LIVE = "Live"
+EVENTS, CLIPS, MEMORY = marked("Events"), marked("Clips"), marked("Memory")
+SEARCH, LIVE = marked("Search"), marked("Live")
+VIEWS = (EVENTS, CLIPS, MEMORY, SEARCH)
 
 
 def video_page() -> None:
     """Draw the video that the address names."""
-    st.title("Video")
+    st.title(translate("Video"))
     show_errors(_body)
 
 
@@ -93,8 +96,8 @@ def _body() -> None:
     if video is None:
         return
     with st.container(horizontal=True, key="ways"):
-        page_link("people", "Its people", video=video.id)
-        page_link("ask", "Ask about it", video=video.id)
+        page_link("people", translate("Its people"), video=video.id)
+        page_link("ask", translate("Ask about it"), video=video.id)
     number = int_param("segment")
     event = load_segment_view(state.store, video.id, number) if number is not None else None
     start_ms = _start_ms(event.segment if event else None)
@@ -103,7 +106,7 @@ def _body() -> None:
     with st.container(key="watch"):
         left, right = st.columns([3, 2])
         with left:
-            show_player(video, start_ms, reports=text_param("show") == "Memory")
+            show_player(video, start_ms, reports=text_param("show") == MEMORY)
             show_scenes(state, video, start_ms)
         with right:
             show_transcript(state, video, start_ms)
@@ -116,15 +119,15 @@ def _body() -> None:
     if stream is not None:
         _show_gaps(stream, video)
     names = _view_names(state.store, video, is_stream=stream is not None)
-    view = st.radio("Show", names, horizontal=True, key="show", bind="query-params")
+    view = choice_param(translate("Show"), names, "show")
     views = {
-        "Events": _show_events,
-        "Clips": _show_clips,
-        "Memory": show_memory,
-        "Search": show_search,
+        EVENTS: _show_events,
+        CLIPS: _show_clips,
+        MEMORY: show_memory,
+        SEARCH: show_search,
         LIVE: show_live,
     }
-    views.get(view or names[0], _show_events)(state, video)
+    views.get(view, _show_events)(state, video)
     if state.store.may_change:
         show_span_deletion(state, video)
 
@@ -143,9 +146,19 @@ def _start_ms(segment: Segment | None) -> int:
 
 
 def _show_facts(video: Video) -> None:
-    size = f", {video.width} x {video.height} pixels" if video.width else ""
-    length = f"{format_time(video.duration_ms)} long{size}"
-    st.caption(escape_markdown(f"{length}, watched with the models {video.profile}"))
+    size = (
+        translate(", {width} x {height} pixels").format(width=video.width, height=video.height)
+        if video.width
+        else ""
+    )
+    length = translate("{time} long{size}").format(time=format_time(video.duration_ms), size=size)
+    st.caption(
+        escape_markdown(
+            translate("{length}, watched with the models {profile}").format(
+                length=length, profile=video.profile
+            )
+        )
+    )
 
 
 def _show_people(store: Store, video: Video) -> None:
@@ -154,10 +167,14 @@ def _show_people(store: Store, video: Video) -> None:
     if not people:
         return
     lanes = [appearance_lane(one.number, display_name(one), one.seen, one.heard) for one in people]
-    name = f"When people are seen and heard in {video.title}"
+    name = translate("When people are seen and heard in {title}").format(title=video.title)
     picked = show_timeline(name, video.duration_ms, lanes, "people_timeline")
-    more = f" The {MAX_LANES} who appear most, of {total}." if total > MAX_LANES else ""
-    st.caption(f"{LEGEND}{more}")
+    more = (
+        translate(" The {count} who appear most, of {total}.").format(count=MAX_LANES, total=total)
+        if total > MAX_LANES
+        else ""
+    )
+    st.caption(f"{translate(LEGEND)}{more}")
     if picked:
         seek(video.id, picked_appearance(picked)[1])
         st.rerun()
@@ -165,23 +182,37 @@ def _show_people(store: Store, video: Video) -> None:
 
 def _show_gaps(stream: StreamDetails, video: Video) -> None:
     """Draw the gaps of a live stream, with their reasons."""
-    st.caption(escape_markdown(f"A live stream from {stream.source}"))
+    st.caption(
+        escape_markdown(translate("A live stream from {source}").format(source=stream.source))
+    )
     if stream.gaps:
         bars = [
             TimelineBar(
                 f"g{number}",
                 gap.span.start_ms,
                 gap.span.end_ms,
-                f"Gap {format_span(gap.span)}: {describe_gap(gap)}",
+                translate("Gap {time}: {reason}").format(
+                    time=format_span(gap.span), reason=describe_gap(gap)
+                ),
                 tone=TONES[-1],
             )
             for number, gap in enumerate(stream.gaps[-MAX_GAPS:])
         ]
         lanes = [
-            Lane("Gaps" if not index else "", row) for index, row in enumerate(pack_rows(bars))
+            Lane(translate("Gaps") if not index else "", row)
+            for index, row in enumerate(pack_rows(bars))
         ]
-        show_timeline(f"Gaps of {video.title}", video.duration_ms, lanes, "gaps_timeline")
-        with st.expander(f"Gaps ({len(stream.gaps)}): these times are not in memory"):
+        show_timeline(
+            translate("Gaps of {title}").format(title=video.title),
+            video.duration_ms,
+            lanes,
+            "gaps_timeline",
+        )
+        with st.expander(
+            translate("Gaps ({count}): these times are not in memory").format(
+                count=len(stream.gaps)
+            )
+        ):
             for gap in stream.gaps[-MAX_GAPS:]:
                 st.write(escape_markdown(f"{format_span(gap.span)}  {describe_gap(gap)}"))
 
@@ -202,16 +233,22 @@ def _show_edge(store: Store, video: Video, shown: ShownEdge, here: Segment) -> N
     other = shown.target if shown.source.id == here.id else shown.source
     arrow = "→" if shown.source.id == here.id else "←"
     chosen = int_param("edge") == edge.id
-    label = escape_markdown(f"{arrow} {edge.relation} ({edge.relation.type}): {other.label}")
+    label = escape_markdown(
+        f"{arrow} {translate(edge.relation)} ({translate(edge.relation.type)}): {other.label}"
+    )
     with st.expander(label, expanded=chosen):
-        st.write(escape_markdown(edge.rationale) or "No rationale is given.")
-        origin = "stated" if edge.explicit else "inferred"
-        st.caption(f"{origin}, confidence {edge.confidence:.2f}; evidence:")
+        st.write(escape_markdown(edge.rationale) or translate("No rationale is given."))
+        origin = translate("stated") if edge.explicit else translate("inferred")
+        st.caption(
+            translate("{origin}, confidence {confidence}; evidence:").format(
+                origin=origin, confidence=format_number(edge.confidence, ".2f")
+            )
+        )
         with st.container(horizontal=True, key=f"proof_{here.id}_{edge.id}"):
             for span in clip_spans(store, video.id, edge.evidence[:MAX_EVIDENCE]):
                 key = f"e{here.id}_{edge.id}_{span.start_ms}"
                 _play_button(video, span.start_ms, format_span(span), key)
-        if st.button("Go there", key=f"go_{here.id}_{edge.id}"):
+        if st.button(translate("Go there"), key=f"go_{here.id}_{edge.id}"):
             _open_segment(video, other)
 
 
@@ -229,7 +266,7 @@ def _show_events(state: PageState, video: Video) -> None:
     requested = requested_offset("events", EVENTS_PER_PAGE)
     graph = load_graph_page(state.store, video.id, requested, EVENTS_PER_PAGE)
     if not graph.total:
-        st.write("There are no events yet: they are written every ten clips.")
+        st.write(translate("There are no events yet: they are written every ten clips."))
         return
     offset = paginate(graph.total, "events", EVENTS_PER_PAGE)
     if offset != requested:
@@ -237,11 +274,11 @@ def _show_events(state: PageState, video: Video) -> None:
     segments = graph.segments
     chosen = int_param("segment")
     picked = show_timeline(
-        f"Events of {video.title}",
+        translate("Events of {title}").format(title=video.title),
         video.duration_ms,
         [
             *(
-                Lane("Events" if not index else "", row)
+                Lane(translate("Events") if not index else "", row)
                 for index, row in enumerate(_event_rows(segments))
             ),
             *deleted_lane(state.store, video),
@@ -249,15 +286,19 @@ def _show_events(state: PageState, video: Video) -> None:
         "events_timeline",
         chosen=f"s{chosen}",
         arcs=_arcs(graph.links),
-        arcs_name="Links",
+        arcs_name=translate("Links"),
     )
-    st.caption("Dashed grey lines are temporal links, orange lines causal ones.")
+    st.caption(translate("Dashed grey lines are temporal links, orange lines causal ones."))
     _open_picked(video, graph, picked)
-    st.caption("Click an event to see its summary and evidence.")
+    st.caption(translate("Click an event to see its summary and evidence."))
     for segment in segments[:MAX_LISTED]:
         _show_event_entry(video, segment)
     if len(segments) > MAX_LISTED:
-        st.caption(f"The first {MAX_LISTED} of {len(segments)}; the timeline shows all of them.")
+        st.caption(
+            translate("The first {count} of {total}; the timeline shows all of them.").format(
+                count=MAX_LISTED, total=len(segments)
+            )
+        )
 
 
 def _open_picked(video: Video, graph: GraphPage, picked: str | None) -> None:
@@ -290,7 +331,8 @@ def _arcs(links: Sequence[ShownEdge]) -> list[Arc]:
         Arc(
             _midpoint(link.source),
             _midpoint(link.target),
-            f"{link.source.label} {link.edge.relation} {link.target.label}: {link.edge.rationale}",
+            f"{link.source.label} {translate(link.edge.relation)} {link.target.label}: "
+            f"{link.edge.rationale}",
             "causal" if link.edge.relation.type is EdgeType.CAUSAL else "temporal",
             f"e{link.edge.id}",
         )
@@ -305,9 +347,9 @@ def _midpoint(segment: Segment) -> int:
 def _show_event_entry(video: Video, segment: Segment) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"event_{segment.id}"):
         if st.button(
-            "Open",
+            translate("Open"),
             key=f"open_s{segment.id}",
-            help=escape_markdown(f"Open the event {segment.label}"),
+            help=escape_markdown(translate("Open the event {label}").format(label=segment.label)),
         ):
             _open_segment(video, segment)
         st.write(escape_markdown(f"{format_span(segment.span)}  {segment.label}"))
@@ -333,7 +375,13 @@ def _show_gaps_before(
     since = starts[0] if starts else 0
     for gap in stream.gaps if stream and (starts or not clip.index) else ():
         if since <= gap.span.start_ms < clip.span.start_ms:
-            st.caption(escape_markdown(f"Gap {format_span(gap.span)}: {describe_gap(gap)}"))
+            st.caption(
+                escape_markdown(
+                    translate("Gap {time}: {reason}").format(
+                        time=format_span(gap.span), reason=describe_gap(gap)
+                    )
+                )
+            )
 
 
 def _show_clip(
@@ -347,26 +395,34 @@ def _show_clip(
         with st.container(horizontal=True, vertical_alignment="center", key=f"head_{clip.index}"):
             _play_button(video, clip.span.start_ms, format_span(clip.span), f"play_c{clip.index}")
             save_button(store, video, clip.span, f"c{clip.index}")
-            st.caption(f"clip {clip.index}, {clip.state}")
+            st.caption(
+                translate("clip {index}, {state}").format(
+                    index=clip.index, state=translate(clip.state)
+                )
+            )
         if stream is not None and clip.index in stream.clips:
             st.caption(escape_markdown(describe_watching(stream.clips[clip.index])))
         if clip.error:
-            st.markdown(f"Failed: {escape_markdown(clip.error)}")
+            st.markdown(translate("Failed: {error}").format(error=escape_markdown(clip.error)))
         if clip.state == ClipState.FAILED and video.path:
             retry_button(store, video.id, clip.index)
         _show_frames(store, clip, frames)
         if clip.dropped:
-            st.caption(escape_markdown(f"Not stored: {'; '.join(clip.dropped)}."))
+            st.caption(
+                escape_markdown(
+                    translate("Not stored: {parts}.").format(parts="; ".join(clip.dropped))
+                )
+            )
         lines = [
-            f"{format_time(line.span.start_ms)} *{line.source}* "
+            f"{format_time(line.span.start_ms)} *{translate(line.source)}* "
             f"{escape_markdown(tags_in_words(line.text))}"
             for line in clip.lines
         ]
         st.markdown("  \n".join(lines))
         if clip.state == ClipState.DELETED:
-            st.caption("This part was deleted, and is not watched again.")
+            st.caption(translate("This part was deleted, and is not watched again."))
         elif not clip.lines and not clip.error:
-            st.caption("Nothing was said, read or seen here.")
+            st.caption(translate("Nothing was said, read or seen here."))
 
 
 def _show_frames(store: Store, clip: ShownClip, frames: Sequence[StoredKeyframe]) -> None:

@@ -17,18 +17,21 @@ from ui.media import stored_image
 from ui.player import played_ms
 from views.moment_memory import MomentFrame, MomentNode, RememberedMoment, load_moment
 from views.strategies import list_strategies
+from views.translation import marked, translate
 from views.words import format_span, format_time, join_words
 
 MAX_TEXT_CHARS = 600
 """Characters shown of a text."""
-SHARED = "Shared by all strategies"
+SHARED = marked("Shared by all strategies")
 
 
 def show_memory(state: PageState, video: Video) -> None:
     """Draw what is remembered of the moment that plays, strategy by strategy."""
     at_ms = played_ms(video)
-    st.header(f"What is remembered of {format_time(at_ms)}", anchor=False)
-    st.caption("It follows the player: pause it, or go to another moment.")
+    st.header(
+        translate("What is remembered of {time}").format(time=format_time(at_ms)), anchor=False
+    )
+    st.caption(translate("It follows the player: pause it, or go to another moment."))
     titles = {one.name: one.title for one in list_strategies()}
     for moment in load_moment(state.store, video.id, at_ms):
         _show(state.store, moment, titles.get(moment.strategy, ""))
@@ -36,14 +39,14 @@ def show_memory(state: PageState, video: Video) -> None:
 
 def _show(store: Store, moment: RememberedMoment, title: str) -> None:
     with st.container(border=True, key=f"moment_of_{moment.strategy or 'all'}"):
-        st.markdown(f"**{escape_markdown(moment.strategy or SHARED)}**")
+        st.markdown(f"**{escape_markdown(moment.strategy or translate(SHARED))}**")
         if title:
-            st.caption(escape_markdown(title))
+            st.caption(escape_markdown(translate(title)))
         if moment.writers:
-            what = "Memory" if moment.strategy else "Event graph"
+            what = translate("Memory") if moment.strategy else translate("Event graph")
             st.caption(escape_markdown(f"{what} {written_by(moment.writers)}"))
         if not (moment.nodes or moment.relations or moment.frames):
-            st.write("Nothing of this moment.")
+            st.write(translate("Nothing of this moment."))
         _show_frames(store, moment.frames, f"strip_{moment.strategy or 'all'}")
         for level, nodes in groupby(moment.nodes, key=lambda node: node.level):
             _show_level(level, list(nodes))
@@ -52,7 +55,7 @@ def _show(store: Store, moment: RememberedMoment, title: str) -> None:
 
 def _show_level(level: str, nodes: list[MomentNode]) -> None:
     lines = [f"{format_span(node.span)} {_labelled(node)}" for node in nodes]
-    st.markdown("  \n".join([f"**{escape_markdown(level)}**", *lines]))
+    st.markdown("  \n".join([f"**{escape_markdown(translate(level))}**", *lines]))
 
 
 def _labelled(node: MomentNode) -> str:
@@ -69,17 +72,23 @@ def _show_relations(moment: RememberedMoment) -> None:
     if not moment.relations:
         return
     count = moment.relations_total
-    more = f", {len(moment.relations)} are shown" if count > len(moment.relations) else ""
-    with st.expander(f"Relations that hold then ({count}{more})"):
+    more = (
+        translate(", {count} are shown").format(count=len(moment.relations))
+        if count > len(moment.relations)
+        else ""
+    )
+    with st.expander(
+        translate("Relations that hold then ({count}{more})").format(count=count, more=more)
+    ):
         lines = [
             f"{escape_markdown(_shortened(one.text))} "
-            f"({escape_markdown(one.level)}, {format_span(one.span)})"
+            f"({escape_markdown(translate(one.level))}, {format_span(one.span)})"
             for one in moment.relations
         ]
         st.markdown("  \n".join(lines))
         if moment.entities:
             named = join_words([_shortened(one.text) for one in moment.entities])
-            st.caption(escape_markdown(f"Between: {named}"))
+            st.caption(escape_markdown(translate("Between: {named}").format(named=named)))
 
 
 def _show_frames(store: Store, frames: Iterable[MomentFrame], key: str) -> None:
@@ -88,4 +97,9 @@ def _show_frames(store: Store, frames: Iterable[MomentFrame], key: str) -> None:
             data, time = stored_image(store, frame.blob), format_time(frame.time_ms)
             if data:
                 caption = escape_markdown(f"{time} {frame.reason}".strip())
-                st.image(data, caption=caption, alt=f"Frame of the video at {time}", width=150)
+                st.image(
+                    data,
+                    caption=caption,
+                    alt=translate("Frame of the video at {time}").format(time=time),
+                    width=150,
+                )

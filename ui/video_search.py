@@ -25,9 +25,14 @@ from ui.errors import show_error
 from ui.evidence import show_moment
 from ui.formatting import escape_markdown
 from ui.navigation import set_params, text_param
+from views.translation import marked, translate
 from views.words import counted
 
-MODES = {"Speech, text and images": Mode.VIDEO, "Events": Mode.EVENT, "Images": Mode.KEYFRAME}
+MODES = {
+    marked("Speech, text and images"): Mode.VIDEO,
+    marked("Events"): Mode.EVENT,
+    marked("Images"): Mode.KEYFRAME,
+}
 IMAGE_TYPES = ["jpg", "jpeg", "png", "webp", "bmp"]
 
 
@@ -67,22 +72,30 @@ def show_search(state: PageState, video: Video) -> None:
     if sought is None:
         return
     try:
-        with st.spinner("Searching ..."), recorded_search(state.store) as cost:
+        with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
             result = _search(state, video, sought)
     except HomerError as error:
         show_error(error)
         return
     _show_result(state, video, result)
     if cost.usage.requests:
-        st.caption(f"The search took {cost.usage} of the embeddings endpoint.")
+        st.caption(
+            translate("The search took {usage} of the embeddings endpoint.").format(
+                usage=cost.usage
+            )
+        )
 
 
 def _show_result(state: PageState, video: Video, result: Retrieval) -> None:
     """Draw what is close; what is less close is folded."""
     close = close_evidence(result)
     if not close:
-        what = "Nothing close" if result.evidence else "Nothing"
-        st.write(escape_markdown(f"{what} was found in {result.searched}."))
+        line = (
+            translate("Nothing close was found in {places}.")
+            if result.evidence
+            else translate("Nothing was found in {places}.")
+        )
+        st.write(escape_markdown(line.format(places=result.searched)))
     _show_moments(state, video, close, "found")
     less_close = [piece for piece in result.evidence if piece not in close]
     if less_close:
@@ -99,7 +112,7 @@ def _show_moments(state: PageState, video: Video, moments: Sequence[Evidence], k
 def _alike_button(ref: str) -> None:
     """Draw a button that searches for images like this one."""
     st.button(
-        "Images like this",
+        translate("Images like this"),
         key=f"alike_{ref}",
         type="tertiary",
         icon=":material/image_search:",
@@ -114,14 +127,18 @@ def _search_alike(ref: str) -> None:
 
 def _form() -> Sought | None:
     with st.form("search", border=False):
-        query = st.text_input("Search in this video", text_param("q"))
-        mode = st.radio("Look for", list(MODES), horizontal=True)
-        with st.expander("Images of a time, or like another image"):
-            at = st.text_input("At", text_param("at"), placeholder="12:30 or 12:30-12:45")
-            image = st.file_uploader("Like an image of your own", type=IMAGE_TYPES)
-        with st.expander("With a tool of a strategy"):
+        query = st.text_input(translate("Search in this video"), text_param("q"))
+        mode = st.radio(translate("Look for"), list(MODES), horizontal=True, format_func=translate)
+        with st.expander(translate("Images of a time, or like another image")):
+            at = st.text_input(
+                translate("At"),
+                text_param("at"),
+                placeholder=translate("12:30 or 12:30-12:45"),
+            )
+            image = st.file_uploader(translate("Like an image of your own"), type=IMAGE_TYPES)
+        with st.expander(translate("With a tool of a strategy")):
             tool, arguments = _tool_fields()
-        sent = st.form_submit_button("Search", type="primary")
+        sent = st.form_submit_button(translate("Search"), type="primary")
     like = "" if sent else text_param("like")
     sought = Sought(query.strip(), MODES[mode], at.strip(), like, image, tool, arguments.strip())
     if sent:
@@ -140,13 +157,15 @@ def _tool_fields() -> tuple[str, str]:
     descriptions = {one.tool.name: one.tool.description for one in list_tools()}
     names, given = ["", *descriptions], text_param("tool")
     tool = st.selectbox(
-        "Tool",
+        translate("Tool"),
         names,
         index=names.index(given) if given in names else 0,
-        format_func=lambda name: f"{name}: {descriptions[name]}" if name else "none",
+        format_func=lambda name: f"{name}: {descriptions[name]}" if name else translate("none"),
     )
     arguments = st.text_input(
-        "Arguments besides the query", text_param("arguments"), placeholder="lines=5"
+        translate("Arguments besides the query"),
+        text_param("arguments"),
+        placeholder="lines=5",
     )
     return tool, arguments
 
@@ -178,11 +197,15 @@ def _words(arguments: str) -> list[str]:
     try:
         return shlex.split(arguments)
     except ValueError as error:
-        raise InputError(f"Arguments: {str(error).lower()}: {arguments}") from error
+        raise InputError(
+            translate("Arguments: {reason}: {arguments}").format(
+                reason=str(error).lower(), arguments=arguments
+            )
+        ) from error
 
 
 def _span(at: str) -> TimeSpan:
     try:
         return parse_clock_span(at)
     except ValueError as error:
-        raise InputError(f"At: {error}") from error
+        raise InputError(translate("At: {reason}").format(reason=error)) from error

@@ -20,6 +20,7 @@ from store.queries.clips import memory_view
 from store.queries.search import cited_memories
 from store.queries.streams import find_stream
 from store.queries.videos import find_video, known_video
+from views.translation import translate
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,9 @@ def shown_event(store: Store, event: AlertEvent) -> ShownEvent:
 def _shown(session: Session, event: AlertEvent) -> ShownEvent:
     video = known_video(session, event.video)
     if video is None:
-        raise NotFound(f"the video of the event {event.id} was deleted")
+        raise NotFound(
+            translate("the video of the event {number} was deleted").format(number=event.id)
+        )
     stream = find_stream(session, event.video)
     began = None
     if stream is not None:
@@ -139,5 +142,6 @@ def _text(session: Session, event: AlertEvent) -> str:
         lines = cited_memories(session, scope, [event.memory])
         return tags_in_words(line_text(lines[0], names)) if lines else ""
     person = next((row for row in rows if event.identity in row.members), None)
-    label = "an unknown face" if person is None else tags_in_words(person.character.label)
-    return f"{label} was seen"
+    if person is None:
+        return translate("an unknown face was seen")
+    return translate("{name} was seen").format(name=tags_in_words(person.character.label))

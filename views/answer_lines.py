@@ -10,6 +10,7 @@ from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
 from graphs.edits import fork_line
 from models.json_repair import latest_text
+from views.translation import format_number, translate
 from views.words import format_span, plain_line, short_times
 
 SHOWN = 160
@@ -115,8 +116,11 @@ _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
 
 def confidence_line(answer: Answer) -> str:
     """Return an answer's confidence in words and as a number, and its standing."""
-    confidence = f"confidence {level_of_confidence(answer.confidence)} ({answer.confidence:.2f})"
-    return f"{confidence}; {answer.standing}" if answer.standing else confidence
+    confidence = translate("confidence {level} ({number})").format(
+        level=translate(level_of_confidence(answer.confidence)),
+        number=format_number(answer.confidence, ".2f"),
+    )
+    return f"{confidence}; {translate(answer.standing)}" if answer.standing else confidence
 
 
 def answer_line(answer: Answer, question: Question) -> str:

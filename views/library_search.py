@@ -37,6 +37,7 @@ from views.transcript import (
     sources_of,
     split_names,
 )
+from views.translation import marked
 
 MAX_WITH_WORDS, MAX_CLOSE = 24, 12
 """Results that are shown: with the words, and close in meaning."""
@@ -49,10 +50,10 @@ MAX_CHIPS = 8
 class Added(StrEnum):
     """When videos were added."""
 
-    EVER = "Any time"
-    DAY = "Last 24 hours"
-    WEEK = "Last 7 days"
-    MONTH = "Last 30 days"
+    EVER = marked("Any time")
+    DAY = marked("Last 24 hours")
+    WEEK = marked("Last 7 days")
+    MONTH = marked("Last 30 days")
 
     def since(self, now: datetime) -> datetime | None:
         """Return the earliest moment; None: there is none."""

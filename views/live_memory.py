@@ -15,6 +15,7 @@ from store.queries.clips import end_of_memory
 from store.queries.frames import blobs_at, carried_by
 from store.queries.kept_tiers import TierFrame, TierTotal, spread_of_tiers, tier_totals
 from strategies.registry import all_strategies
+from views.translation import translate
 
 MAX_TIME_MS = (1 << 63) - 1
 """The greatest number that a column of the database takes."""
@@ -139,4 +140,4 @@ def _name_of_tier(strategy: Strategy, tier: int) -> str:
     """Return the name of a tier; frames of other settings may be in one that has none."""
     if tier < len(strategy.tiers):
         return strategy.tiers[tier]
-    return f"tier {tier}" if tier else "kept frames"
+    return translate("tier {number}").format(number=tier) if tier else translate("kept frames")

@@ -29,12 +29,13 @@ from store.queries.moments import (
 )
 from views.library import ShownLine, shown_clips
 from views.moment import NEAR_MS
+from views.translation import marked
 
 MAX_NODES = 40
 """Nodes of a strategy that are shown."""
 MAX_RELATIONS = 20
 MAX_FRAMES = 6
-EVENT, LINE = "event", "line"
+EVENT, LINE = marked("event"), marked("line")
 """Levels of what all strategies share: segments of the event graph, and memories."""
 
 Names = Mapping[str, str]

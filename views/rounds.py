@@ -42,6 +42,7 @@ from store.queries.trajectories import (
 )
 from store.queries.trajectories import count_trajectories as count
 from views.trajectory import History, Round, history_of
+from views.translation import format_number, marked, translate
 from views.words import counted
 
 if TYPE_CHECKING:
@@ -141,15 +142,21 @@ def forks_among(store: Store, trajectories: Sequence[str]) -> Mapping[str, Forke
 def changed_parts(fork: Forked) -> str:
     """Name what a fork changed: ``query changed``."""
     edit = fork.edit
-    action = "answer" if edit.action is not None and edit.action.kind == "answer" else "query"
+    action = (
+        marked("answer")
+        if edit.action is not None and edit.action.kind == "answer"
+        else marked("query")
+    )
     parts = {
-        "plan": edit.plan,
+        marked("plan"): edit.plan,
         action: edit.action,
-        "evidence": edit.evidence,
-        "models": edit.profile,
+        marked("evidence"): edit.evidence,
+        marked("models"): edit.profile,
     }
     changed = [name for name, value in parts.items() if value is not None]
-    return f"{', '.join(changed)} changed" if changed else "decided once more"
+    if not changed:
+        return translate("decided once more")
+    return translate("{parts} changed").format(parts=", ".join(map(translate, changed)))
 
 
 def inspect_trajectory(store: Store, name: str) -> InspectedTrajectory:
@@ -205,19 +212,19 @@ def _change(now: Subtask, before: Subtask | None) -> SubtaskChange:
 
 def _marks(now: Subtask, before: Subtask | None) -> Iterator[str]:
     if before is None:
-        yield "new"
+        yield translate("new")
         return
     if now.text != before.text:
-        yield "reworded"
+        yield translate("reworded")
     if now.state != before.state:
-        yield f"{before.state} -> {now.state}"
+        yield f"{translate(before.state)} -> {translate(now.state)}"
     if now.attempts != before.attempts:
-        yield f"attempt {now.attempts}"
+        yield translate("attempt {number}").format(number=now.attempts)
     gained = len(set(now.evidence) - set(before.evidence))
     if gained:
-        yield f"+{gained} evidence"
+        yield translate("+{count} evidence").format(count=gained)
     if now.answer != before.answer:
-        yield "answered" if now.answer else "answer withdrawn"
+        yield translate("answered") if now.answer else translate("answer withdrawn")
 
 
 def harness_remarks(event: Event) -> Iterator[Remark]:
@@ -234,15 +241,26 @@ def _remarks(event: Event) -> Iterator[tuple[HarnessPart, str]]:
         case Bound():
             yield (
                 HarnessPart.INFORM,
-                f"{counted(len(event.refs), 'piece of evidence')} tied to {event.subtask}",
+                translate("{evidence} tied to {subtask}").format(
+                    evidence=counted(len(event.refs), "piece of evidence"), subtask=event.subtask
+                ),
             )
         case Guarded(accepted=True):
-            yield HarnessPart.CONSTRAIN, "accepted"
+            yield HarnessPart.CONSTRAIN, translate("accepted")
         case Guarded():
-            yield HarnessPart.CONSTRAIN, f"refused by the rule '{event.rule}': {event.complaint}"
+            yield (
+                HarnessPart.CONSTRAIN,
+                translate("refused by the rule '{rule}': {complaint}").format(
+                    rule=event.rule, complaint=event.complaint
+                ),
+            )
         case AnswerProposed():
-            verdict = "accepted" if event.accepted else f"sent back: {event.complaint}"
-            yield HarnessPart.VERIFY, f"the answer was {verdict}"
+            verdict = (
+                translate("the answer was accepted")
+                if event.accepted
+                else translate("the answer was sent back: {complaint}")
+            )
+            yield HarnessPart.VERIFY, verdict.format(complaint=event.complaint)
         case ImagesSeen():
             yield from ((HarnessPart.VERIFY, text) for text in _looked(event))
         case Assessed():
@@ -255,88 +273,114 @@ def _shown(event: EvidenceRetrieved) -> str:
     if event.refused:
         return event.refused
     if event.nothing_close or not event.evidence:
-        return f"nothing close to '{event.query}'"
-    images = f" and {counted(len(event.images), 'image')}" if event.images else ""
+        return translate("nothing close to '{query}'").format(query=event.query)
+    images = (
+        translate(" and {images}").format(images=counted(len(event.images), "image"))
+        if event.images
+        else ""
+    )
     moments = counted(len(event.evidence), "moment")
-    return f"{moments}{images} shown; the best scored {event.evidence[0].score:.2f}"
+    return translate("{moments}{images} shown; the best scored {score}").format(
+        moments=moments, images=images, score=format_number(event.evidence[0].score, ".2f")
+    )
 
 
 def _looked(event: ImagesSeen) -> Iterator[str]:
-    yield f"images looked at: {', '.join(event.shown)}"
-    yield from (f"seen on {one.ref}: {one.text}" for one in event.seen)
+    yield translate("images looked at: {images}").format(images=", ".join(event.shown))
+    yield from (
+        translate("seen on {ref}: {text}").format(ref=one.ref, text=one.text) for one in event.seen
+    )
     yield from event.refused
 
 
 def _assessed(event: Assessed) -> Iterator[str]:
-    low = ", which is low" if event.low else ""
-    yield f"{event.increment:.0%} of what was found is new{low}"
+    low = translate(", which is low") if event.low else ""
+    yield translate("{share} of what was found is new{low}").format(
+        share=format_number(event.increment, ".0%"), low=low
+    )
     if event.saturated:
-        yield "saturated: two rounds in a row with little new"
+        yield translate("saturated: two rounds in a row with little new")
     for resolution in event.resolved:
-        yield f"{resolution.subtask} is resolved with {', '.join(resolution.refs)}"
+        yield translate("{subtask} is resolved with {evidence}").format(
+            subtask=resolution.subtask, evidence=", ".join(resolution.refs)
+        )
     yield from event.refused
 
 
 def _corrected(event: Event) -> str:
     match event:
         case Planned(dropped=dropped) if dropped:
-            return "dropped from the plan: " + "; ".join(dropped)
+            return translate("dropped from the plan: {parts}").format(parts="; ".join(dropped))
         case Progressed(verdict="replan" | "finish"):
             return f"{event.verdict}: " + "; ".join(event.reasons)
         case Replanned():
-            what = "the plan stayed as it was" if event.empty else "the plan was repaired"
+            what = (
+                translate("the plan stayed as it was")
+                if event.empty
+                else translate("the plan was repaired")
+            )
             return "; ".join([what, *event.reasons, *event.refused])
         case Forced():
-            return f"the next mode is {event.mode}: {event.reason}"
+            return translate("the next mode is {mode}: {reason}").format(
+                mode=event.mode, reason=event.reason
+            )
         case RoundClosed():
             return event.warning
         case Failed():
-            return f"{event.where} failed: {event.message}"
+            return translate("{where} failed: {message}").format(
+                where=event.where, message=event.message
+            )
         case Interrupted():
-            return "stopped by a person: what follows is the best answer so far"
+            return translate("stopped by a person: what follows is the best answer so far")
         case TimeUp():
-            return "the time is up"
+            return translate("the time is up")
         case _:
             return ""
 
 
 PLACES: Mapping[str, str] = {
-    Mode.VIDEO: "in what was said, read and seen",
-    Mode.EVENT: "among the events",
-    Mode.KEYFRAME: "in the images",
-    Mode.NEIGHBOR: "around the moments found before",
+    Mode.VIDEO: marked("in what was said, read and seen"),
+    Mode.EVENT: marked("among the events"),
+    Mode.KEYFRAME: marked("in the images"),
+    Mode.NEIGHBOR: marked("around the moments found before"),
 }
 """Where each mode of HOMER searches; a strategy's own tools are named."""
 
 
 def place_in_words(mode: str) -> str:
     """Return where a mode searches: ``in the images``, or ``with open frames`` for a tool."""
-    return PLACES.get(mode) or f"with {mode.replace('_', ' ')}"
+    if mode in PLACES:
+        return translate(PLACES[mode])
+    return translate("with {tool}").format(tool=mode.replace("_", " "))
 
 
 def search_in_words(search: str) -> str:
     """Return ``event: a gate``, as answers record their searches, in words."""
     mode, colon, query = search.partition(": ")
-    return f"{query}, {PLACES[mode]}" if colon and mode in PLACES else search
+    return f"{query}, {translate(PLACES[mode])}" if colon and mode in PLACES else search
 
 
 def round_headline(history: History, number: int) -> str:
     """Return a round as a sentence: what was done, and what it found."""
     round_ = next((each for each in history.rounds if each.number == number), None)
     if round_ is None:
-        return f"Round {number}"
+        return translate("Round {number}").format(number=number)
     parts = [_did(round_), _result(round_.found)]
-    return f"Round {number}: {', '.join(part for part in parts if part)}"
+    return translate("Round {number}: {text}").format(
+        number=number, text=", ".join(part for part in parts if part)
+    )
 
 
 def _did(round_: Round) -> str:
     action = round_.action
     if action is None:
-        return f"about {tags_in_words(round_.text)}"
+        return translate("about {text}").format(text=tags_in_words(round_.text))
     if action.kind == "answer":
-        return "gave an answer"
+        return translate("gave an answer")
     place = place_in_words(action.mode or Mode.VIDEO)
-    return f"searched {place} for \u201c{tags_in_words(action.query)}\u201d"
+    return translate("searched {place} for \u201c{query}\u201d").format(
+        place=place, query=tags_in_words(action.query)
+    )
 
 
 def _result(found: EvidenceRetrieved | None) -> str:
@@ -345,5 +389,5 @@ def _result(found: EvidenceRetrieved | None) -> str:
     if found.refused:
         return found.refused
     if found.nothing_close or not found.evidence:
-        return "found nothing close"
-    return f"found {counted(len(found.evidence), 'moment')}"
+        return translate("found nothing close")
+    return translate("found {moments}").format(moments=counted(len(found.evidence), "moment"))

@@ -10,6 +10,7 @@ from domain.texts import make_storable
 from store.database import Store
 from store.queries import saved_searches as stored
 from views.library_search import LibraryQuery
+from views.translation import translate
 from views.words import plain_line
 
 MAX_SAVED = 50
@@ -45,11 +46,15 @@ def save_search(store: Store, name: str, query: LibraryQuery) -> None:
     """
     wanted = plain_line(make_storable(name))
     if not wanted:
-        raise InputError("write a name for the search")
+        raise InputError(translate("write a name for the search"))
     with store.begin() as session:
         others = {saved for saved, _ in stored.list_searches(session)} - {wanted}
         if len(others) >= MAX_SAVED:
-            raise InputError(f"there are {MAX_SAVED} saved searches: delete one first")
+            raise InputError(
+                translate("there are {count} saved searches: delete one first").format(
+                    count=MAX_SAVED
+                )
+            )
         stored.put_search(session, wanted, query.model_dump(mode="json"))
 
 

@@ -14,6 +14,7 @@ from store.queries.trajectories import find_trajectory
 from store.queries.videos import known_video
 from views.library import shown_clips, videos_named
 from views.moment import ShownFrame, frame_at
+from views.translation import translate
 
 
 class CitedMoment(Frozen):
@@ -56,13 +57,15 @@ def _answer(store: Store, trajectory: str) -> SharedAnswer:
     with store.begin() as session:
         row = find_trajectory(session, trajectory)
     if row.answer is None:
-        raise NotFound(f"{trajectory} has no answer any more")
+        raise NotFound(
+            translate("{trajectory} has no answer any more").format(trajectory=trajectory)
+        )
     titles = videos_named(store, [one.video for one in row.answer.citations])
     as_of_ms = row.question.as_of_ms
     cited = (
         CitedMoment(
             citation=one,
-            title=titles[one.video].title if one.video in titles else "a deleted video",
+            title=titles[one.video].title if one.video in titles else translate("a deleted video"),
             frame=frame_at(store, one.video, one.span.start_ms, one.ref, as_of_ms),
         )
         for one in row.answer.citations
@@ -74,7 +77,7 @@ def _moment(store: Store, video: str, span: TimeSpan) -> SharedMoment:
     with store.begin(snapshot=True) as session:
         known = known_video(session, video)
         if known is None:
-            raise NotFound(f"video {video} was deleted")
+            raise NotFound(translate("video {video} was deleted").format(video=video))
         last = memory_view(session, [video]).scopes[0].last_clip
         stored = [one for one in clips_of(session, video) if _overlap(one.span, span)]
         people = characters_at(session, video, last)

@@ -11,6 +11,7 @@ from domain.skills import Policy
 from skills.bans import Shares, usual_without
 from store.queries import learning as stored
 from store.queries.learning import SkillTally, Unit, Use
+from views.translation import translate
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -96,15 +97,20 @@ def page_of_sources(store: Store, name: str, offset: int, limit: int) -> tuple[l
 def policy_lines(policy: Policy) -> Iterator[str]:
     """Yield what a policy changes for a reasoner that follows rules, in words."""
     if policy.modes:
-        yield f"search in the order {', '.join(policy.modes)}"
+        yield translate("search in the order {modes}").format(modes=", ".join(policy.modes))
     if policy.split is not None:
-        yield "split the question" if policy.split else "leave the question whole"
+        yield (
+            translate("split the question")
+            if policy.split
+            else translate("leave the question whole")
+        )
 
 
 def strategy_line(policy: Policy) -> str:
     """Return which strategy a policy chooses, in words; "" if none."""
     if policy.strategy is None:
         return ""
-    return f"with --strategy auto: {policy.strategy}" + (
-        f", in at most {policy.rounds} rounds" if policy.rounds else ""
-    )
+    line = translate("with --strategy auto: {strategy}").format(strategy=policy.strategy)
+    if not policy.rounds:
+        return line
+    return line + translate(", in at most {count} rounds").format(count=policy.rounds)

@@ -11,6 +11,7 @@ from agent.strategy import AUTO
 from domain.base import Frozen
 from strategies.named_tools import NamedTool
 from strategies.registry import all_strategies
+from views.translation import marked
 
 
 class StrategyLine(Frozen):
@@ -55,7 +56,7 @@ def list_strategies() -> tuple[StrategyLine, ...]:
 def askable_titles() -> dict[str, str]:
     """Return the titles of what a question can be asked by, by name: strategies, and ``auto``."""
     titles = {strategy.name: strategy.title for strategy in all_strategies()}
-    return titles | {AUTO: "what was learned for questions like it"}
+    return titles | {AUTO: marked("what was learned for questions like it")}
 
 
 def tool_lines(tools: Iterable[NamedTool]) -> tuple[ToolLine, ...]:

@@ -10,6 +10,7 @@ from domain.base import Frozen
 from domain.streams import LEVELS, Gap, StreamClip
 from store.database import Store
 from store.queries import streams as rows
+from views.translation import format_number, translate
 
 
 class StreamDetails(Frozen):
@@ -45,17 +46,33 @@ def describe_watching(clip: StreamClip) -> str:
     ``750 frames came, 150 looked at; level 3: every 5th, without objects, screen; lag 12.0 s``
     """
     tally, level = clip.tally, LEVELS[clip.level]
-    damaged = f", {tally.damaged} did not decode" if tally.damaged else ""
-    parts = [f"{tally.came} frames came, {tally.sampled} looked at{damaged}"]
+    damaged = (
+        translate(", {count} did not decode").format(count=tally.damaged) if tally.damaged else ""
+    )
+    parts = [
+        translate("{came} frames came, {sampled} looked at{damaged}").format(
+            came=tally.came, sampled=tally.sampled, damaged=damaged
+        )
+    ]
     if clip.level:
-        without = f", without {', '.join(level.without)}" if level.without else ""
-        parts.append(f"level {clip.level}: {level.share:.0%} of the samples{without}")
+        without = (
+            translate(", without {parts}").format(parts=", ".join(level.without))
+            if level.without
+            else ""
+        )
+        parts.append(
+            translate("level {level}: {share} of the samples{without}").format(
+                level=clip.level, share=format_number(level.share, ".0%"), without=without
+            )
+        )
     if clip.lag_ms is not None:
-        parts.append(f"lag {clip.lag_ms / 1000:.1f} s")
+        parts.append(
+            translate("lag {seconds} s").format(seconds=format_number(clip.lag_ms / 1000, ".1f"))
+        )
     return "; ".join(parts)
 
 
 def describe_gap(gap: Gap) -> str:
     """Return why a gap is not in memory: ``the connection was lost``."""
-    frames = f" ({gap.frames} frames)" if gap.frames else ""
-    return f"{gap.reason}{frames}"
+    frames = translate(" ({count} frames)").format(count=gap.frames) if gap.frames else ""
+    return f"{translate(gap.reason)}{frames}"

@@ -33,11 +33,12 @@ from store.queries.transcript import (
     lines_of_clips,
     lines_with_words,
 )
+from views.translation import marked
 
-SAID, ON_SCREEN, SEEN, HEARD = "Said", "On screen", "Seen", "Heard"
+SAID, ON_SCREEN, SEEN, HEARD = marked("Said"), marked("On screen"), marked("Seen"), marked("Heard")
 GROUPS = (SAID, ON_SCREEN, SEEN, HEARD)
 """What lines are grouped by."""
-CHAPTER = "Chapter"
+CHAPTER = marked("Chapter")
 """The group of the titles that the source itself has; they are headings, whatever is shown."""
 _GROUP_OF = {
     MemorySource.SAID: SAID,

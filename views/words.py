@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from views.translation import translate, translate_count
+
 if TYPE_CHECKING:
     from domain.time import TimeSpan
 
@@ -51,15 +53,24 @@ def without_surrogates(text: str) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 clip``, ``12 memories``, ``2 people``."""
-    return f"{number:,} {noun if number == 1 else _plural(noun)}"
+    one, many = f"{{number}} {noun}", f"{{number}} {plural(noun)}"
+    return translate_count(one, many, number)
+
+
+def capitalized(text: str) -> str:
+    """Return a text with its first letter as a capital."""
+    return text[:1].upper() + text[1:]
 
 
 def join_words(parts: Sequence[str]) -> str:
     """Join parts of a sentence: ``Ann``, ``Ann and Bob``, ``Ann, Bob and Eve``."""
-    return " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts)
+    if len(parts) < 2:
+        return "".join(parts)
+    return translate("{first} and {last}").format(first=", ".join(parts[:-1]), last=parts[-1])
 
 
-def _plural(noun: str) -> str:
+def plural(noun: str) -> str:
+    """Return the plural of an English noun."""
     if noun in _IRREGULAR:
         return _IRREGULAR[noun]
     if noun.endswith("y") and noun[-2] not in "aeiou":

@@ -89,6 +89,18 @@ def test_a_stranger_sees_the_answer_with_what_it_cites(
     assert stranger.get("/image/" + "0" * 64).status_code == 401
 
 
+def test_the_page_speaks_the_language_of_the_strangers_browser(
+    store: Store, answer: SharedLink, stranger: TestClient
+) -> None:
+    path, german = signed_path(store, answer), {"Accept-Language": "de"}
+    page = stranger.get(path, headers=german).text
+    assert '<html lang="de">' in page
+    assert "Dieser Link gilt bis " in page
+    assert QUESTION in page
+    assert stranger.get(answer.path, headers=german).text.startswith("Dieser Link ist nicht gültig")
+    assert '<html lang="en">' in stranger.get(path).text
+
+
 def test_the_page_is_neither_stored_nor_passed_on(
     store: Store, answer: SharedLink, stranger: TestClient
 ) -> None:

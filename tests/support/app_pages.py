@@ -20,6 +20,7 @@ from graphs import agent_pool
 from store.database import Store
 from tests.support.asking import WordToolbox
 from ui.app_state import _whole_state
+from ui.language import CHOSEN
 from ui.media import shared_store
 from views.words import WORD_JOINER
 
@@ -61,7 +62,14 @@ component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 def open_page(name: str, **query: object) -> AppTest:
     """A page as it is drawn first, by its address."""
+    return open_page_in("", name, **query)
+
+
+def open_page_in(language: str, name: str, /, **query: object) -> AppTest:
+    """A page in a language that was chosen; "" for none."""
     page = AppTest.from_file(SCRIPT, default_timeout=120)
+    if language:
+        page.session_state[CHOSEN] = language
     page._page_hash = calc_hash(name)
     for key, value in query.items():
         page.query_params[key] = str(value)

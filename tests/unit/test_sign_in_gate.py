@@ -20,6 +20,7 @@ from auth.middleware import RequireSignIn, SameOrigin, SessionStore
 from auth.password import set_password
 from auth.signin_page import SignInPage
 from store.home import Home
+from views.translation import in_language
 
 WORD = "correct horse"
 HTML = {"Accept": "text/html"}
@@ -52,7 +53,7 @@ def place(tmp_path: Path) -> Home:
 def client(place: Home) -> Iterator[TestClient]:
     """A browser that holds cookies and follows nothing by itself."""
     keeper = SessionStore(place, SignInMethods(password=True, oidc=None, names=()))
-    door = SignInPage(keeper, on_sign_in=lambda: ENTERED.append(""))
+    door = SignInPage(keeper, on_sign_in=lambda: ENTERED.append(""), in_language=in_language)
     every = [*door.routes(), WebSocketRoute("/stream", stream)]
     every.append(Route("/{rest:path}", secret, methods=["GET", "PUT", "POST"]))
     doors = [Middleware(SameOrigin), Middleware(RequireSignIn, session_store=keeper)]
@@ -87,6 +88,19 @@ def test_no_stream_is_opened_without_signing_in(client: TestClient) -> None:
     with pytest.raises(WebSocketDisconnect) as refused, client.websocket_connect("/stream"):
         pass
     assert refused.value.code == 1008
+
+
+def test_the_page_speaks_the_browsers_language(client: TestClient) -> None:
+    german = {"Accept-Language": "fr, de-AT;q=0.9, en;q=0.5"}
+    page = client.get("/sign-in", headers=german)
+    assert '<html lang="de">' in page.text
+    assert '<label for="password">Passwort</label>' in page.text
+    assert "<button>Anmelden</button>" in page.text
+    wrong = client.post("/sign-in", data={"password": "wrong"}, headers=german)
+    assert "Das Passwort ist falsch." in wrong.text
+    page = client.get("/sign-in")
+    assert '<html lang="en">' in page.text
+    assert "<button>Sign in</button>" in page.text
 
 
 def test_its_health_is_told_to_everybody(client: TestClient) -> None:

@@ -64,7 +64,7 @@ function arcs(root, data, pick) {
   svg.setAttribute("viewBox", "0 0 1000 60");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `${data.arcs.length} links; the list below has them in words`);
+  svg.setAttribute("aria-label", data.arcs_label);
   for (const arc of data.arcs) {
     const a = (1000 * (arc.start - data.start)) / data.length;
     const b = (1000 * (arc.end - data.start)) / data.length;

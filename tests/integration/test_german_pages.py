@@ -1,0 +1,186 @@
+"""Every page in German: nothing that the catalogue has in German is still drawn in English."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from io import BytesIO
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from flows.shared_links import share_answer
+from graphs.ask import ask
+from store.blobs import BlobStore
+from store.database import Store
+from tests.support import marked_library
+from tests.support.app_pages import app_over, open_page, open_page_in, output, press, words
+from tests.support.asking import PARTY, remember_party
+from tests.support.catalogues import po_files, read
+from tests.support.library_templates import FilledLibraries
+from tests.support.obedient_model import LlmToolbox
+from tests.support.openai_server import OpenAIServer
+from tests.support.searching_model import PLAY, searching
+from ui.navigation import PAGE_NAMES
+from views.translation import language
+
+ASKED = "ASKED"
+"""Stands for the trajectory."""
+ADDRESSES: tuple[tuple[str, dict[str, str]], ...] = (
+    *(("ask", {}), ("ask", {"trajectory": ASKED}), ("search", {"q": "play"}), ("search", {})),
+    *(("library", {}), ("library", {"delete": PARTY})),
+    *(("library", {"q": "zebra"}), ("people", {"video": PARTY, "person": "1"})),
+    ("people", {"of": "All videos"}),
+    *(
+        ("video", {"video": video, "show": shown})
+        for video in (PARTY, marked_library.VIDEO)
+        for shown in ("Events", "Clips", "Memory", "Search", "Live")
+    ),
+    *(("history", {}), ("trajectory", {"trajectory": ASKED}), ("alerts", {}), ("recaps", {})),
+    *(("compare", {"trajectory": ASKED}), ("skills", {}), ("skills", {"example": "1"})),
+    *(("evaluations", {}), ("schedules", {}), ("health", {})),
+)
+WORDS_IN = {
+    *("label", "body", "help", "placeholder", "options", "caption", "alt", "text", "content"),
+    *("name", "value", "title", "none", "kind", "earlier_label", "later_label", "arcs_name"),
+}
+"""Fields of Streamlit's messages that have words for people."""
+
+
+def filled(store: Store) -> str:
+    """A party that a question was asked about, beside a video with rows in every table."""
+    remember_party(store)
+    with OpenAIServer(searching) as server:
+        asked = ask(store, LlmToolbox(server), PLAY)
+    marked_library.fill(store, marked_library.VIDEO)
+    share_answer(store, asked.trajectory_id, 7)
+    return asked.trajectory_id
+
+
+@cache
+def picture() -> bytes:
+    out = BytesIO()
+    Image.new("RGB", (64, 36)).save(out, "JPEG")
+    return out.getvalue()
+
+
+@pytest.fixture
+def trajectory(
+    store: Store,
+    libraries: FilledLibraries,
+    monkeypatch: pytest.MonkeyPatch,
+    tampered: None,
+) -> Iterator[str]:
+    name = libraries.fill(store, filled)
+    # The stored frames of that library are words.
+    monkeypatch.setattr(BlobStore, "get", lambda _store, _sha: picture())
+    with app_over(store, monkeypatch):
+        yield name
+
+
+def drawn(page: AppTest) -> Iterator[str]:
+    """All lines of words on a page."""
+    for root in page._tree.children.values():
+        yield from _drawn(root)
+
+
+def _drawn(block: Any) -> Iterator[str]:
+    proto = getattr(block, "proto", None)
+    if proto is not None:
+        yield from _texts(MessageToDict(proto, preserving_proto_field_name=True), "")
+    for child in getattr(block, "children", {}).values():
+        yield from _drawn(child)
+
+
+def _texts(value: Any, field: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _texts(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, field)
+    elif isinstance(value, str) and field in WORDS_IN and not value.startswith("<style"):
+        for line in value.replace("\\", "").splitlines():
+            yield line.strip("* ")
+
+
+@cache
+def english() -> tuple[re.Pattern[str], ...]:
+    """What the catalogue translates, as patterns of whole lines."""
+    found = []
+    for message in read(po_files()[0]):
+        pairs = zip(_forms(message.id), _forms(message.string), strict=True)
+        for source, translation in pairs if message.id else ():
+            text = source.replace("`", "").strip("* ")
+            # Values alone, single letters and words that are the same in German say nothing.
+            fixed = re.sub(r"{\w+}", "", source)
+            if source != translation and len(re.findall(r"[A-Za-z]{2,}", fixed)) > 1:
+                found.append(re.compile(re.sub(r"\\{\w+\\}", ".*", re.escape(text))))
+    return tuple(found)
+
+
+def _forms(text: Any) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)
+
+
+def test_pages_have_no_english_words_in_german(trajectory: str) -> None:
+    left = set()
+    for name, query in ADDRESSES:  # One library for all: it takes longer to fill than to draw.
+        asked = {key: trajectory if value == ASKED else value for key, value in query.items()}
+        lines = set(drawn(open_page_in("de", name, **asked)))
+        assert len(lines) > 15, name
+        left |= {(name, line) for line in lines for one in english() if one.fullmatch(line)}
+    assert left == set()
+
+
+def test_every_page_is_drawn() -> None:
+    assert {name for name, _ in ADDRESSES} == set(PAGE_NAMES)
+
+
+def test_the_pages_are_english_unless_another_language_is_chosen(trajectory: str) -> None:
+    page = open_page("history")
+    assert "Search the questions" in set(drawn(page))
+    (choice,) = [one for one in page.selectbox if one.label == "Language"]
+    assert choice.options == ["English", "Deutsch"]
+    choice.select("de").run()
+    assert "Fragen durchsuchen" in set(drawn(page))
+    assert "Beantwortet, " in words(page)
+
+
+@pytest.fixture
+def in_german() -> Iterator[None]:
+    """Options are named outside of a page's run too, where a test chooses one."""
+    before = language.set("de")
+    yield
+    language.reset(before)
+
+
+def test_the_address_has_no_german_words(trajectory: str, in_german: None) -> None:
+    page = open_page_in("de", "video", video=PARTY)
+    (shown,) = [one for one in page.radio if one.label == "Anzeigen"]
+    assert shown.options == ["Ereignisse", "Clips", "Gedächtnis", "Suchen"]
+    shown.set_value("Memory").run()
+    assert output(page, "show") == "Memory"
+    assert "Allen Strategien gemeinsam" in words(page)
+
+
+@pytest.mark.parametrize("query", [{"video": PARTY}, {"of": "All videos"}])
+def test_what_came_of_a_change_is_in_german_too(
+    trajectory: str, in_german: None, query: dict[str, str]
+) -> None:
+    page = open_page_in("de", "people", **query)
+    (name,) = [one for one in page.text_input if one.label == "Name von Bob"]
+    name.set_value("Bobby").run()
+    assert "Bob heißt jetzt Bobby." in words(page)
+
+
+def test_what_a_press_stores_stays_english(trajectory: str, in_german: None) -> None:
+    page = open_page_in("de", "trajectory", trajectory=trajectory)
+    press(page, "Richtig")
+    assert "Als **richtig** bewertet." in words(page)
+    page = open_page("history", trajectory=trajectory)
+    assert "richtig" not in words(page)

@@ -1,0 +1,159 @@
+"""The catalogues of translations: ``make catalogues`` takes in new words and compiles them.
+
+Words that are not in the code any more are dropped. New ones are empty until somebody translates
+them; ``tests/unit/test_catalogues.py`` says which are.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from agent.reasoners.local import NOTE
+from domain.alerts import DeliveryState
+from domain.asking import ConfidenceLevel, Standing, SubtaskState
+from domain.media import ClipState
+from domain.memories import EdgeType, MemorySource, Relation
+from domain.skills import Tone, Topic
+from nodes.finish import NOT_IN_MEMORY
+from store.queries.videos import DONE, FAILED, WATCHING
+from strategies.registry import find_strategy, strategy_names
+from views.rounds import HarnessPart
+from views.translation import DOMAIN, LOCALE, SAMPLE
+from views.words import plural
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ("ui/**/*.py", "views/*.py", "auth/signin_page.py", "flows/delete.py")
+"""Files with words of the app."""
+VALUES = (
+    *(ClipState, ConfidenceLevel, DeliveryState, EdgeType, HarnessPart, MemorySource, Relation),
+    *(Standing, SubtaskState, Tone, Topic),
+)
+"""What a page shows of the domain's values; they are translated where they are shown."""
+SENTENCES = (NOTE, NOT_IN_MEMORY, DONE, FAILED, WATCHING)
+"""Fixed sentences and states that are stored."""
+
+HEADER = """msgid ""
+msgstr ""
+"Language: {code}\\n"
+"Plural-Forms: {plurals}\\n"
+"MIME-Version: 1.0\\n"
+"Content-Type: text/plain; charset=utf-8\\n"
+"Content-Transfer-Encoding: 8bit\\n"
+
+"""
+
+Words = str | tuple[str, str]
+"""A text, or its forms for one and for many."""
+
+
+def words_in_code() -> Iterator[Words]:
+    """Yield what is in the code: a text, or its two forms."""
+    for pattern in SOURCES:
+        for path in sorted(ROOT.glob(pattern)):
+            yield from words_of(path.read_bytes())
+
+
+def words_of(source: bytes) -> Iterator[Words]:
+    """Yield the words of one file: also those within f-strings, which Babel does not read."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield from _words_of_call(node.func.id, [*map(_constant, node.args)])
+
+
+def _words_of_call(name: str, given: list[str]) -> Iterator[Words]:
+    if name in ("translate", "marked") and given[0]:
+        yield given[0]
+    if name == "translate_count" and given[0] and given[1]:
+        yield given[0], given[1]
+    if name == "counted" and given[1]:
+        yield f"{{number}} {given[1]}", f"{{number}} {plural(given[1])}"
+
+
+def _constant(node: ast.expr) -> str:
+    """Return a text of the code; "" where a value is computed."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def shown_values() -> Iterator[str]:
+    """Yield texts from below the pages that a page translates: values, and what strategies say."""
+    yield from (str(value) for values in VALUES for value in values)
+    yield from SENTENCES
+    for name in strategy_names():
+        strategy = find_strategy(name)
+        yield strategy.title
+        yield from strategy.tiers
+        yield from (level.noun for level in strategy.levels)
+        yield from strategy.node_types.values()
+
+
+def template() -> Catalog:
+    """Return a catalogue of what is shown, without translations."""
+    catalogue = Catalog(domain=DOMAIN, project="Homer", charset="utf-8", fuzzy=False)
+    for words in (*words_in_code(), *shown_values(), SAMPLE):
+        catalogue.add(words)
+    return catalogue
+
+
+def po_files() -> list[Path]:
+    """Return the catalogues that people write, one a language."""
+    return sorted(LOCALE.glob(f"*/LC_MESSAGES/{DOMAIN}.po"))
+
+
+def read(path: Path) -> Catalog:
+    """Return a catalogue as it is on disk."""
+    with path.open("rb") as file:
+        return read_po(file, locale=path.parts[-3])
+
+
+def compiled(catalogue: Catalog) -> bytes:
+    """Return a catalogue as gettext reads it; the same one gives the same bytes."""
+    catalogue.creation_date = catalogue.revision_date = datetime(2026, 1, 1, tzinfo=UTC)
+    out = BytesIO()
+    write_mo(out, catalogue)
+    return out.getvalue()
+
+
+def update(path: Path) -> list[str]:
+    """Take new words of the code into a catalogue and compile it; return what is untranslated."""
+    catalogue = read(path)
+    catalogue.update(template(), no_fuzzy_matching=True)
+    catalogue.obsolete.clear()
+    out = BytesIO()
+    write_po(out, catalogue, width=100, omit_header=True, sort_output=True)
+    header = HEADER.format(code=path.parts[-3], plurals=catalogue.plural_forms)
+    path.write_text(header + out.getvalue().decode(), "utf-8")
+    path.with_suffix(".mo").write_bytes(compiled(catalogue))
+    return untranslated(catalogue)
+
+
+def untranslated(catalogue: Catalog) -> list[str]:
+    """Return the words of a catalogue that have no translation, or an uncertain one."""
+    return [
+        message.id if isinstance(message.id, str) else message.id[0]
+        for message in catalogue
+        if message.id and (message.fuzzy or not _is_whole(message.string))
+    ]
+
+
+def _is_whole(translation: object) -> bool:
+    forms = translation if isinstance(translation, list | tuple) else (translation,)
+    return all(forms)
+
+
+def main() -> None:
+    """Update every catalogue, and print what is left to translate."""
+    for path in po_files():
+        left = update(path)
+        print(f"{path.relative_to(ROOT)}: {len(left)} to translate", *left, sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,235 @@
+"""The app's words in other languages: all are in the catalogues, and English stays as it is."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import pytest
+
+from tests.support.catalogues import (
+    compiled,
+    po_files,
+    read,
+    template,
+    untranslated,
+    words_of,
+)
+from tests.support.shown_words import unwrapped
+from ui.formatting import format_bytes, format_date, format_duration, format_usage
+from ui.shared_page import HEADERS
+from views.translation import (
+    ENGLISH,
+    best_language,
+    format_number,
+    in_english,
+    language,
+    language_names,
+    translate,
+    translate_count,
+)
+from views.words import capitalized, counted, join_words
+
+ROOT = Path(__file__).parents[2]
+NO_PAGES = {"__main__.py", "application.py", "media.py", "server.py", "outline_graph.py"}
+"""Files of ``ui`` that draw nothing in words: the server, its files over HTTP, and a graph."""
+VIEWS = (
+    *("alerts", "library_search", "live_memory", "rounds", "saved_searches", "shared"),
+    *("skill_use", "streams", "transcript"),
+)
+"""Modules of ``views`` whose words are all on pages."""
+NO_WORDS = frozenset(
+    {
+        # Keys of the session, fields of charts, names of parts and files.
+        *("library message", "jobs last seen", "failed uploads", "uploads sent", "search error"),
+        *("result of a correction", "correction shown", "file of a forgotten person"),
+        *("evaluation started", "schedule error", "started fork", "sought by {}"),
+        *("right so far", "share right", "US dollars", "second lower", "Clips", "Live"),
+        *("{}.html", "{}.csv", "trajectory-{}.html", "/home/me/my-questions", "lines=5"),
+        *("{}/deployments", "/api", "homer up", "homer schedule set watch folder=~/Videos"),
+        *("Cache-Control", "Referrer-Policy", "Content-Security-Policy", "link {} ({})"),
+        HEADERS["Content-Security-Policy"],
+        # The same in every language.
+        *(
+            "Homer",
+            "Homer: {}",
+            "{} h {} min",
+            "{} min {} s",
+        ),
+        # Stored, and compared in records.
+        *("changed by a person", "app (password)"),
+        # Shown once in a process, before its language is known.
+        "Opening the library ...",
+        # The text of a prompt.
+        "[image {}]",
+    }
+)
+
+
+def pages() -> list[Path]:
+    """The files with words of pages."""
+    drawn = [path for path in (ROOT / "ui").rglob("*.py") if path.name not in NO_PAGES]
+    return [*sorted(drawn), *(ROOT / "views" / f"{name}.py" for name in VIEWS)]
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.stem)
+def test_what_a_page_shows_is_in_the_catalogues(path: Path) -> None:
+    found = [
+        f"{path.name}:{line}: {text!r}"
+        for line, text in unwrapped(path.read_text("utf-8"))
+        if text not in NO_WORDS
+    ]
+    assert found == [], "give these to translate()"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        'st.button("Open")',
+        'st.caption(escape_markdown(f"clip {n}"))',
+        'st.text_input(translate("Name"), placeholder="a name")',
+        'def facts() -> str:\n    return "nothing was found"',
+        'st.write("yes" if good else translate("No"))',
+    ],
+)
+def test_words_without_a_translation_are_found(shown: str) -> None:
+    assert list(unwrapped(shown))
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        'st.button(translate("Open"), key="open it", icon=":material/link:")',
+        'st.markdown(f"**{escape_markdown(title)}**")',
+        'page_link("video", translate("Video"))',
+        'counted(3, "failed clip")',
+        'def draw() -> None:\n    """Draw what was found."""',
+    ],
+)
+def test_what_is_translated_or_no_words_is_not_found(shown: str) -> None:
+    assert list(unwrapped(shown)) == []
+
+
+CODE = b"""
+f"{translate('Open')} {n}"
+marked("Close")
+translate(found)
+counted(n, "memory")
+translate_count("{number} a", "{number} b", n)
+"""
+
+
+def test_words_are_found_in_the_code() -> None:
+    assert list(words_of(CODE)) == [
+        *("Close", ("{number} memory", "{number} memories")),
+        *(("{number} a", "{number} b"), "Open"),
+    ]
+
+
+def ids(catalogue: Any) -> set[Any]:
+    return {message.id for message in catalogue if message.id}
+
+
+@pytest.mark.parametrize("path", po_files(), ids=lambda path: path.parts[-3])
+def test_a_catalogue_has_all_words_and_no_others(path: Path) -> None:
+    catalogue = read(path)
+    hint = "run `make catalogues`, then translate what is new"
+    assert ids(catalogue) == ids(template()), hint
+    assert untranslated(catalogue) == [], hint
+    assert not catalogue.obsolete, hint
+    assert path.with_suffix(".mo").read_bytes() == compiled(catalogue), "run `make catalogues`"
+
+
+JOINED = re.compile(r"[ ,:;]")
+"""Begins what follows another text."""
+
+
+def forms(text: Any) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)
+
+
+def placeholders(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+@pytest.mark.parametrize("path", po_files(), ids=lambda path: path.parts[-3])
+def test_translations_have_the_same_values_spaces_and_marks(path: Path) -> None:
+    for message in read(path):
+        for form in forms(message.string) if message.id else ():
+            source = forms(message.id)[-1]
+            assert placeholders(form) == placeholders(source), source
+            assert form.count("**") == source.count("**"), source
+            assert form.count("`") == source.count("`"), source
+            assert bool(JOINED.match(form)) == bool(JOINED.match(source)), source
+            assert not form.endswith(" "), source
+
+
+@pytest.fixture
+def german() -> Any:
+    before = language.set("de")
+    yield
+    language.reset(before)
+
+
+def test_english_is_as_it_is_written() -> None:
+    assert language.get() == ENGLISH
+    assert translate("Open") == "Open"
+    assert (counted(1, "memory"), counted(1_200, "memory")) == ("1 memory", "1,200 memories")
+    assert translate_count("{number} is", "{number} are", 2) == "2 are"
+    assert join_words(["Ann", "{x}", "Eve"]) == "Ann, {x} and Eve"
+    assert format_number(1234.5, ",.1f") == "1,234.5"
+    assert format_number(0.85, ".0%") == "85%"
+    assert format_bytes(1) == "1 bytes"
+
+
+def test_words_and_numbers_are_german_where_that_is_chosen(german: None) -> None:
+    assert translate("Open") == "Öffnen"
+    assert (counted(1, "memory"), counted(1_200, "memory")) == (
+        "1 Erinnerung",
+        "1.200 Erinnerungen",
+    )
+    assert join_words(["Ann", "{x}", "Eve"]) == "Ann, {x} und Eve"
+    assert format_number(0.85, ".0%") == "85\u00a0%"
+    assert format_duration(8.24) == "8,2 s"
+    assert format_bytes(3_100_000) == "3,1 MB"
+    assert format_usage(1_200, 0.0031) == "1.200 Tokens, 0,0031 US-Dollar"
+    with in_english():
+        assert counted(2, "video") == "2 videos"
+    assert counted(2, "frame") == "2 Einzelbilder"
+
+
+def test_dates_are_written_as_the_language_does(german: None) -> None:
+    at = datetime(2026, 11, 5, 7, 9, tzinfo=UTC)
+    assert format_date(at) == "05.11.2026, 07:09 UTC"
+    with in_english():
+        assert format_date(at) == "2026-11-05 07:09 UTC"
+
+
+def test_what_has_no_translation_is_english(german: None) -> None:
+    assert translate("no such words") == "no such words"
+    assert counted(2, "unheard noun") == "2 unheard nouns"
+
+
+def test_each_language_is_named_by_itself() -> None:
+    assert language_names()["en"] == "English"
+    assert language_names()["de"] == "Deutsch"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "code"),
+    [
+        *(("de-AT", "de"), ("de", "de"), ("en-GB", "en"), ("fr", "en"), ("", "en"), ("*", "en")),
+        *(("fr;q=0.9, de;q=0.8, en;q=0.1", "de"), ("en;q=0.3,de-DE;q=0.9", "de")),
+        *(("de;q=x, en", "en"), (";;,,q=;" * 500, "en"), ("../de", "en")),
+    ],
+)
+def test_the_language_follows_the_browser(accepted: str, code: str) -> None:
+    assert best_language(accepted) == code
+
+
+def test_a_capital_leaves_other_letters() -> None:
+    assert capitalized("in Arbeit") == "In Arbeit"
+    assert capitalized("") == ""
