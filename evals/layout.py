@@ -9,6 +9,7 @@ from domain.evaluation import ErrorType
 from domain.evaluation_options import AblationStage
 from evals.paired import Comparison
 from evals.tables import ALL, AnsweredQuestion, Effect, MeanInterval, RunReport, TypeScore
+from views.translation import format_number, marked, marked_each, translate
 
 CELL = 200
 """Maximum characters in a cell."""
@@ -43,22 +44,28 @@ def percent(share: MeanInterval | None) -> str:
     """Format a share in percent with its interval; "" of nothing."""
     if share is None:
         return ""
-    return f"{100 * share.value:.1f} ({100 * share.low:.0f}-{100 * share.high:.0f})"
+    value = format_number(100 * share.value, ".1f")
+    return f"{value} ({100 * share.low:.0f}-{100 * share.high:.0f})"
 
 
 def points(effect: MeanInterval | None) -> str:
     """Format a difference in percentage points with its sign and interval."""
     if effect is None:
         return ""
-    return f"{100 * effect.value:+.1f} ({100 * effect.low:+.0f} to {100 * effect.high:+.0f})"
+    value = format_number(100 * effect.value, "+.1f")
+    return translate("{value} ({low} to {high})").format(
+        value=value, low=f"{100 * effect.low:+.0f}", high=f"{100 * effect.high:+.0f}"
+    )
 
 
 def _scores(report: RunReport) -> ReportTable:
-    counts = ("arm", "type", "questions", "unjudged")
-    shares = ("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
+    counts = marked_each("arm", "type", "questions", "unjudged")
+    shares = marked_each("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
     first = 0 if len({score.arm for score in report.scores}) > 1 else 1
     rows = tuple(_score(score)[first:] for score in report.scores)
-    return ReportTable("Answers by type (90 % of resamples)", (*counts, *shares)[first:], rows)
+    return ReportTable(
+        marked("Answers by type (90 % of resamples)"), (*counts, *shares)[first:], rows
+    )
 
 
 def _score(type_score: TypeScore) -> tuple[str, ...]:
@@ -79,76 +86,80 @@ def _score(type_score: TypeScore) -> tuple[str, ...]:
 
 
 def _reliability(report: RunReport) -> ReportTable:
-    heads = ("third", "questions", "confidence", "said %", "right %", "within 10 points")
+    heads = marked_each("third", "questions", "confidence", "said %", "right %", "within 10 points")
     rows = (
         (
             name,
             str(third.right.of),
-            f"{third.least:.2f}-{third.most:.2f}",
-            f"{100 * third.said:.1f}",
+            "-".join(format_number(end, ".2f") for end in (third.least, third.most)),
+            format_number(100 * third.said, ".1f"),
             percent(third.right),
             "yes" if third.true else "NO",
         )
         for name, third in zip(("low", "middle", "high"), report.reliability, strict=False)
     )
     return ReportTable(
-        "How true confidence is, on questions that were not fitted on", heads, tuple(rows)
+        marked("How true confidence is, on questions that were not fitted on"), heads, tuple(rows)
     )
 
 
 def _comparison_table(report: RunReport) -> ReportTable:
-    heads = ("type", "questions", "right %", "baseline %", "points above", "p")
+    heads = marked_each("type", "questions", "right %", "baseline %", "points above", "p")
     rows = (
         (
             comparison.type,
             str(comparison.effect.questions),
             *map(percent, (comparison.effect.after, comparison.effect.before)),
             points(comparison.effect.difference),
-            f"{comparison.effect.p:.3f}",
+            format_number(comparison.effect.p, ".3f"),
         )
         for comparison in report.beside
     )
-    return ReportTable("Beside the option closest to any remembered line", heads, tuple(rows))
+    return ReportTable(
+        marked("Beside the option closest to any remembered line"), heads, tuple(rows)
+    )
 
 
 def _strategies(report: RunReport) -> ReportTable:
-    heads = ("strategy", "questions", "right %", "points", "p", "cited %", "tIoU %")
-    costs = ("rounds", "tokens", "seconds")
+    heads = marked_each("strategy", "questions", "right %", "points", "p", "cited %", "tIoU %")
+    costs = marked_each("rounds", "tokens", "seconds")
     rows = (
         (
             row.strategy,
             str(row.score.questions),
             percent(row.score.right),
             points(row.effect.difference) if row.effect else "",
-            f"{row.effect.p:.3f}" if row.effect else "",
+            format_number(row.effect.p, ".3f") if row.effect else "",
             *map(percent, (row.score.cited, row.score.iou)),
-            f"{row.usage.rounds:.1f}",
-            f"{row.usage.tokens:.0f}",
-            f"{row.usage.seconds:.1f}",
+            format_number(row.usage.rounds, ".1f"),
+            format_number(row.usage.tokens, ".0f"),
+            format_number(row.usage.seconds, ".1f"),
         )
         for row in report.strategies
     )
-    return ReportTable("Strategies side by side", (*heads, *costs), tuple(rows))
+    return ReportTable(marked("Strategies side by side"), (*heads, *costs), tuple(rows))
 
 
 def _auto(report: RunReport) -> Iterator[ReportTable]:
     auto = report.auto
     if auto is None:
         return
-    yield effect_table("Auto beside the strategy that was best on the tested half", auto.best)
+    yield effect_table(
+        marked("Auto beside the strategy that was best on the tested half"), auto.best
+    )
     if auto.learned is not None:
-        title = "Auto beside the strategy that was best on the half that was learned from"
+        title = marked("Auto beside the strategy that was best on the half that was learned from")
         yield effect_table(title, auto.learned)
     rows = (
         (one.strategy, str(one.questions), str(one.learned), percent(one.right))
         for one in auto.chosen
     )
-    heads = ("strategy", "questions", "by a skill", "right %")
-    yield ReportTable("What auto chose", heads, tuple(rows))
+    heads = marked_each("strategy", "questions", "by a skill", "right %")
+    yield ReportTable(marked("What auto chose"), heads, tuple(rows))
 
 
 def _ablation(report: RunReport) -> ReportTable:
-    heads = ("memory", "questions", "right %", "cited %", "tIoU %")
+    heads = marked_each("memory", "questions", "right %", "cited %", "tIoU %")
     rows = (
         (
             score.arm
@@ -159,15 +170,19 @@ def _ablation(report: RunReport) -> ReportTable:
         )
         for score in report.ablation
     )
-    return ReportTable("How much of the memory is searched", heads, tuple(rows))
+    return ReportTable(marked("How much of the memory is searched"), heads, tuple(rows))
 
 
 def _learning(report: RunReport) -> Iterator[ReportTable]:
     if report.effect is not None:
-        yield effect_table("Effect of learning, on the questions it is tested on", report.effect)
-    heads = ("part", "batch", "arm", "answers", "right %", "so far %", "had a skill %", "skills")
+        yield effect_table(
+            marked("Effect of learning, on the questions it is tested on"), report.effect
+        )
+    heads = marked_each(
+        "part", "batch", "arm", "answers", "right %", "so far %", "had a skill %", "skills"
+    )
     yield ReportTable(
-        "Evolution, batch after batch",
+        marked("Evolution, batch after batch"),
         heads,
         tuple(
             (
@@ -177,15 +192,17 @@ def _learning(report: RunReport) -> Iterator[ReportTable]:
                 str(point.answers),
                 percent(point.right),
                 percent(point.so_far),
-                f"{100 * point.given:.0f}",
+                format_number(100 * point.given, ".0f"),
                 str(point.in_use),
             )
             for point in report.curve
         ),
     )
     yield ReportTable(
-        "Skills",
-        ("skill", "since batch", "versions", "banned after", "given to", "right with it %"),
+        marked("Skills"),
+        marked_each(
+            "skill", "since batch", "versions", "banned after", "given to", "right with it %"
+        ),
         tuple(
             (
                 point.name,
@@ -202,8 +219,16 @@ def _learning(report: RunReport) -> Iterator[ReportTable]:
 
 def effect_table(title: str, effect: Effect) -> ReportTable:
     """Return the table that compares two ways of answering."""
-    heads = ("", "questions", "right %", "points more", "better", "worse", "p (McNemar)")
-    rest = (points(effect.difference), str(effect.better), str(effect.worse), f"{effect.p:.3f}")
+    heads = (
+        "",
+        *marked_each("questions", "right %", "points more", "better", "worse", "p (McNemar)"),
+    )
+    rest = (
+        points(effect.difference),
+        str(effect.better),
+        str(effect.worse),
+        format_number(effect.p, ".3f"),
+    )
     rows = (
         (effect.first, str(effect.questions), percent(effect.before), "", "", "", ""),
         (effect.second, str(effect.questions), percent(effect.after), *rest),
@@ -212,21 +237,23 @@ def effect_table(title: str, effect: Effect) -> ReportTable:
 
 
 def _usage(report: RunReport) -> ReportTable:
-    heads = ("arm", "questions", "rounds", "tokens", "seconds", "dollars", "dollars in all")
+    heads = marked_each(
+        "arm", "questions", "rounds", "tokens", "seconds", "dollars", "dollars in all"
+    )
     rows = (
         (
             arm_usage.arm,
             str(arm_usage.questions),
-            f"{arm_usage.rounds:.1f}",
-            f"{arm_usage.tokens:.0f}",
-            f"{arm_usage.seconds:.2f}",
-            f"{arm_usage.cost_usd:.4f}",
-            f"{arm_usage.total_usd:.2f}",
+            format_number(arm_usage.rounds, ".1f"),
+            format_number(arm_usage.tokens, ".0f"),
+            format_number(arm_usage.seconds, ".2f"),
+            format_number(arm_usage.cost_usd, ".4f"),
+            format_number(arm_usage.total_usd, ".2f"),
         )
         for arm_usage in report.usage
         if arm_usage.questions
     )
-    return ReportTable("What an answer takes, on average", heads, tuple(rows))
+    return ReportTable(marked("What an answer takes, on average"), heads, tuple(rows))
 
 
 def _faults(report: RunReport) -> ReportTable:
@@ -238,7 +265,9 @@ def _faults(report: RunReport) -> ReportTable:
         for arm, counts in report.faults.items()
         if counts
     )
-    return ReportTable("Why answers are wrong", ("arm", *map(str, known)), tuple(rows))
+    return ReportTable(
+        marked("Why answers are wrong"), (marked("arm"), *map(str, known)), tuple(rows)
+    )
 
 
 def changes_table(comparison: Comparison) -> ReportTable:
@@ -254,13 +283,13 @@ def changes_table(comparison: Comparison) -> ReportTable:
         for flip in comparison.changes
     )
     heads = ("question", "", "asks", comparison.effect.first, comparison.effect.second)
-    return ReportTable("Questions that changed", heads, tuple(rows))
+    return ReportTable(marked("Questions that changed"), heads, tuple(rows))
 
 
 def questions_table(rows: Sequence[AnsweredQuestion]) -> ReportTable:
     """Return every question with its answer and verdict."""
     heads = ("arm", "id", "question", "reference", "answer", "", "why", "fault", "trajectory")
-    return ReportTable("Questions", heads, tuple(_question(row) for row in rows))
+    return ReportTable(marked("Questions"), heads, tuple(_question(row) for row in rows))
 
 
 def _question(row: AnsweredQuestion) -> tuple[str, ...]:
@@ -279,8 +308,18 @@ def cell(text: str) -> str:
 def headline(report: RunReport) -> str:
     """Summarise the run in one line."""
     total = report.headline
-    right = f"{percent(total.right)} % right" if total.right else "nothing judged yet"
-    cited = f", {percent(total.cited)} % of citations hold marked evidence" if total.cited else ""
-    of = f" of {total.right.of} judged" if total.right else ""
+    right = (
+        translate("{share} % right").format(share=percent(total.right))
+        if total.right
+        else translate("nothing judged yet")
+    )
+    cited = (
+        translate(", {share} % of citations hold marked evidence").format(
+            share=percent(total.cited)
+        )
+        if total.cited
+        else ""
+    )
+    of = translate(" of {count} judged").format(count=total.right.of) if total.right else ""
     kind = "" if total.type == ALL else f" ({total.type})"
     return f"{report.main}: {right}{of}{kind}{cited}"

@@ -9,6 +9,9 @@ from agent.run_context import RunContext
 from agent.state import LoopOutcome, State, action_of, ledger_of, plain, progress_of
 from domain.trajectory import AnswerProposed
 
+REASONER_ANSWERED = "the reasoner answered"
+"""The reason why the search ended, which is recorded."""
+
 
 def answer(state: State, context: RunContext) -> State:
     """Accept the answer, or name the open subtasks once while there is budget for them."""
@@ -30,7 +33,7 @@ def answer(state: State, context: RunContext) -> State:
         )
     )
     if not deferred:
-        outcome = LoopOutcome(action=action, why="the reasoner answered")
+        outcome = LoopOutcome(action=action, why=REASONER_ANSWERED)
         return {"outcome": plain(outcome), "next": "finish"}
     after = counts.model_copy(update={"reminded": True, "hints": (complaint,)})
     return {"progress": plain(after), "next": "record"}

@@ -10,6 +10,9 @@ from domain.asking import SubtaskState
 from domain.ledger import is_open, next_subtask
 from domain.trajectory import Progressed
 
+ALL_RESOLVED, NOTHING_NEW = "all subtasks are resolved", "the search gives nothing new"
+"""Reasons to finish, which are recorded."""
+
 
 def progress(state: State, context: RunContext) -> State:
     """Check the budgets, then whether all is resolved, then whether the plan needs repair."""
@@ -37,7 +40,7 @@ def _spent(state: State, context: RunContext) -> str:
     if number >= context.settings.rounds:
         return f"all {context.settings.rounds} rounds are used"
     if number and is_last(state, context):
-        return "the search gives nothing new"
+        return NOTHING_NEW
     return context.budget.gone()
 
 
@@ -46,4 +49,4 @@ def _settled(state: State) -> str:
     if any(is_open(s) for s in subtasks):
         return ""
     resolved = any(s.state is SubtaskState.RESOLVED for s in subtasks)
-    return "all subtasks are resolved" if resolved else ""
+    return ALL_RESOLVED if resolved else ""

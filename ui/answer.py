@@ -15,7 +15,7 @@ from ui.formatting import escape_markdown, format_duration
 from ui.judgement import show_judgement
 from ui.navigation import page_link
 from ui.player import played_video, show_player
-from views.answer_lines import answer_lines, one_line, reply_tail
+from views.answer_lines import answer_lines, note_line, one_line, reply_tail
 from views.library import videos_named
 from views.rounds import (
     RUNNING,
@@ -164,9 +164,7 @@ def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
             )
     else:
         if is_quote(run, answer):
-            st.caption(
-                translate("Closest quote"), help=escape_markdown(translate(answer.note)) or None
-            )
+            st.caption(translate("Closest quote"), help=escape_markdown(note_line(answer)) or None)
         marks = " ".join(f"\\[{number}\\]" for number in range(1, len(answer.citations) + 1))
         lines = answer_lines(answer, question)
         text = "\n\n".join(map(escape_markdown, [*lines[:-1], f"{lines[-1]} {as_of}"]))
@@ -199,7 +197,7 @@ def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
             )
         )
     if answer.note and not is_quote(run, answer):
-        st.caption(escape_markdown(translate(answer.note)))
+        st.caption(escape_markdown(note_line(answer)))
 
 
 def _confidence_line(answer: Answer) -> str:

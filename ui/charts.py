@@ -39,7 +39,7 @@ def line_chart(
     caption: str, rows: Sequence[ChartRow], x: str, y: str, series: str, key: str
 ) -> None:
     """Draw a line for each of ``series`` by colour and dashes, in a band from low to high."""
-    x_axis = {"field": x, "type": "quantitative", "axis": {"title": x, "tickMinStep": 1}}
+    x_axis = {"field": x, "type": "quantitative", "axis": {"title": translate(x), "tickMinStep": 1}}
     colour = {
         "field": series,
         "type": "nominal",
@@ -82,7 +82,7 @@ def amount_chart(caption: str, rows: Sequence[ChartRow], x: str, y: str, key: st
     axis = {"title": None, "labelOverlap": False, "labelLimit": 240}
     encoding = {
         "y": {"field": x, "type": "nominal", "sort": None, "axis": axis},
-        "x": {"field": y, "type": "quantitative", "axis": {"title": y}},
+        "x": {"field": y, "type": "quantitative", "axis": {"title": translate(y)}},
     }
     mark = {"type": "bar", "color": COLOURS[0]}
     _draw(caption, rows, {"mark": mark, "encoding": encoding, "height": 50 + 34 * len(rows)}, key)
@@ -90,8 +90,10 @@ def amount_chart(caption: str, rows: Sequence[ChartRow], x: str, y: str, key: st
 
 def report_table(report: ReportTable) -> None:
     """Draw a table of a report under its title."""
-    st.header(escape_markdown(report.title), anchor=False)
-    show_table(report.title, report.heads, report.rows)
+    title = translate(report.title)
+    heads = [translate(head) if head else "" for head in report.heads]
+    st.header(escape_markdown(title), anchor=False)
+    show_table(title, heads, report.rows)
 
 
 def numbers_table(rows: Sequence[ChartRow], label: str = "") -> None:
@@ -99,7 +101,8 @@ def numbers_table(rows: Sequence[ChartRow], label: str = "") -> None:
     label = label or translate("The numbers as a table")
     heads = list(dict.fromkeys(name for row in rows for name in row))
     with st.expander(label):
-        show_table(label, heads, [[row.get(name, "") for name in heads] for row in rows])
+        titles = [*map(translate, heads)]
+        show_table(label, titles, [[row.get(name, "") for name in heads] for row in rows])
 
 
 def _date_axis(name: str) -> dict[str, Any]:

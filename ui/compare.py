@@ -16,7 +16,7 @@ from ui.navigation import page_link, show_empty, text_params
 from ui.player import played_video, show_player
 from ui.question_form import QuestionFields, further_fields, question_field, video_field, warn
 from ui.tables import show_table
-from views.answer_lines import answer_line, confidence_line, one_line
+from views.answer_lines import answer_line, confidence_line, note_line, one_line
 from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
@@ -178,7 +178,7 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
     else:
         answer = answer_line(row.answer, question)
         st.markdown(f"**{escape_markdown(answer)}**")
-        st.caption(escape_markdown(f"{confidence_line(row.answer)}. {translate(row.answer.note)}"))
+        st.caption(escape_markdown(f"{confidence_line(row.answer)}. {note_line(row.answer)}"))
         for number, citation in enumerate(row.answer.citations):
             show_moment(state.store, citation, videos, f"cited_{run.row.id}_{number}")
     with st.expander(counted(row.rounds, "round")):

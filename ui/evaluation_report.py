@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -75,7 +76,7 @@ def _show_reliability(report: RunReport) -> None:
 
 def _show_cost(report: RunReport) -> None:
     """Draw the time of an answer in each arm; and its cost, where models were paid for."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"arm": used.arm, "seconds": used.seconds, "US dollars": used.cost_usd}
         for used in report.usage
         if used.questions
@@ -87,7 +88,7 @@ def _show_cost(report: RunReport) -> None:
         translate("Cost of an answer") if paid else translate("Time of an answer"), anchor=False
     )
     y, unit = ("US dollars", translate("US dollars")) if paid else ("seconds", translate("seconds"))
-    ends = "; ".join(f"{row['arm']} {row[y]:.4g} {unit}" for row in rows)
+    ends = "; ".join(f"{row['arm']} {format_number(row[y], '.4g')} {unit}" for row in rows)
     charts.amount_chart(
         translate("Mean of an answer: {ends}.").format(ends=ends), rows, "arm", y, "cost"
     )

@@ -30,7 +30,7 @@ from ui.navigation import (
     text_param,
     update_address_bar,
 )
-from views.translation import translate
+from views.translation import in_english, marked, translate
 
 POLL_S = 5.0
 """Seconds between polls of a run."""
@@ -209,9 +209,7 @@ def _show_comparison_form(store: Store, run: RunLine) -> None:
 def _show_comparison(store: Store, first: str, second: str) -> None:
     progress = (_progress_key(store, first), _progress_key(store, second))
     comparison = _load_comparison(store, first, second, progress)
-    charts.report_table(
-        effect_table(translate("The same questions in both runs"), comparison.effect)
-    )
+    charts.report_table(effect_table(marked("The same questions in both runs"), comparison.effect))
     if comparison.alone:
         st.caption(
             translate("{alone} more were judged in only one of the runs.").format(
@@ -263,7 +261,8 @@ def _show_export(report: RunReport, rows: Sequence[AnsweredQuestion]) -> None:
     )
     if st.button(translate("Make the files"), key="make_report"):
         name = report.run.name
-        with st.spinner(translate("Writing ...")):
+        # The files are the same in every language, as those of the terminal are.
+        with st.spinner(translate("Writing ...")), in_english():
             page, lines = as_page(report, rows), as_csv(rows)
         with st.container(horizontal=True, key="report_files"):
             st.download_button(translate("Download the page"), page, f"{name}.html", "text/html")

@@ -27,6 +27,7 @@ from store.home import Home
 from ui.app_state import PageState, page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_bytes, format_date
+from ui.language import use_language
 from ui.navigation import page_link
 from ui.tables import show_table
 from views.translation import translate, translate_count
@@ -97,6 +98,7 @@ def _collect(checks: Iterable[Check], found: list[Check]) -> None:
 @st.fragment(run_every=POLL_S)
 def _poll_checks(checks: RunningChecks) -> None:
     """Show which checks are finished, and draw the page again when all are."""
+    use_language()
     if checks.outcome.done():
         st.rerun()
     with st.status(translate("Checking ..."), expanded=True):

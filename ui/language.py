@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from ui.components import component
 from views.translation import best_language, language, language_names, translate
 
 CHOSEN = "language"
@@ -26,6 +27,8 @@ def show_language() -> None:
         return
     st.session_state.setdefault(CHOSEN, language.get())
     with st.sidebar:
+        # Readers of screens pronounce a page by the language that it names.
+        component("language")(key="page language", data={"language": language.get()})
         st.selectbox(
             translate("Language"), list(names), format_func=lambda code: names[code], key=CHOSEN
         )

@@ -61,7 +61,7 @@ def _body() -> None:
         show_failed_uploads()
         show_ingestion()
     elif not total and not query:
-        st.write("There is no video that you may see.")
+        st.write(translate("There is no video that you may see."))
         return
     if not total and not query:
         st.write(translate("Nothing has been watched yet. Choose a video above, and press Watch."))

@@ -20,7 +20,7 @@ from store.database import Store
 from telemetry.logs import log_error
 from ui.formatting import format_date
 from ui.media import shared_store, stored_image
-from views.answer_lines import answer_line, confidence_line
+from views.answer_lines import answer_line, confidence_line, note_line
 from views.moment import ShownFrame
 from views.shared import CitedMoment, SharedAnswer, SharedMoment, load_shared
 from views.translation import best_language, language, marked, translate
@@ -87,7 +87,7 @@ def render_link(store: Store, link: SharedLink) -> str:
 def _answer(store: Store, shown: SharedAnswer) -> str:
     answer = shown.answer
     text = escape(answer_line(answer, shown.question))
-    remarks = "; ".join(part for part in (confidence_line(answer), translate(answer.note)) if part)
+    remarks = "; ".join(part for part in (confidence_line(answer), note_line(answer)) if part)
     cited = "".join(_cited(store, one) for one in shown.citations)
     return f'<p dir="auto"><strong>{text}</strong></p><p class="small">{escape(remarks)}</p>{cited}'
 

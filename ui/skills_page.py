@@ -36,8 +36,11 @@ from views.skill_use import (
     skill_use_record,
     strategy_line,
 )
-from views.translation import format_number, marked, translate
+from views.translation import format_number, marked, marked_each, translate
 from views.words import counted
+
+FIELDS = marked_each("day", "month", "given", "judged", "right", "share right")
+"""Fields of the charts, which are headings of their numbers."""
 
 QUESTIONS_PER_PAGE = 10
 """Questions per page, in the lists of uses and of sources."""

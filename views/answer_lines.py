@@ -10,7 +10,7 @@ from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
 from graphs.edits import fork_line
 from models.json_repair import latest_text
-from views.translation import format_number, translate
+from views.translation import format_number, marked, translate
 from views.words import format_span, plain_line, short_times
 
 SHOWN = 160
@@ -114,6 +114,16 @@ _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
 }
 
 
+FIXED_NOTES = (
+    marked(
+        "Answered without a language model: the text is quoted from memory, not phrased as an "
+        "answer."
+    ),
+    marked("The memory was written by rules."),
+)
+"""Sentences of notes that are stored with answers."""
+
+
 def confidence_line(answer: Answer) -> str:
     """Return an answer's confidence in words and as a number, and its standing."""
     confidence = translate("confidence {level} ({number})").format(
@@ -121,6 +131,14 @@ def confidence_line(answer: Answer) -> str:
         number=format_number(answer.confidence, ".2f"),
     )
     return f"{confidence}; {translate(answer.standing)}" if answer.standing else confidence
+
+
+def note_line(answer: Answer) -> str:
+    """Return an answer's note, with its fixed sentences in the language of the page."""
+    note = answer.note
+    for sentence in FIXED_NOTES:
+        note = note.replace(sentence, translate(sentence))
+    return note
 
 
 def answer_line(answer: Answer, question: Question) -> str:

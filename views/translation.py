@@ -48,6 +48,11 @@ def marked(text: str) -> str:
     return text
 
 
+def marked_each(*texts: str) -> tuple[str, ...]:
+    """Return texts unchanged; each is in the catalogue, as with ``marked``."""
+    return texts
+
+
 def format_number(value: float, spec: str = ",") -> str:
     """Format a number: ``1,234``; with ``.2f`` ``0.85``; with ``.0%`` ``85%``."""
     text = format(value, spec)

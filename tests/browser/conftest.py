@@ -14,16 +14,24 @@ from sqlalchemy import select, update
 from typer.testing import CliRunner
 
 from cli.main import app
+from domain.asking import Question
+from domain.media import ClipState
+from graphs.ask import ask
 from models.toolbox import Toolbox
+from people.corrections import list_people, rename
 from perception.originals import cache_original, stat_digest
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.queries.clips import mark_clip
+from store.queries.videos import FAILED, set_video_state
 from store.tables.schema import VideoRow
 from tests.browser.pages import settled
 from tests.support.app_pages import EVIL
 from tests.support.media import make_video
 from ui.server import AppServer
+from views.library import all_titles
+from views.video_view import load_graph_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -76,6 +84,35 @@ def address(place: Home) -> str:
 def outside() -> list[str]:
     """The addresses that the page asked for."""
     return []
+
+
+@pytest.fixture(scope="module")
+def ways(place: Home, toolbox: Toolbox) -> dict[str, str]:
+    """The address of every page in its fullest state, by the page's heading."""
+    with open_store(place) as store:
+        (name,) = all_titles(store)
+        asked = ask(store, toolbox, Question(text="What was painted green?", videos=(name,)))
+        with store.begin() as session:
+            mark_clip(session, name, 0, ClipState.FAILED, "the model was away")
+            set_video_state(session, name, FAILED, "1 clips could not be watched")
+        rename(store, name, str(list_people(store, name)[0].number), "Ada")
+        event = load_graph_page(store, name).segments[0].id
+    return {
+        "Ask": f"?trajectory={asked.trajectory_id}",
+        "Trajectory": f"trajectory?trajectory={asked.trajectory_id}&round=1",
+        "Search": "search?q=lighthouse",
+        "Library": f"library?delete={name}",
+        "Video": f"video?video={name}&segment={event}",
+        "People": f"people?video={name}&person=0",
+        "Skills": "skills",
+        "Evaluations": "evaluations",
+        "Compare": f"compare?trajectory={asked.trajectory_id}",
+        "Health": "health",
+        "Alerts": "alerts",
+        "Recaps": "recaps",
+        "History": "history",
+        "Schedules": "schedules",
+    }
 
 
 @pytest.fixture(scope="module")

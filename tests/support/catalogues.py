@@ -16,13 +16,17 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from agent.reasoners.local import NOTE
 from domain.alerts import DeliveryState
 from domain.asking import ConfidenceLevel, Standing, SubtaskState
 from domain.media import ClipState
 from domain.memories import EdgeType, MemorySource, Relation
 from domain.skills import Tone, Topic
+from nodes.answer import REASONER_ANSWERED
 from nodes.finish import NOT_IN_MEMORY
+from nodes.progress import ALL_RESOLVED, NOTHING_NEW
+from nodes.schedule import NOTHING_LEFT
+from nodes.stop import WHY
+from nodes.tool_loop.check import ANSWERED
 from store.queries.videos import DONE, FAILED, WATCHING
 from strategies.registry import find_strategy, strategy_names
 from views.rounds import HarnessPart
@@ -30,14 +34,17 @@ from views.translation import DOMAIN, LOCALE, SAMPLE
 from views.words import plural
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("ui/**/*.py", "views/*.py", "auth/signin_page.py", "flows/delete.py")
+SOURCES = ("ui/**/*.py", "views/*.py", "auth/signin_page.py", "flows/delete.py", "evals/layout.py")
 """Files with words of the app."""
 VALUES = (
     *(ClipState, ConfidenceLevel, DeliveryState, EdgeType, HarnessPart, MemorySource, Relation),
     *(Standing, SubtaskState, Tone, Topic),
 )
 """What a page shows of the domain's values; they are translated where they are shown."""
-SENTENCES = (NOTE, NOT_IN_MEMORY, DONE, FAILED, WATCHING)
+SENTENCES = (
+    *(NOT_IN_MEMORY, DONE, FAILED, WATCHING),
+    *(ALL_RESOLVED, NOTHING_NEW, NOTHING_LEFT, REASONER_ANSWERED, ANSWERED, WHY),
+)
 """Fixed sentences and states that are stored."""
 
 HEADER = """msgid ""
@@ -71,6 +78,8 @@ def words_of(source: bytes) -> Iterator[Words]:
 def _words_of_call(name: str, given: list[str]) -> Iterator[Words]:
     if name in ("translate", "marked") and given[0]:
         yield given[0]
+    if name == "marked_each":
+        yield from given
     if name == "translate_count" and given[0] and given[1]:
         yield given[0], given[1]
     if name == "counted" and given[1]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-WRAPPERS = {"translate", "marked", "translate_count", "counted"}
+WRAPPERS = {"translate", "marked", "marked_each", "translate_count", "counted"}
 SHOWING = {
     *("title", "header", "subheader", "caption", "write", "markdown", "text", "info", "warning"),
     *("error", "success", "toast", "metric", "button", "form_submit_button", "download_button"),

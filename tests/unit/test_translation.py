@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from agent.reasoners.local import NOTE
+from retrieval.built_views import writers_note
 from tests.support.catalogues import (
     compiled,
     po_files,
@@ -21,6 +24,7 @@ from tests.support.catalogues import (
 from tests.support.shown_words import unwrapped
 from ui.formatting import format_bytes, format_date, format_duration, format_usage
 from ui.shared_page import HEADERS
+from views.answer_lines import FIXED_NOTES
 from views.translation import (
     ENGLISH,
     best_language,
@@ -127,6 +131,23 @@ def test_words_are_found_in_the_code() -> None:
         *("Close", ("{number} memory", "{number} memories")),
         *(("{number} a", "{number} b"), "Open"),
     ]
+
+
+def test_stored_notes_are_those_that_are_translated() -> None:
+    assert (NOTE, writers_note(["rules"])) == FIXED_NOTES
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.stem)
+def test_what_is_drawn_apart_from_the_page_has_its_language(path: Path) -> None:
+    apart = [
+        node
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and any("st.fragment" in ast.unparse(one) for one in node.decorator_list)
+    ]
+    for node in apart:
+        first = ast.unparse(node.body[1] if ast.get_docstring(node) else node.body[0])
+        assert first.startswith(("show_errors(", "use_language()")), node.name
 
 
 def ids(catalogue: Any) -> set[Any]:

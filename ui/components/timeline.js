@@ -46,7 +46,9 @@ function lane(root, one, data, pick) {
     bar.type = "button";
     bar.dataset.id = span.id;
     bar.style.left = `${(100 * (span.start - data.start)) / data.length}%`;
-    bar.style.width = `max(${(100 * (span.end - span.start)) / data.length}%, 7px)`;
+    // What ends after the video ends at the edge.
+    const end = Math.min(span.end, data.start + data.length);
+    bar.style.width = `max(${(100 * (end - span.start)) / data.length}%, 7px)`;
     bar.title = span.label;
     bar.setAttribute("aria-label", span.label);
     if (span.id === data.chosen) bar.setAttribute("aria-current", "true");
