@@ -88,10 +88,13 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
            OR g.is_group AND g.grantee IN (
                   SELECT m.group_name FROM group_members AS m
                   WHERE m.member = current_setting('homer.viewer', true)))
-    SELECT v.id FROM videos AS v WHERE EXISTS (
-        SELECT 1 FROM given WHERE given.video_id = v.id
-            OR starts_with(v.path, given.folder) AND position('/../' IN v.path) = 0
-            OR given.video_id IS NULL AND given.folder IS NULL)
+    SELECT video_id FROM given WHERE video_id IS NOT NULL
+    UNION
+    SELECT v.id FROM given JOIN videos AS v
+        ON starts_with(v.path, given.folder) AND position('/../' IN v.path) = 0
+    UNION
+    SELECT v.id FROM videos AS v
+        WHERE EXISTS (SELECT 1 FROM given WHERE video_id IS NULL AND folder IS NULL)
 $$
 """
 ONLY_VISIBLE = """
