@@ -21,6 +21,7 @@ from api.routes import moments, outlines, videos
 from api.routes.media import IMAGE_TYPE, image_bytes
 from api.routes.moments import Moment, MomentTold
 from api.routes.outlines import Depth, OutlineTold
+from api.routes.people import LibraryPeopleTold, library_people
 from api.routes.search import (
     Focus,
     Found,
@@ -67,6 +68,7 @@ def reading_tools() -> Iterator[McpTool]:
     yield _reading("search", search_memory, Found)
     yield _reading("show_moment", show_moment, MomentTold)
     yield _reading("people", list_people, People)
+    yield _reading("library_people", list_library_people, LibraryPeopleTold)
     yield _reading("outline", show_outline, OutlineTold)
 
 
@@ -126,6 +128,13 @@ def list_people(
 ) -> CallToolResult:
     """List the people of a video, with all known names."""
     return told(videos.people(state, video, offset, limit, as_of))
+
+
+def list_library_people(
+    state: ApiState, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT
+) -> CallToolResult:
+    """List the people of all videos who have a name or are in several, with where last seen."""
+    return told(library_people(state, offset, limit))
 
 
 def show_outline(

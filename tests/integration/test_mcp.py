@@ -114,7 +114,8 @@ async def client_at(address: str, mode: str = "auto", key: str = KEY) -> AsyncIt
 def test_the_tools_are_described_with_all_their_arguments(party: ApiState) -> None:
     tools = talk(party, lambda client: client.list_tools()).tools
     names = [tool.name for tool in tools]
-    assert sorted(names) == ["ask", "outline", "people", "search", "show_moment", "videos"]
+    reading = ["library_people", "outline", "people", "search", "show_moment", "videos"]
+    assert sorted(names) == ["ask", *reading]
     for tool in tools:
         assert len(tool.description) > 30
         assert tool.input_schema["additionalProperties"] is False
@@ -131,6 +132,9 @@ def test_what_a_tool_finds_is_what_the_api_answers(party: ApiState) -> None:
     assert [one["id"] for one in listed["videos"]] == [PARTY]
     people = called(party, "people", video=PARTY).structured_content
     assert [one["label"] for one in people["people"]] == ["Ann", "Bob"]
+    everybody = called(party, "library_people").structured_content["people"]
+    assert [one["label"] for one in everybody] == ["Ann", "Bob"]
+    assert everybody[0]["videos"][0]["video"] == PARTY
 
 
 def test_a_moment_is_shown_with_its_image(party: ApiState) -> None:
