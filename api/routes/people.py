@@ -9,11 +9,20 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 from pydantic.config import JsonDict
 
 from api.answers import image_path
-from api.app_state import State
+from api.app_state import ApiState, State
 from api.params import DEFAULT_LIMIT, Limit, Offset
-from domain.people import Correction, tags_in_words
-from people.across_videos import join, keep_apart
-from people.corrections import undo
+from domain.people import CharacterRef, Correction, tags_in_words
+from people.across_videos import (
+    characters_of_person,
+    join,
+    keep_apart,
+    rename_everywhere,
+    split_off,
+)
+from people.corrections import rename, undo
+from people.forget import forget
+from people.video_people import MAX_NAME
+from store.queries.videos import find_video
 from views.persons_view import (
     CharacterCard,
     LastSeen,
@@ -111,6 +120,51 @@ class UndoneCorrection(BaseModel):
     number: PositiveInt | None = Field(default=None, description="By default the latest one.")
 
 
+class NamedPerson(BaseModel):
+    """A person of a video, and what to do with those joined with them in other videos."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    video: VideoName
+    person: PersonName
+    everywhere: bool = Field(default=False, description="Also where they are in other videos.")
+
+
+class NewName(NamedPerson):
+    """A person and their new name."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"video": "talk", "person": "3", "name": "Ada"}]}
+    )
+
+    name: str = Field(max_length=MAX_NAME, description='"" removes all their names.')
+
+
+class PersonOfSeveral(BaseModel):
+    """A person of a video, who is joined with others in other videos."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    video: VideoName
+    person: PersonName
+
+
+class ForgottenTold(BaseModel):
+    """What was forgotten of a person in one video."""
+
+    video: str
+    number: int
+    rewritten: int = Field(description="texts that named them")
+    images: int = Field(description="deleted images that showed them")
+    answers: int = Field(description="deleted answers about the video")
+
+
+class AllForgotten(BaseModel):
+    """What was forgotten, by video."""
+
+    forgotten: list[ForgottenTold]
+
+
 @router.get("/people", summary="The people of the library")
 def library_people(
     state: State, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT
@@ -144,6 +198,41 @@ def keep_people_apart(state: State, pair: PairOfPeople) -> CorrectionTold:
     """Keep two people of different videos apart. They are suggested no more."""
     names = (pair.video, pair.person, pair.other_video, pair.other)
     return _correction(keep_apart(state.store, *names))
+
+
+@router.post("/people/split", summary="Say that somebody is another person")
+def split_person(state: State, which: PersonOfSeveral) -> CorrectionTold:
+    """Split a person off those of other videos that they were joined with."""
+    return _correction(split_off(state.store, which.video, which.person))
+
+
+@router.post("/people/rename", summary="Name a person")
+def rename_person(state: State, new: NewName) -> CorrectionTold:
+    """Name a person of a video, with `everywhere` in all videos that they are joined across."""
+    change = rename_everywhere if new.everywhere else rename
+    return _correction(change(state.store, new.video, new.person, new.name))
+
+
+@router.post("/people/forget", summary="Forget a person")
+def forget_person(state: State, which: NamedPerson) -> AllForgotten:
+    """Delete the face, voice, images and names of a person, and answers about the video.
+
+    It cannot be undone over HTTP. With `everywhere` all videos that they are joined across; if
+    that is interrupted, the same request goes on.
+    """
+    all_of_them = characters_of_person(state.store, which.video, which.person)
+    chosen = all_of_them if which.everywhere else all_of_them[:1]
+    # The named video is last: until then the request can be repeated.
+    return AllForgotten(forgotten=[_forget(state, one) for one in reversed(chosen)])
+
+
+def _forget(state: ApiState, one: CharacterRef) -> ForgottenTold:
+    with state.store.begin() as session:
+        profile = find_video(session, one.video).profile
+    text = state.toolbox(profile).text
+    done = forget(state.store, one.video, str(one.number), text)
+    counts = {"rewritten": done.rewritten, "images": done.images, "answers": done.answers}
+    return ForgottenTold(video=one.video, number=one.number, **counts)
 
 
 @router.post("/people/undo", summary="Undo a correction of people")

@@ -75,3 +75,25 @@ def test_people_are_joined_from_python(two: Store) -> None:
         library.keep_people_apart("interview", 0, "talk", 0)
         assert library.persons == ()
         assert library.likely_same() == []
+
+
+def test_a_person_is_renamed_split_off_and_forgotten(client: TestClient, two: Store) -> None:
+    client.post("/people/join", json=PAIR)
+    here = {"video": "talk", "person": "0"}
+    renamed = client.post("/people/rename", json=here | {"name": "Ada", "everywhere": True})
+    assert "Ada" in renamed.json()["told"]
+    (ada,) = people(client)
+    assert [(one["title"], one["label"]) for one in ada["videos"]] == [
+        ("interview", "Ada"),
+        ("talk", "Ada"),
+    ]
+    client.post("/people/split", json={"video": "talk", "person": "Ada"})
+    assert [len(one["videos"]) for one in people(client)] == [1, 1]
+    client.post("/people/undo", json={"video": "talk"})
+    assert len(people(client)) == 1
+    forgotten = client.post("/people/forget", json=here | {"everywhere": True}).json()["forgotten"]
+    assert [one["video"] for one in forgotten] == [INTERVIEW, TALK]
+    assert people(client) == []
+    assert problem(client.post("/people/forget", json=here), 404, "not-found")
+    long = client.post("/people/rename", json=here | {"name": "x" * 2000})
+    assert problem(long, 422, "request")

@@ -18,7 +18,13 @@ from api.auth import MIN_KEY_CHARS, AccessRules
 from api.chat_bodies import ChatRequest
 from api.params import DEFAULT_LIMIT, MAX_LIMIT
 from api.routes.ingestion import Add
-from api.routes.people import PairOfPeople, UndoneCorrection
+from api.routes.people import (
+    NamedPerson,
+    NewName,
+    PairOfPeople,
+    PersonOfSeveral,
+    UndoneCorrection,
+)
 from api.routes.questions import Ask
 from api.routes.search import ToolRequest
 from api.server import GRACE_S, PORT
@@ -36,6 +42,9 @@ BODIES: dict[str, type[BaseModel]] = {
     "/people/join": PairOfPeople,
     "/people/apart": PairOfPeople,
     "/people/undo": UndoneCorrection,
+    "/people/rename": NewName,
+    "/people/split": PersonOfSeveral,
+    "/people/forget": NamedPerson,
 }
 
 
