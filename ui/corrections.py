@@ -11,10 +11,11 @@ import streamlit as st
 
 from domain.errors import HomerError
 from domain.media import Video
-from domain.people import tag_name, tags_in_words
+from domain.people import CharacterRef, tag_name, tags_in_words
 from people.corrections import KnownPerson, history, keep_apart, merge, rename, split, undo
-from people.forget import forget, restore_forgotten
+from people.forget import Forgotten, forget, restore_forgotten
 from store.database import Store
+from store.queries.videos import find_video
 from ui.app_state import page_state
 from ui.formatting import escape_markdown
 from ui.language import use_language
@@ -287,7 +288,17 @@ def _part_name(tag: str) -> str:
 
 
 def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
-    with st.expander(translate("Forget this person")):
+    def forget_here(*, keep_file: bool) -> None:
+        apply_correction(lambda: _forget_person(store, video, card, keep_file=keep_file))
+        set_params(person=None)
+
+    key = str(card.person.number)
+    forget_form(translate("Forget this person"), display_name(card), key, forget_here)
+
+
+def forget_form(title: str, name: str, key: str, forget_them: Callable[..., None]) -> None:
+    """Draw the form that forgets a person; ``forget_them`` is called with ``keep_file``."""
+    with st.expander(title, key=f"forget_form_{key}"):
         st.write(
             translate(
                 "Their faces, voices, images and names are deleted, with keyframes that show "
@@ -295,28 +306,25 @@ def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
                 "The video file is not touched."
             )
         )
-        keep_file = st.checkbox(translate("Make a file that can restore them"), value=True)
-        confirmed = st.checkbox(
-            escape_markdown(translate("Yes, forget {name}").format(name=display_name(card))),
-            key=f"sure_{card.person.number}",
+        keep_file = st.checkbox(
+            translate("Make a file that can restore them"), value=True, key=f"keep_{key}"
         )
-        if st.button(
-            translate("Forget"), disabled=not confirmed, key=f"forget_{card.person.number}"
-        ):
+        confirmed = st.checkbox(
+            escape_markdown(translate("Yes, forget {name}").format(name=name)), key=f"sure_{key}"
+        )
+        if st.button(translate("Forget"), disabled=not confirmed, key=f"forget_{key}"):
             with st.spinner(translate("Forgetting ...")):
-                apply_correction(lambda: _forget_person(store, video, card, keep_file=keep_file))
-            set_params(person=None)
+                forget_them(keep_file=keep_file)
             st.rerun()
 
 
 def _forget_person(
     store: Store, video: Video, card: PersonCard, *, keep_file: bool
 ) -> CorrectionResult:
-    embedder = page_state().toolbox(video.profile).text
+    one = CharacterRef(video=video.id, number=card.person.number)
     with tempfile.TemporaryDirectory() as folder:
-        number = card.person.number
-        path = Path(folder) / f"person-{number}-of-{video.id}.zip" if keep_file else None
-        forgotten = forget(store, video.id, str(number), embedder, path)
+        path = undo_file(Path(folder), one) if keep_file else None
+        forgotten = forget_character(store, one, path)
         st.session_state[FORGOTTEN_FILE] = (path.name, path.read_bytes()) if path else None
     return CorrectionResult(
         translate("{name} is forgotten: {texts} rewritten, {images} and {answers} deleted.").format(
@@ -326,6 +334,19 @@ def _forget_person(
             answers=counted(forgotten.answers, "answer"),
         )
     )
+
+
+def undo_file(folder: Path, one: CharacterRef) -> Path:
+    """Return the path of the file that restores a forgotten character."""
+    return folder / f"person-{one.number}-of-{one.video}.zip"
+
+
+def forget_character(store: Store, one: CharacterRef, path: Path | None) -> Forgotten:
+    """Forget a person in one video; see ``people.forget``."""
+    with store.begin() as session:
+        profile = find_video(session, one.video).profile
+    # Texts that change get vectors of the kind that the others have.
+    return forget(store, one.video, str(one.number), page_state().toolbox(profile).text, path)
 
 
 def show_history(store: Store, video: Video) -> None:

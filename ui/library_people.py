@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import tempfile
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from zipfile import ZipFile
 
 import streamlit as st
 
@@ -12,11 +17,15 @@ from people.across_videos import keep_apart, rename_everywhere, split_off
 from people.likely_same import accept, join_sure
 from store.database import Store
 from ui.corrections import (
+    FORGOTTEN_FILE,
     LIBRARY,
     CorrectionResult,
     apply_correction,
     display_name,
+    forget_character,
+    forget_form,
     show_last_result,
+    undo_file,
 )
 from ui.formatting import escape_markdown
 from ui.language import use_language
@@ -31,7 +40,7 @@ from views.persons_view import (
     load_person,
 )
 from views.translation import format_number, translate
-from views.words import counted, format_span
+from views.words import counted, format_span, join_words
 
 PERSONS_PER_PAGE = 12
 """Persons per page."""
@@ -98,6 +107,35 @@ def _show_person(store: Store, person: LibraryPerson) -> None:
         with st.container(horizontal=True, key=f"videos_{key}"):
             for card in person.characters:
                 _show_character(store, card, joined=len(person.characters) > 1)
+        if store.may_change:
+            name = _shown_name(person)
+            title = translate("Forget this person in all their videos")
+            forget_form(title, name, key, partial(_forget, store, person))
+
+
+def _shown_name(person: LibraryPerson) -> str:
+    return _name(person.characters[0]) if person.label.startswith("<") else person.label
+
+
+def _forget(store: Store, person: LibraryPerson, *, keep_file: bool) -> None:
+    """Forget a person in all their videos, and offer one file that has what restores them."""
+
+    def change() -> CorrectionResult:
+        packed = io.BytesIO()
+        with tempfile.TemporaryDirectory() as folder, ZipFile(packed, "w") as archive:
+            for card in person.characters:
+                path = undo_file(Path(folder), card.ref) if keep_file else None
+                forget_character(store, card.ref, path)
+                if path is not None:
+                    archive.write(path, path.name)
+        name = _shown_name(person)
+        file = ("forgotten-person.zip", packed.getvalue()) if keep_file else None
+        st.session_state[FORGOTTEN_FILE] = file
+        titles = join_words([card.title for card in person.characters])
+        message = translate("{name} is forgotten in {titles}.").format(name=name, titles=titles)
+        return CorrectionResult(message)
+
+    apply_correction(change)
 
 
 def _show_character(store: Store, card: CharacterCard, *, joined: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -13,6 +15,7 @@ from store.database import Store
 from tests.support.app_pages import EVIL, app_over, open_page, words
 from tests.support.memory import WordVectors
 from tests.support.several_videos import INTERVIEW, LECTURE, TALK, labels, watch_people
+from ui.corrections import FORGOTTEN_FILE
 from views.persons_view import load_person
 
 
@@ -94,3 +97,25 @@ def test_the_page_of_a_video_says_where_else_a_person_is(library: Store) -> None
     assert "Ada in interview" in links(page)
     page = open_page("people", video=TALK, person=1)
     assert "Ada in interview" not in links(page)
+
+
+def test_a_person_is_forgotten_in_all_their_videos_and_can_be_restored(library: Store) -> None:
+    join(library, "talk", "0", "interview", "0")
+    rename_everywhere(library, "talk", "0", "Ann")
+    page = all_videos()
+    assert next(b for b in page.button if b.label == "Forget").disabled
+    next(c for c in page.checkbox if c.label == "Yes, forget Ann").check().run()
+    press(page, "Forget")
+    assert "Ann is forgotten in interview and talk." in words(page)
+    for video in (TALK, INTERVIEW):
+        assert "Ann" not in labels(library, video)
+    name, kept = page.session_state[FORGOTTEN_FILE]
+    assert page.get("download_button")
+    with ZipFile(BytesIO(kept)) as archive:
+        files = archive.namelist()
+        assert [file.split("-of-")[1] for file in files] == [f"{INTERVIEW}.zip", f"{TALK}.zip"]
+        of_talk = archive.read(files[1])
+    page = open_page("people", video=TALK)
+    page.file_uploader[0].upload(name, of_talk, "application/zip").run()
+    press(page, "Restore")
+    assert "Ann" in labels(library, TALK)
