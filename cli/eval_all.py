@@ -108,10 +108,9 @@ def _week(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[
     questions = egolife.questions_in(folder)
     imported = egolife.import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
     build_index(workspace.store, bar)
+    baseline = egolife.baseline_of(workspace, imported, import_progress(bar, "baseline"))
     bar.start("questions", len(questions))
-    report = egolife.evaluate(
-        workspace, imported, questions, None, answer_progress(bar), import_progress(bar, "baseline")
-    )
+    report = egolife.evaluate(workspace, imported, questions, None, answer_progress(bar), baseline)
     return list(of_week(report)), not report.errors
 
 

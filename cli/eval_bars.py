@@ -114,6 +114,9 @@ def egolife(
     with open_workspace(profile) as workspace, meter() as bar:
         imported = import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
         build_each(workspace, imported.video, others, lambda name: import_progress(bar, name))
+        baseline = egolife_evaluation.baseline_of(
+            workspace, imported, import_progress(bar, "baseline")
+        )
         bar.start("questions", (1 + len(asked)) * len(questions))
         report = egolife_evaluation.evaluate(
             workspace,
@@ -121,7 +124,7 @@ def egolife(
             questions,
             out,
             answer_progress(bar),
-            import_progress(bar, "baseline"),
+            baseline,
             asked,
         )
     say_json(report_json(report, report.bars)) if json else _show_egolife(report)

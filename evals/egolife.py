@@ -139,23 +139,26 @@ class _FreshProgress:
         self._progress(done, total)
 
 
+def baseline_of(workspace: Workspace, imported: Imported, progress: Progress) -> Baseline:
+    """Embed the imported week for the baseline; ``progress`` reports how many clips are done."""
+    return Baseline.of(workspace.store, imported.video, workspace.toolbox.text, progress)
+
+
 def evaluate(
     workspace: Workspace,
     imported: Imported,
     questions: Sequence[EgoQuestion],
     out: Path | None,
     on_result: OnResult,
-    progress: Progress | None = None,
+    baseline: Baseline,
     strategies: Sequence[str] = (),
 ) -> EgoReport:
     """Ask all questions as of their times, and judge the answers and the baselines'.
 
-    ``progress`` reports how much of the memory the baseline has embedded. ``strategies`` are asked
-    as well, one after the other.
+    ``baseline`` is of the imported video. ``strategies`` are asked as well, one after the other.
     """
     batch_questions = [question.to_batch_question(imported.video) for question in questions]
     batch = ask_all(workspace, batch_questions, out, on_result)
-    baseline = Baseline.of(workspace.store, imported.video, workspace.toolbox.text, progress)
     words = WordBaseline.of(workspace.store, imported.video)
     pairs = _judged(baseline, questions, batch)
     homer, plain = (by_type((q.type, pair[n]) for q, pair in pairs) for n in (0, 1))
