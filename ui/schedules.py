@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from domain.errors import HomerError
-from flows.schedules.api import open_schedules
+from flows.schedules.api import open_schedules, start_schedules
 from flows.schedules.worker import ScheduleWorker
-from services.prefect import PrefectServer
+from services.prefect import PrefectServer, api_url
 from store.home import Home
 from ui.app_state import page_state
 from ui.errors import show_error, show_errors
@@ -32,11 +32,10 @@ def schedules_page() -> None:
 
 
 def show_schedules(home: Home) -> None:
-    """Draw the schedules with buttons; a hint where Prefect's server does not run."""
+    """Draw the schedules with buttons; where nothing runs them, one that starts what does."""
     api = prefect_api(home)
     if api is None:
-        st.write(translate("Schedules run while `homer up` runs. Start it in a terminal:"))
-        st.code("homer up", language=None)
+        _offer_start(home)
         return
     try:
         with open_schedules(home, api, look=True) as schedules:
@@ -47,13 +46,22 @@ def show_schedules(home: Home) -> None:
     if message := st.session_state.pop(SCHEDULE_ERROR, None):
         st.error(escape_markdown(message))
     if ScheduleWorker(home).address() is None:
-        st.warning(translate("Nothing runs the schedules at the moment: start `homer up`."))
+        _offer_start(home)
     if not entries:
         st.write(translate("There is no schedule yet. Add one in a terminal:"))
         st.code(EXAMPLE, language=None)
     for entry in entries:
         _show_schedule(home, api, entry)
     st.link_button(translate("Open Prefect"), f"{api.removesuffix('/api')}/deployments")
+
+
+def _offer_start(home: Home) -> None:
+    st.write(translate("Nothing runs the schedules at the moment."))
+    if not st.button(translate("Start them"), type="primary", key="start_schedules"):
+        return
+    with st.spinner(translate("Starting; the first time takes half a minute ...")):
+        start_schedules(home, api_url(home))
+    st.rerun()
 
 
 def prefect_api(home: Home) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from domain.asking import Question
-from domain.errors import InputError, NotFound
+from domain.errors import InputError, NotFound, SetupError
 from domain.media import ClipState
 from flows.schedules.deployments import ScheduleEntry, ScheduleRun
 from services.health import Check, disk_space, recent_failures, versions
@@ -111,8 +111,27 @@ def test_a_file_of_a_schedule_that_could_not_be_watched_is_reported(library: Sto
     assert EVIL in words(page)
 
 
-def test_where_no_server_runs_the_page_starts_none(library: Store) -> None:
-    assert "Schedules run while `homer up` runs" in words(open_page("schedules"))
+def test_where_no_server_runs_a_press_starts_it(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr("ui.schedules.api_url", lambda _home: "http://127.0.0.1:9/api")
+    monkeypatch.setattr("ui.schedules.start_schedules", lambda _home, api: started.append(api))
+    page = open_page("schedules")
+    assert "Nothing runs the schedules at the moment." in words(page)
+    assert started == []
+    press(page, "Start them")
+    assert started == ["http://127.0.0.1:9/api"]
+
+
+def test_why_the_schedules_do_not_start_is_shown(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_home: object) -> str:
+        raise SetupError("Prefect's server does not start: no room")
+
+    monkeypatch.setattr("ui.schedules.api_url", fail)
+    assert "does not start: no room" in words(press(open_page("schedules"), "Start them"))
 
 
 class PaperBook:
