@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -13,8 +14,8 @@ from evals.layout import cell, percent
 from evals.tables import ALL, AnsweredQuestion, Point, RunReport, TypeScore
 from ui import charts
 from ui.formatting import escape_markdown, format_duration, format_usage
-from ui.navigation import page_link, paginate
-from views.translation import format_number, translate
+from ui.navigation import choice_param, page_link, paginate
+from views.translation import format_number, marked, translate
 from views.words import counted, shortened
 
 MAX_NAME_CHARS = 40
@@ -144,8 +145,8 @@ def _type_caption(scores: Sequence[TypeScore]) -> str:
 
 QUESTIONS_PER_PAGE = 15
 """Questions per page."""
-ANY = "all"
-VERDICTS = {True: "right", False: "wrong", None: "unjudged"}
+ANY = marked("all")
+VERDICTS = {True: marked("right"), False: marked("wrong"), None: marked("unjudged")}
 
 
 def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
@@ -185,10 +186,9 @@ def _filtered(rows: Sequence[AnsweredQuestion]) -> list[AnsweredQuestion]:
 def _filter_box(
     column: st.delta_generator.DeltaGenerator, label: str, choices: list[str], key: str
 ) -> str:
-    chosen = column.selectbox(
-        label, [ANY, *choices], key=key, bind="query-params", disabled=not choices
+    return choice_param(
+        label, [ANY, *choices], key, partial(column.selectbox, disabled=not choices)
     )
-    return chosen or ANY
 
 
 def _show_question(row: AnsweredQuestion) -> None:
@@ -197,7 +197,7 @@ def _show_question(row: AnsweredQuestion) -> None:
             page_link("trajectory", escape_markdown(cell(row.question)), trajectory=row.trajectory)
         else:
             st.write(escape_markdown(cell(row.question)))
-        verdict = VERDICTS[row.right] if row.judge else translate("not asked yet")
+        verdict = translate(VERDICTS[row.right]) if row.judge else translate("not asked yet")
         answer = row.option or tags_in_words(row.answer) or translate("nothing")
         reference = escape_markdown(cell(row.reference)) or translate("none")
         lines = [

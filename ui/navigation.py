@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
+from typing import Any
 
 import streamlit as st
 
@@ -134,25 +136,29 @@ def time_param(name: str = "t") -> int | None:
         return None
 
 
-def choice_param(label: str, names: Sequence[str], name: str) -> str:
+def choice_param(
+    label: str, names: Sequence[str], name: str, draw: Callable[..., Any] | None = None
+) -> str:
     """Draw a choice that the address has in English, and return it.
 
     Args:
         label: of the choice.
         names: what there is to choose, in English; the first one is not in the address.
         name: the query parameter, and the key of the choice.
+        draw: Streamlit's command; None: buttons beside each other.
     """
+    draw = draw or partial(st.radio, horizontal=True)
     requested = text_param(name)
     st.session_state[name] = requested if requested in names else names[0]
-    return st.radio(
+    chosen = draw(
         label,
         names,
-        horizontal=True,
         format_func=translate,
         key=name,
         on_change=_write_choice,
         args=(name, names[0]),
     )
+    return str(chosen)
 
 
 def _write_choice(name: str, default: str) -> None:
