@@ -58,16 +58,30 @@ def phone(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[P
     made.close()
 
 
-@pytest.mark.parametrize("name", PAGE_NAMES)
+OPEN_FOLDS = "document.querySelectorAll('details:not([open]) summary').forEach(one => one.click())"
+VIEWS = [
+    *((name, "") for name in PAGE_NAMES),
+    *(("video", f"&show={shown}") for shown in ("Clips", "Memory", "Search")),
+    ("people", "&of=All+videos"),
+]
+"""Pages, and what is added to their addresses."""
+
+
+@pytest.mark.parametrize(("name", "more"), VIEWS)
 def test_a_page_fits_a_phone(
-    phone: Page, address: str, ways: dict[str, str], shots: Path | None, name: str
+    phone: Page, address: str, ways: dict[str, str], shots: Path | None, name: str, more: str
 ) -> None:
-    opened(phone, f"{address}/{ways[TITLES[name]]}", translate(TITLES[name]))
+    opened(phone, f"{address}/{ways[TITLES[name]]}{more}", translate(TITLES[name]))
     phone.wait_for_timeout(700)
-    if shots is not None:
-        _picture(phone, shots / f"{name}_{language.get()}_390.png")
     fits(phone)
     assert phone.evaluate("document.documentElement.lang") == language.get()
+    phone.evaluate(
+        "document.querySelectorAll('details:not([open]) summary').forEach(e => e.click())"
+    )
+    phone.wait_for_timeout(700)
+    if shots is not None:
+        _picture(phone, shots / f"{name}{more[-5:]}_{language.get()}_390.png")
+    fits(phone)
 
 
 def test_the_choice_of_a_language_is_in_the_menu(phone: Page, address: str) -> None:
