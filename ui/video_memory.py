@@ -9,7 +9,6 @@ import streamlit as st
 
 from domain.media import Video
 from domain.people import tags_in_words
-from retrieval.built_views import written_by
 from store.database import Store
 from ui.app_state import PageState
 from ui.formatting import escape_markdown
@@ -43,8 +42,13 @@ def _show(store: Store, moment: RememberedMoment, title: str) -> None:
         if title:
             st.caption(escape_markdown(translate(title)))
         if moment.writers:
-            what = translate("Memory") if moment.strategy else translate("Event graph")
-            st.caption(escape_markdown(f"{what} {written_by(moment.writers)}"))
+            line = (
+                translate("Memory written by {writers}")
+                if moment.strategy
+                else translate("Event graph written by {writers}")
+            )
+            writers = join_words([translate(writer) for writer in moment.writers])
+            st.caption(escape_markdown(line.format(writers=writers)))
         if not (moment.nodes or moment.relations or moment.frames):
             st.write(translate("Nothing of this moment."))
         _show_frames(store, moment.frames, f"strip_{moment.strategy or 'all'}")

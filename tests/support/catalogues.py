@@ -18,6 +18,7 @@ from babel.messages.pofile import read_po, write_po
 
 from domain.alerts import DeliveryState
 from domain.asking import ConfidenceLevel, Standing, SubtaskState
+from domain.built import RULES
 from domain.media import ClipState
 from domain.memories import EdgeType, MemorySource, Relation
 from domain.skills import Tone, Topic
@@ -42,7 +43,7 @@ VALUES = (
 )
 """What a page shows of the domain's values; they are translated where they are shown."""
 SENTENCES = (
-    *(NOT_IN_MEMORY, DONE, FAILED, WATCHING),
+    *(NOT_IN_MEMORY, DONE, FAILED, WATCHING, RULES),
     *(ALL_RESOLVED, NOTHING_NEW, NOTHING_LEFT, REASONER_ANSWERED, ANSWERED, WHY),
 )
 """Fixed sentences and states that are stored."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent.reasoners.local import NOTE
+from domain.built import RULES
 from retrieval.built_views import writers_note
 from tests.support.catalogues import (
     compiled,
@@ -134,7 +135,7 @@ def test_words_are_found_in_the_code() -> None:
 
 
 def test_stored_notes_are_those_that_are_translated() -> None:
-    assert (NOTE, writers_note(["rules"])) == FIXED_NOTES
+    assert (NOTE, writers_note([RULES])) == FIXED_NOTES
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.stem)
