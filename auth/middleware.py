@@ -39,15 +39,18 @@ class SessionStore:
 
     def is_signed_in(self, cookies: Mapping[str, str]) -> bool:
         """Return whether these cookies belong to a valid session."""
+        oidc = self.methods.oidc
+        return self.by_password(cookies) or (
+            oidc is not None and oidc.admits(user_from_cookies(cookies))
+        )
+
+    def by_password(self, cookies: Mapping[str, str]) -> bool:
+        """Return whether these cookies belong to a session that the password began."""
         token = cookies.get(self.cookie, "")
-        if (
+        return bool(
             token
             and self.methods.password
             and self.sessions.is_valid(token, stored_hash(self.home))
-        ):
-            return True
-        return self.methods.oidc is not None and self.methods.oidc.admits(
-            user_from_cookies(cookies)
         )
 
 

@@ -39,12 +39,16 @@ def verified_email(user: Mapping[str, Any]) -> str:
     """Return the e-mail address of a provider's user in small letters; "" if it is not verified."""
     # Some providers send a string where the standard has a boolean.
     verified = str(user.get("email_verified", True)).lower() != "false"
-    return str(user.get("email") or "").lower() if verified else ""
+    address = str(user.get("email") or "").lower()
+    return address if verified and "@" in address else ""
 
 
 def verified_name(user: Mapping[str, Any]) -> str:
-    """Return the name of a provider's user in grants: the verified e-mail address, else the id."""
-    return verified_email(user) or f"{user.get('provider', '')}:{user.get('sub', '')}"
+    """Return the name of a provider's user in grants: the verified e-mail address, else the id.
+
+    The id begins with "@", as neither an address nor the name of a key does.
+    """
+    return verified_email(user) or f"@{user.get('provider', '')}:{user.get('sub', '')}"
 
 
 def secrets_file(home: Home) -> Path:

@@ -63,8 +63,8 @@ def make_app(home: Home, methods: SignInMethods) -> st.App:
         middleware.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[*methods.names]))
     all_routes = media_routes() + shared_routes()
     if methods.required:
-        SIGN_IN.required = True
         session_store = SessionStore(home, methods)
+        SIGN_IN.required, SIGN_IN.by_password = True, session_store.by_password
         middleware.append(Middleware(RequireSignIn, session_store=session_store))
         sign_in = SignInPage(session_store, on_sign_in=record_sign_in, in_language=in_language)
         all_routes += sign_in.routes()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,11 +18,17 @@ from ui.media import shared_store
 from views.translation import translate
 
 
+def _no_password(_cookies: Mapping[str, str]) -> bool:
+    return False
+
+
 @dataclass
 class SignInState:
-    """Whether people have to sign in to the app of this process."""
+    """Whether people have to sign in to the app of this process, and who did by the password."""
 
     required: bool = False
+    by_password: Callable[[Mapping[str, str]], bool] = _no_password
+    """Checks the cookies of a browser."""
 
 
 SIGN_IN = SignInState()
@@ -35,6 +41,8 @@ def show_sign_out_button() -> None:
             component("signout")(key="sign out", data={"label": translate("Sign out")})
 
 
+NOBODY = ""
+"""The name of a user whom nobody can give a right."""
 PASSWORD_USER = "app (password)"  # noqa: S105 - a name, and no password
 _recorded: set[str] = set()
 """Digests of the provider sign-ins that this process has recorded."""
@@ -54,12 +62,18 @@ def set_acting_user() -> None:
 
 
 def user_in_grants() -> str | None:
-    """Return the name of the user in grants; None: nobody signs in, or all with the password.
+    """Return the name of the user in grants; None: nobody signs in, or this one by the password.
 
-    It is the e-mail address that the provider has verified, else the provider's own id.
+    It is the e-mail address that the provider has verified, else the provider's own id. It is
+    ``NOBODY`` if the cookies do not say, such as after the browser has left.
     """
-    user = user_from_cookies(st.context.cookies) if SIGN_IN.required else {}
-    return verified_name(user) if user.get("is_logged_in") else None
+    if not SIGN_IN.required:
+        return None
+    cookies = st.context.cookies
+    user = user_from_cookies(cookies)
+    if user.get("is_logged_in"):
+        return verified_name(user)
+    return None if SIGN_IN.by_password(cookies) else NOBODY
 
 
 def provider_user_name(user: Mapping[str, object]) -> str:

@@ -21,6 +21,7 @@ from tests.support.app_pages import app_over, open_page, sign_in, words
 from tests.support.asking import PARTY, remember_party
 from tests.support.marked_library import MARK, VIDEO, plant
 from ui.navigation import HIDDEN, NOT_FOR_VIEWERS, PAGE_NAMES, SECTIONS
+from ui.sign_in import SignInState, user_in_grants
 
 pytestmark = pytest.mark.usefixtures("tampered")
 
@@ -196,6 +197,18 @@ class TestPages:
         page = open_page("alerts")
         assert leaks(everything(page))
         assert "Health" in words(page)
+
+    def test_a_browser_that_says_nothing_is_not_taken_for_the_operator(
+        self, ana: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("ui.sign_in.user_from_cookies", lambda _cookies: {})
+        monkeypatch.setattr("ui.sign_in.SIGN_IN", SignInState(required=True))
+        left = open_page("library")
+        assert PARTY not in everything(left)
+        assert not left.get("file_uploader")
+        by_password = SignInState(required=True, by_password=lambda _cookies: True)
+        monkeypatch.setattr("ui.sign_in.SIGN_IN", by_password)
+        assert user_in_grants() is None
 
     def test_her_own_is_there_without_what_changes_it(self, ana: Store) -> None:
         page = open_page("library")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from auth import password as door
 from auth.listen import HOSTS_VARIABLE, is_loopback, sign_in_methods
-from auth.oidc import Oidc, load_oidc, secrets_file
+from auth.oidc import Oidc, load_oidc, secrets_file, verified_name
 from auth.password import (
     FILE_VARIABLE,
     VARIABLE,
@@ -27,6 +27,7 @@ from auth.password import (
 from auth.sessions import SESSION_S, Sessions, Throttle
 from auth.signin_page import safe_redirect
 from domain.errors import InputError, SetupError
+from flows.rights import check_user
 from store.home import Home
 from tests.support.full_suite import examples
 
@@ -281,6 +282,16 @@ def test_only_those_come_in_who_are_named() -> None:
     ):
         assert not few.admits(ada | other)
     assert not everybody.admits({})
+
+
+def test_no_provider_can_name_somebody_else() -> None:
+    ada = {"provider": "default", "sub": "1", "email": "Ada@example.org"}
+    assert verified_name(ada) == "ada@example.org"
+    assert verified_name(ada | {"email": "key:reader"}) == "@default:1"
+    unverified = ada | {"email_verified": False}
+    for other in ({"provider": "key", "sub": "reader"}, {"provider": "", "sub": "ada@example.org"}):
+        with pytest.raises(InputError):
+            check_user(verified_name(unverified | other))
 
 
 @given(st.text(max_size=50))
