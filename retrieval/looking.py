@@ -22,6 +22,7 @@ from store.queries.clip_contents import KeyframeOnClip, clip_contents
 from store.queries.clips import StoredClip, clips_of
 from store.queries.looked_frames import LookedFrame, add_looked_frames
 from store.queries.videos import find_video, protect_video, video_state
+from store.viewers import recording
 
 STEP_MS = 1_000
 """Decoded frames are at least so far apart."""
@@ -119,7 +120,7 @@ def _decoded(
         height, width = image.shape[:2]
         clip = next(c.index for c in clips if c.span.start_ms <= time < c.span.end_ms)
         frames.append(LookedFrame(clip, time, width, height, name, len(blobs[name])))
-    with store.begin() as session:
+    with store.begin() as session, recording(session):
         if not protect_video(session, scope.video):
             return (), "the video is gone"
         stored = add_looked_frames(session, scope.video, frames)

@@ -13,6 +13,7 @@ from domain.errors import InputError
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from domain.time import TimeSpan
+from flows.rights import enforce, give, make_grant
 from perception.source import video_id
 from retrieval.citations import cite
 from retrieval.result import Retrieval
@@ -143,3 +144,11 @@ def test_nothing_after_the_moment_of_asking_is_decoded(store: Store, file: Path)
     found = look(store, 25, 45, last=0)
     assert found.images
     assert all(image.time_ms < 30_000 for image in found.images)
+
+
+def test_who_may_only_look_is_shown_frames_of_the_file(store: Store, file: Path) -> None:
+    give(store, make_grant(store, "key:reader", video=video_id(file)))
+    enforce(store, enforced=True)
+    found = look(store.for_viewer("key:reader"), 5, 5.5)
+    assert frames(store) == 3
+    assert "decoded from the video's file" in str(found)
