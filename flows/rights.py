@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
 
 from domain.audit import Deed
 from domain.errors import InputError, NotFound
 from domain.rights import KEY_PREFIX, Grant
+from domain.texts import make_storable
 from store.database import Store
 from store.queries.audit import record_deed
 from store.queries.rights import (
@@ -51,24 +52,43 @@ def make_grant(
     """Return the grant of a video by its name, or of a folder; without both, of everything.
 
     Raises:
-        NotFound: there is no such video, or no such group.
-        InputError: the name is no user and no key, or both a video and a folder are given.
+        NotFound: there is no such video.
+        InputError: the name is no user and no key, both a video and a folder are given, or the
+            folder is empty.
     """
     if video is not None and folder is not None:
         raise InputError("give a video or a folder, and the other one separately")
     who = grantee if is_group else check_user(grantee)
     with store.begin() as session:
-        if is_group and all(one.group != who for one in list_members(session)):
-            raise NotFound(f"no group is called {who!r}: add somebody to it first")
         found = None if video is None else find_video(session, video).id
-    # With the slash, /films does not stand for /films-of-others.
-    below = None if folder is None else str(Path(folder).absolute()).rstrip("/") + "/"
+    below = None if folder is None else _path_of(folder)
     return Grant(grantee=who, is_group=is_group, video=found, folder=below)
 
 
+def _path_of(folder: str) -> str:
+    """Return what the paths of the videos in a folder begin with.
+
+    With the slash at the end, /films does not stand for /films-of-others.
+
+    Raises:
+        InputError: the name is empty, as of a variable that is not set, or not text.
+    """
+    if not folder.strip() or make_storable(folder) != folder:
+        raise InputError(f"{folder!r} is no name of a folder: give its path")
+    # Links are not resolved, as in the paths of videos.
+    return os.path.abspath(folder).rstrip("/") + "/"  # noqa: PTH100
+
+
 def give(store: Store, grant: Grant) -> bool:
-    """Add a grant; return False if it is there already."""
+    """Add a grant; return False if it is there already.
+
+    Raises:
+        NotFound: it is a group's, and nobody is in the group.
+    """
     with store.begin() as session:
+        group = grant.grantee
+        if grant.is_group and all(one.group != group for one in list_members(session)):
+            raise NotFound(f"no group is called {group!r}: add somebody to it first")
         record_deed(session, Deed.CHANGED_RIGHTS, grant.grantee)
         return add_grant(session, grant)
 

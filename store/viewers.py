@@ -15,18 +15,27 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from domain.errors import SetupError
+from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import driver_of
 
 VIEWER_ROLE = "homer_viewer"
 VIEWER = "viewer"
 """The key of ``Session.info`` with the name of the viewer."""
 
+_MAY_BECOME = (
+    "CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END"
+)
+"""The privilege to become a role; members of Postgres 16 and later may lack it."""
 _MAKE_ROLE = f"""
 DO $$ BEGIN
     IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '{VIEWER_ROLE}') THEN
-        CREATE ROLE {VIEWER_ROLE} NOLOGIN;
+        BEGIN
+            CREATE ROLE {VIEWER_ROLE} NOLOGIN;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN
+            NULL; -- The role is the server's: another database created it meanwhile.
+        END;
     END IF;
-    IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+    IF NOT pg_has_role(current_user, '{VIEWER_ROLE}', {_MAY_BECOME}) THEN
         EXECUTE format('GRANT {VIEWER_ROLE} TO %I', current_user);
     END IF;
     EXECUTE format('GRANT USAGE ON SCHEMA %I TO {VIEWER_ROLE}', current_schema());
@@ -47,6 +56,7 @@ def prepare_viewer_role(connection: Connection) -> None:
     Raises:
         SetupError: the database user may not create roles; the message says what to run.
     """
+    lock_until_commit(connection, MIGRATIONS)
     try:
         connection.execute(text(_MAKE_ROLE))
     except ProgrammingError as error:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, text
@@ -15,17 +16,17 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.asking import Question
 from domain.audit import Deed
-from domain.errors import AccessDenied, InputError, NotFound
+from domain.errors import AccessDenied, InputError, NotFound, SetupError
 from domain.rights import Grant
 from flows.rights import check_user, enforce, enter_group, give, leave_group, make_grant, take
 from graphs.agent_pool import AgentPool
 from store.database import Store
 from store.queries.audit import audit_entries
-from store.queries.rights import visible_to
+from store.queries.rights import enforce_rights, visible_to
 from store.queries.trajectories import count_trajectories, find_trajectory
 from store.queries.videos import find_video, video_titles
 from store.tables.schema import Base
-from store.viewers import recording
+from store.viewers import prepare_viewer_role, recording
 from tests.support.asking import WordToolbox
 from tests.support.full_video import fill
 from tests.support.marked_library import MARK, VIDEO, plant
@@ -91,6 +92,25 @@ def test_every_table_has_a_policy_or_is_closed(store: Store) -> None:
         query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relrowsecurity"
         protected = {*session.scalars(text(query))}
     assert protected == {table.name for table in Base.metadata.sorted_tables}
+
+
+def test_a_user_of_the_database_who_may_create_no_role_uses_one_that_was_given(
+    store: Store,
+) -> None:
+    owned = "".join(
+        f"ALTER TABLE {table.name} OWNER TO plain;" for table in Base.metadata.sorted_tables
+    )
+    with store.begin() as session:
+        enforce_rights(session, True)  # The server has the role from here on.
+        session.execute(text(f"CREATE ROLE plain; ALTER SCHEMA public OWNER TO plain; {owned}"))
+        session.execute(text("SET LOCAL ROLE plain"))
+        with pytest.raises(SetupError, match="GRANT homer_viewer TO"), session.begin_nested():
+            prepare_viewer_role(session.connection())
+        session.execute(text("RESET ROLE; GRANT homer_viewer TO plain; SET LOCAL ROLE plain"))
+        prepare_viewer_role(session.connection())
+        session.execute(text("SET LOCAL ROLE homer_viewer"))
+        assert count_of(session, "videos") == 0
+        session.rollback()
 
 
 class TestGrants:
@@ -164,9 +184,29 @@ class TestGrants:
             with pytest.raises(InputError, match="neither an e-mail"):
                 check_user(name)
         with pytest.raises(NotFound, match="no group"):
-            make_grant(two, "nobody", is_group=True)
+            give(two, make_grant(two, "nobody", is_group=True))
         with pytest.raises(InputError, match="a video or a folder"):
             make_grant(two, ANA, video="talk", folder="/media")
+
+    @pytest.mark.parametrize("folder", ["", " ", "/media/\udcff"])
+    def test_a_variable_that_is_not_set_gives_no_folder(self, two: Store, folder: str) -> None:
+        with pytest.raises(InputError, match="no name of a folder"):
+            make_grant(two, ANA, folder=folder)
+
+    def test_a_folder_is_named_from_where_one_is(
+        self, two: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert make_grant(two, ANA, folder="../films/./").folder == f"{tmp_path.parent}/films/"
+        assert make_grant(two, ANA, folder="/").folder == "/"
+
+    def test_the_rights_of_a_group_without_members_are_taken(self, two: Store) -> None:
+        enter_group(two, "editors", KEY)
+        give(two, make_grant(two, "editors", is_group=True))
+        leave_group(two, "editors", KEY)
+        take(two, make_grant(two, "editors", is_group=True))
+        enter_group(two, "editors", KEY)
+        assert self.visible(two, KEY) == set()
 
     def test_a_viewer_asks_what_is_theirs(self, two: Store, pool: AgentPool) -> None:
         give(two, make_grant(two, ANA, video="talk"))
