@@ -60,7 +60,7 @@ OTHERS = {
     "trajectories": "viewer = current_setting('homer.viewer', true) AND only_visible_videos(id)",
     "corrections": "video_id IN (SELECT visible_videos()) AND act_in_visible_videos(act)",
     "questions": "EXISTS (SELECT 1 FROM trajectories AS t WHERE t.question_id = questions.id)",
-    "messages": "EXISTS (SELECT 1 FROM model_calls AS c WHERE messages.hash = ANY(c.messages))",
+    "messages": "hash IN (SELECT unnest(c.messages) FROM model_calls AS c)",
 }
 UNSEEN = (
     "alerts",

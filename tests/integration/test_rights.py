@@ -94,6 +94,13 @@ def test_every_table_has_a_policy_or_is_closed(store: Store) -> None:
     assert protected == {table.name for table in Base.metadata.sorted_tables}
 
 
+def test_the_calls_of_a_viewer_are_read_once_for_all_messages(store: Store) -> None:
+    enforce(store, enforced=True)
+    with store.for_viewer(ANA).begin() as session:
+        plan = session.scalars(text("EXPLAIN SELECT content FROM messages")).all()
+    assert any("ANY (hash = (hashed SubPlan" in line for line in plan), plan
+
+
 def test_a_user_of_the_database_who_may_create_no_role_uses_one_that_was_given(
     store: Store,
 ) -> None:
