@@ -34,6 +34,7 @@ from store.queries.likeness import (
     set_likeness,
     unmeasured_keyframes,
 )
+from store.viewers import recording
 
 SHOWN = 12
 """Images of a search at most."""
@@ -150,7 +151,7 @@ def _measure(store: Store, scopes: Sequence[Scope]) -> int:
     )
     vectors = {frame: vector for frame in frames if (vector := _vector(store, frame)) is not None}
     if vectors:
-        with store.begin() as session:
+        with store.begin() as session, recording(session):
             set_likeness(session, vectors)
     return total - len(frames)
 

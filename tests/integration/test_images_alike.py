@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 from domain.errors import InputError, NotFound
 from domain.media import ClipState, Keyframe
 from domain.memories import MemoryView, Scope
+from flows.rights import enforce, give, make_grant
 from memory.write_clip import remember
 from models.ports import Image
 from perception.jpeg import Blobs
@@ -144,6 +145,12 @@ def test_asking_changes_no_dump(library: Store) -> None:
     with library.begin() as session:
         assert [*dump_video(session, VIDEO)] == before
         assert None not in session.scalars(select(KeyframeRow.likeness_vector)).all()
+
+
+def test_who_may_only_look_finds_images_that_nobody_has_measured(library: Store) -> None:
+    give(library, make_grant(library, "key:reader", video=VIDEO))
+    enforce(library, enforced=True)
+    assert times(library.for_viewer("key:reader"), f"k{id_at(library, STREET)}") == [STREET_AGAIN]
 
 
 def test_many_images_of_an_earlier_version_are_measured_search_by_search(
