@@ -119,8 +119,12 @@ class Summarize:
     ) -> EventDocument:
         """Write a summary and keep it.
 
-        Where a later one is kept already, this one cannot be: then it is the best document.
+        Where a later one is kept already, or for who may change nothing, this one cannot be: then
+        it is the best document.
         """
+        best = max(window.documents, key=lambda one: len(one.lines))
+        if not self._store.may_change:
+            return best
         with step_writers() as writers:
             lines = _written(window, arguments, events, model)
         vector = mean_direction(self._indexes.text.embed(lines))
@@ -131,7 +135,7 @@ class Summarize:
             built = read_built(session, scope.video, self._builder)
             later = [n for n in built.nodes if (n.level, n.number) == (level, window.number)]
             if any(node.from_clip >= clip for node in later):
-                return max(window.documents, key=lambda one: len(one.lines))
+                return best
             made = StepMade(built.through_clip, built.version, built.encoder, tuple(writers))
             apply_change(session, scope.video, self._builder, made, Change(nodes=[draft]))
             built = read_built(session, scope.video, self._builder)

@@ -17,6 +17,7 @@ from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
 from domain.trajectory import Acted, Event, EvidenceRetrieved, ModelCalled
 from flows.build import build
+from flows.rights import enforce, give, make_grant
 from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
@@ -231,6 +232,20 @@ def test_summaries_are_kept_and_found_as_of_their_moment(built_garden: Store) ->
         use(built_garden, "summarize", granularity_s=30, start_s=0, end_s=1_200)
     with pytest.raises(InputError, match="switched off"):
         use(built_garden, "summarize", strategy="vam-without-summaries", granularity_s=600)
+
+
+def test_who_may_only_look_gets_summaries_that_are_kept_and_keeps_none(
+    built_garden: Store,
+) -> None:
+    give(built_garden, make_grant(built_garden, "key:reader", video=PARTY))
+    enforce(built_garden, enforced=True)
+    reader = built_garden.for_viewer("key:reader")
+    own = use(reader, "summarize", granularity_s=600, end_s=600, start_s=0)
+    assert own.evidence
+    assert not nodes(built_garden, "summary overview 600 s")
+    made = use(built_garden, "summarize", granularity_s=600, end_s=600, start_s=0)
+    again = use(reader, "summarize", granularity_s=600, end_s=600, start_s=0)
+    assert again.evidence == made.evidence
 
 
 @pytest.mark.parametrize(
