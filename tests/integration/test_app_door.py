@@ -14,6 +14,8 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from typer.testing import CliRunner
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
@@ -23,6 +25,7 @@ from auth.password import VARIABLE, password_file, password_matches, set_passwor
 from cli.main import app as command
 from domain.errors import SetupError
 from domain.media import Video
+from flows.rights import enforce
 from store.database import open_store
 from store.home import Home
 from store.queries.videos import add_video
@@ -73,6 +76,15 @@ def address(place: Home, patch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
+def enforced(place: Home) -> Iterator[None]:
+    """Rights limit what users see."""
+    with open_store(place) as store:
+        enforce(store, enforced=True)
+        yield
+        enforce(store, enforced=False)
+
+
+@pytest.fixture
 def browser(address: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=address, trust_env=False) as client:
         yield client
@@ -93,6 +105,21 @@ def stream(address: str, client: httpx.Client, origin: str = "") -> None:
     url = address.replace("http", "ws") + "/_stcore/stream"
     with connect(url, additional_headers=reported, proxy=None) as opened:
         opened.ping().wait(10)
+
+
+def shown(address: str, client: httpx.Client) -> str:
+    """What a page of the library draws for a browser."""
+    cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    url = address.replace("http", "ws") + "/_stcore/stream"
+    opened = connect(url, additional_headers={"Cookie": cookies}, proxy=None, max_size=None)
+    with closing(opened):
+        asked = BackMsg()
+        asked.rerun_script.page_name = "library"
+        opened.send(asked.SerializeToString())
+        drawn: list[ForwardMsg] = []
+        while not drawn or drawn[-1].WhichOneof("type") != "script_finished":
+            drawn.append(ForwardMsg.FromString(opened.recv(60, decode=False)))
+    return "".join(map(str, drawn))
 
 
 @pytest.mark.parametrize(
@@ -139,6 +166,14 @@ def test_who_signs_in_has_pages_files_and_the_stream(address: str, inside: httpx
     assert inside.get(f"/video/{VIDEO}").status_code == 403
     stream(address, inside)
     stream(address, inside, address)
+
+
+def test_who_has_the_password_is_the_operator_whom_no_right_limits(
+    address: str, inside: httpx.Client, enforced: None
+) -> None:
+    drawn = shown(address, inside)
+    assert f"video_{VIDEO}" in drawn
+    assert "There is no video that you may see" not in drawn
 
 
 def test_no_page_of_another_site_has_the_stream(address: str, inside: httpx.Client) -> None:
@@ -339,6 +374,15 @@ def test_whom_a_provider_knows_and_the_list_names_comes_in(oidc: str, provider: 
         stream(oidc, client, oidc)
         assert client.post("/sign-out").url.path == "/sign-in"
         assert client.get("/_stcore/host-config").url.path == "/sign-in"
+
+
+def test_whom_a_provider_knows_sees_nothing_without_a_right(
+    oidc: str, provider: Provider, enforced: None
+) -> None:
+    with closing(signed_in(oidc, provider, "ada@example.org")) as client:
+        drawn = shown(oidc, client)
+    assert "There is no video that you may see" in drawn
+    assert VIDEO not in drawn
 
 
 def test_whom_the_list_does_not_name_stays_outside(oidc: str, provider: Provider) -> None:
