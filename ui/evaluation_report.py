@@ -211,7 +211,7 @@ def _show_question(row: AnsweredQuestion) -> None:
 
 def _facts(row: AnsweredQuestion) -> list[str]:
     facts = [row.arm, *row.types]
-    facts += [str(row.fault)] if row.fault else []
+    facts += [translate(row.fault)] if row.fault else []
     facts += [translate("skills: {names}").format(names=" ".join(row.skills))] if row.skills else []
     if row.trajectory:
         facts += [counted(row.rounds, "round"), format_duration(row.seconds)]

@@ -56,7 +56,7 @@ def describe_watching(clip: StreamClip) -> str:
     ]
     if clip.level:
         without = (
-            translate(", without {parts}").format(parts=", ".join(level.without))
+            translate(", without {parts}").format(parts=", ".join(map(translate, level.without)))
             if level.without
             else ""
         )

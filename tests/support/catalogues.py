@@ -19,9 +19,11 @@ from babel.messages.pofile import read_po, write_po
 from domain.alerts import DeliveryState
 from domain.asking import ConfidenceLevel, Standing, SubtaskState
 from domain.built import RULES
+from domain.evaluation import ErrorType
 from domain.media import ClipState
 from domain.memories import EdgeType, MemorySource, Relation
 from domain.skills import Tone, Topic
+from domain.streams import LEVELS, GapReason
 from nodes.answer import REASONER_ANSWERED
 from nodes.finish import NOT_IN_MEMORY
 from nodes.progress import ALL_RESOLVED, NOTHING_NEW
@@ -38,8 +40,8 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ("ui/**/*.py", "views/*.py", "auth/signin_page.py", "flows/delete.py", "evals/layout.py")
 """Files with words of the app."""
 VALUES = (
-    *(ClipState, ConfidenceLevel, DeliveryState, EdgeType, HarnessPart, MemorySource, Relation),
-    *(Standing, SubtaskState, Tone, Topic),
+    *(ClipState, ConfidenceLevel, DeliveryState, EdgeType, ErrorType, GapReason, HarnessPart),
+    *(MemorySource, Relation, Standing, SubtaskState, Tone, Topic),
 )
 """What a page shows of the domain's values; they are translated where they are shown."""
 SENTENCES = (
@@ -96,6 +98,7 @@ def shown_values() -> Iterator[str]:
     """Yield texts from below the pages that a page translates: values, and what strategies say."""
     yield from (str(value) for values in VALUES for value in values)
     yield from SENTENCES
+    yield from (part for level in LEVELS for part in level.without)
     for name in strategy_names():
         strategy = find_strategy(name)
         yield strategy.title
