@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 from psycopg import pq
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import DataError, ProgrammingError
 from sqlalchemy.orm import Session
 
-from domain.errors import SetupError
+from domain.errors import DatabaseError, SetupError
 from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import driver_of
 
@@ -53,6 +53,8 @@ END $$
 def prepare_viewer_role(connection: Connection) -> None:
     """Create the role of viewers if needed, and let it read the tables with row-level security.
 
+    One transaction does so at a time.
+
     Raises:
         SetupError: the database user may not create roles; the message says what to run.
     """
@@ -74,9 +76,19 @@ def refresh_viewer_role(connection: Connection) -> None:
 
 
 def restrict(connection: Connection, viewer: str) -> None:
-    """Restrict the rest of a transaction to what a viewer may see."""
+    """Restrict the rest of a transaction to what a viewer may see.
+
+    Raises:
+        DatabaseError: the server has no role of viewers, such as after a move of the database.
+    """
     settings = "SELECT set_config('homer.viewer', :viewer, true), set_config('role', :role, true)"
-    connection.execute(text(settings), {"viewer": viewer, "role": VIEWER_ROLE})
+    try:
+        connection.execute(text(settings), {"viewer": viewer, "role": VIEWER_ROLE})
+    except (DataError, ProgrammingError) as error:
+        raise DatabaseError(
+            f"the database user may not become the role {VIEWER_ROLE}, so nobody with limited "
+            "rights is shown anything: run `homer rights on` again"
+        ) from error
 
 
 @contextmanager

@@ -22,10 +22,11 @@ def enforce_rights(session: Session, enforced: bool) -> None:
     Raises:
         SetupError: the database user may not create the role of viewers.
     """
+    if enforced:
+        prepare_viewer_role(session.connection())
     session.execute(delete(EnforcedRightsRow))
     if enforced:
         session.execute(insert(EnforcedRightsRow))
-        prepare_viewer_role(session.connection())
 
 
 def sees_everything(session: Session, name: str) -> bool:

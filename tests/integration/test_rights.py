@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.asking import Question
 from domain.audit import Deed
-from domain.errors import AccessDenied, InputError, NotFound, SetupError
+from domain.errors import AccessDenied, DatabaseError, InputError, NotFound, SetupError
 from domain.rights import Grant
 from flows.rights import check_user, enforce, enter_group, give, leave_group, make_grant, take
 from graphs.agent_pool import AgentPool
@@ -99,6 +100,21 @@ def test_the_calls_of_a_viewer_are_read_once_for_all_messages(store: Store) -> N
     with store.for_viewer(ANA).begin() as session:
         plan = session.scalars(text("EXPLAIN SELECT content FROM messages")).all()
     assert any("ANY (hash = (hashed SubPlan" in line for line in plan), plan
+
+
+def test_without_the_role_of_viewers_it_is_said_what_to_run(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.viewers.VIEWER_ROLE", "somebody_unknown")
+    with pytest.raises(DatabaseError, match="homer rights on"), store.for_viewer(ANA).begin():
+        pass
+
+
+def test_rights_are_turned_on_twice_at_once(store: Store) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        [*pool.map(lambda _: enforce(store, enforced=True), range(8))]
+    with store.begin() as session:
+        assert count_of(session, "enforced_rights") == 1
 
 
 def test_a_user_of_the_database_who_may_create_no_role_uses_one_that_was_given(
