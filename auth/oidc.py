@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.errors import SetupError
+from domain.rights import same_address
 from store.home import Home
 
 AUTHLIB_MISSING = "signing in with a provider needs Authlib: pip install 'authlib>=1.6.8'"
@@ -36,10 +37,10 @@ class Oidc:
 
 
 def verified_email(user: Mapping[str, Any]) -> str:
-    """Return the e-mail address of a provider's user in small letters; "" if it is not verified."""
+    """Return the e-mail address of a provider's user for grants; "" if it is not verified."""
     # Some providers send a string where the standard has a boolean.
     verified = str(user.get("email_verified", True)).lower() != "false"
-    address = str(user.get("email") or "").lower()
+    address = same_address(str(user.get("email") or ""))
     return address if verified and "@" in address else ""
 
 
@@ -80,7 +81,7 @@ def load_oidc(home: Home) -> Oidc | None:
     if find_spec("authlib") is None:
         raise SetupError(AUTHLIB_MISSING)
     users = dict(config.get("homer") or {}).get("users") or ()
-    return Oidc(tuple(providers), frozenset(str(user).lower() for user in users))
+    return Oidc(tuple(providers), frozenset(same_address(str(user)) for user in users))
 
 
 def user_from_cookies(cookies: Mapping[str, str]) -> dict[str, Any]:

@@ -32,3 +32,12 @@ class Membership(Frozen):
 
 KEY_PREFIX = "key:"
 """Begins the name of an API key in grants; ``key:LABEL``. Other names are e-mail addresses."""
+
+
+def same_address(address: str) -> str:
+    """Return an e-mail address so that those that differ in capitals only are the same.
+
+    Other scripts keep theirs: the sign of the kelvin, say, would become the letter k of somebody
+    else's address.
+    """
+    return address.lower() if address.isascii() else address

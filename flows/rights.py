@@ -7,7 +7,7 @@ import re
 
 from domain.audit import Deed
 from domain.errors import InputError, NotFound
-from domain.rights import KEY_PREFIX, Grant
+from domain.rights import KEY_PREFIX, Grant, same_address
 from domain.texts import make_storable
 from store.database import Store
 from store.queries.audit import record_deed
@@ -35,7 +35,7 @@ def check_user(name: str) -> str:
     if label != name and _LABEL.fullmatch(label):
         return name
     if _ADDRESS.fullmatch(name):
-        return name.lower()
+        return same_address(name)
     raise InputError(
         f"{name!r} is neither an e-mail address nor {KEY_PREFIX}LABEL, the label of an API key"
     )

@@ -288,6 +288,12 @@ def test_no_provider_can_name_somebody_else() -> None:
     ada = {"provider": "default", "sub": "1", "email": "Ada@example.org"}
     assert verified_name(ada) == "ada@example.org"
     assert verified_name(ada | {"email": "key:reader"}) == "@default:1"
+    kelvin = "\N{KELVIN SIGN}im@example.org"
+    assert (
+        verified_name(ada | {"email": kelvin})
+        == check_user(kelvin)
+        != check_user("kim@example.org")
+    )
     unverified = ada | {"email_verified": False}
     for other in ({"provider": "key", "sub": "reader"}, {"provider": "", "sub": "ada@example.org"}):
         with pytest.raises(InputError):
