@@ -12,7 +12,7 @@ from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
-from store.queries.rights import rights_enforced, sees_everything
+from store.queries.rights import store_for
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -46,12 +46,9 @@ class AgentPool:
         Raises:
             DatabaseError: the database cannot be reached.
         """
-        if name is None:
+        store = store_for(self.store, name)
+        if store is self.store:
             return self
-        with self.store.begin() as session:
-            if not rights_enforced(session) or sees_everything(session, name):
-                return self
-        store = self.store.for_viewer(name)
         return replace(
             self, store=store, whole=self.whole or self, _runners={}, _retrievers={}, _tools={}
         )

@@ -27,7 +27,7 @@ from store.usage import UsageLock
 from ui.added_sources import ALLOWED, MAX_UPLOAD_MB
 from ui.media import media_routes
 from ui.shared_page import shared_routes
-from ui.sign_in import SIGN_IN, record_sign_in
+from ui.sign_in import SIGN_IN, record_sign_in, user_of
 from views.translation import in_language
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def make_app(home: Home, methods: SignInMethods) -> st.App:
     middleware: list[Any] = [Middleware(SameOrigin, admits=not methods.required)]
     if methods.names:
         middleware.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[*methods.names]))
-    all_routes = media_routes() + shared_routes()
+    all_routes = media_routes(user_of) + shared_routes()
     if methods.required:
         session_store = SessionStore(home, methods)
         SIGN_IN.required, SIGN_IN.by_password = True, session_store.by_password

@@ -62,14 +62,18 @@ def set_acting_user() -> None:
 
 
 def user_in_grants() -> str | None:
-    """Return the name of the user in grants; None: nobody signs in, or this one by the password.
+    """Return the name of this page's user in grants; see ``user_of``."""
+    return user_of(st.context.cookies)
+
+
+def user_of(cookies: Mapping[str, str]) -> str | None:
+    """Return the name of a user in grants; None: nobody signs in, or this one by the password.
 
     It is the e-mail address that the provider has verified, else the provider's own id. It is
     ``NOBODY`` if the cookies do not say, such as after the browser has left.
     """
     if not SIGN_IN.required:
         return None
-    cookies = st.context.cookies
     user = user_from_cookies(cookies)
     if user.get("is_logged_in"):
         return verified_name(user)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy import ColumnElement, and_, delete, exists, insert, or_, select, text
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
@@ -9,6 +11,9 @@ from sqlalchemy.orm import Session
 from domain.rights import Grant, Membership
 from store.tables.library import EnforcedRightsRow, GrantRow, GroupMemberRow
 from store.viewers import prepare_viewer_role
+
+if TYPE_CHECKING:
+    from store.database import Store
 
 
 def rights_enforced(session: Session) -> bool:
@@ -33,6 +38,20 @@ def sees_everything(session: Session, name: str) -> bool:
     """Check whether a user or key sees and may change the whole library."""
     unlimited = and_(GrantRow.video_id.is_(None), GrantRow.folder.is_(None))
     return bool(session.scalar(select(exists().where(unlimited, _applies_to(name)))))
+
+
+def store_for(store: Store, name: str | None) -> Store:
+    """Return a store as a user or key sees it; None is the operator of this machine.
+
+    Raises:
+        DatabaseError: the database cannot be reached.
+    """
+    if name is None:
+        return store
+    with store.begin() as session:
+        if not rights_enforced(session) or sees_everything(session, name):
+            return store
+    return store.for_viewer(name)
 
 
 def _applies_to(name: str) -> ColumnElement[bool]:

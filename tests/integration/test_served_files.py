@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,10 @@ from starlette.testclient import TestClient
 
 from auth.signed_links import VALID_HOURS, is_signed, sign_path
 from domain.media import Video
+from flows.rights import enforce, give, make_grant, take
 from store.database import Store
 from store.home import Home
+from store.queries.percepts import add_blobs
 from store.queries.videos import add_video
 from ui import media
 from ui.media import media_routes, shared_store
@@ -21,6 +23,10 @@ from ui.media import media_routes, shared_store
 FILM = bytes(range(256)) * 16
 KNOWN, CAPTIONS, GONE = hashlib.sha256(FILM).hexdigest()[:16], "b" * 16, "c" * 16
 JPEG = b"\xff\xd8\xff\xe0 a frame"
+
+
+def operator(_cookies: Mapping[str, str]) -> None:
+    """Everybody is."""
 
 
 @pytest.fixture
@@ -33,7 +39,9 @@ def page(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         for video, path in paths.items():
             add_video(session, Video(id=video, title=video, path=path, duration_ms=1), [], {})
     monkeypatch.setattr(media, "shared_store", lambda: store)
-    with TestClient(Starlette(routes=media_routes()), raise_server_exceptions=False) as client:
+    with TestClient(
+        Starlette(routes=media_routes(operator)), raise_server_exceptions=False
+    ) as client:
         yield client
 
 
@@ -109,7 +117,9 @@ def test_without_a_database_nothing_is_there_and_nothing_breaks(
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://me:secret@127.0.0.1:1/none")
     shared_store.cache_clear()
-    with TestClient(Starlette(routes=media_routes()), raise_server_exceptions=False) as client:
+    with TestClient(
+        Starlette(routes=media_routes(operator)), raise_server_exceptions=False
+    ) as client:
         found = client.get(sign_path(place))
     assert found.status_code == 404
     assert "secret" not in found.text
@@ -147,3 +157,27 @@ def test_a_link_is_the_same_for_hours_and_then_ends() -> None:
     until, key = link.partition("?until=")[2].split("&key=")
     assert is_signed("/video/x", until, key, start + VALID_HOURS * 3600)
     assert not is_signed("/video/x", until, key, start + 2 * VALID_HOURS * 3600)
+
+
+def test_a_link_is_good_for_who_may_see_the_video_now(page: TestClient, store: Store) -> None:
+    blobs = {video: store.blobs.put(JPEG + video.encode()) for video in (KNOWN, CAPTIONS)}
+    with store.begin() as session:
+        for video, sha in blobs.items():
+            add_blobs(session, video, {sha: 1})
+    grant = make_grant(store, "ana@example.org", video=KNOWN)
+    give(store, grant)
+    enforce(store, enforced=True)
+    users = Starlette(routes=media_routes(lambda cookies: cookies["user"]))
+    own = [f"/video/{KNOWN}", *(f"/{kind}/{blobs[KNOWN]}" for kind in ("image", "recording"))]
+    others = [f"/{kind}/{blobs[CAPTIONS]}" for kind in ("image", "recording")]
+
+    def served(user: str, paths: list[str]) -> set[int]:
+        with TestClient(users, cookies={"user": user}) as client:
+            return {client.get(sign_path(path)).status_code for path in paths}
+
+    assert served("ana@example.org", own) == {200}
+    assert served("ana@example.org", others) == {404}
+    assert served("bob@example.org", own + others) == {404}
+    take(store, grant)
+    assert served("ana@example.org", own) == {404}
+    assert page.get(sign_path(own[0])).status_code == 200

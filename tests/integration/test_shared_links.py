@@ -65,7 +65,7 @@ def stranger(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
     monkeypatch.setattr("ui.shared_page.shared_store", lambda: store)
     methods = SignInMethods(password=True, oidc=None, names=())
     required = Middleware(RequireSignIn, session_store=SessionStore(store.home, methods))
-    routes = [*shared_routes(), *media_routes()]
+    routes = [*shared_routes(), *media_routes(lambda _cookies: None)]
     with TestClient(Starlette(routes=routes, middleware=[required])) as client:
         yield client
 

@@ -137,7 +137,7 @@ def test_a_path_that_a_backup_brings_serves_no_other_file(
     monkeypatch.setattr(media, "shared_store", lambda: empty)
     for one in list_library(empty):
         assert one.path == str(secret)
-        assert media._original_by_id(one.id) is None
+        assert media._original_by_id(empty, one.id) is None
 
 
 def other_table(manifest: Manifest, members: Members) -> None:
