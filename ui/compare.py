@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from domain.errors import HomerError, InputError
-from strategies.registry import strategy_names
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.evidence import show_moment, video_title
@@ -20,7 +19,7 @@ from views.answer_lines import answer_line, confidence_line, note_line, one_line
 from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
-from views.strategies import askable_titles
+from views.strategies import askable_titles, built_strategies
 from views.translation import translate
 from views.words import counted
 
@@ -77,7 +76,9 @@ def _form(state: PageState, known: Mapping[str, str], runs: Sequence[InspectedTr
     with st.form("compare", border=False):
         text, sent = question_field(translate("Compare"))
         videos = video_field(known, default)
-        chosen = st.multiselect(translate("Strategies"), names, default=list(strategy_names()))
+        chosen = st.multiselect(
+            translate("Strategies"), names, default=built_strategies(state.store)
+        )
         with st.popover(translate("Advanced options"), icon=":material/tune:"):
             fields = QuestionFields(videos, text, *further_fields(state))
     # A container of its own keeps what follows in place.

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, PositiveInt
 
 from agent.strategy import AUTO
 from domain.base import Frozen
+from store.queries.builds import builders_in_library
 from strategies.named_tools import NamedTool
 from strategies.registry import all_strategies
 from views.translation import marked
+
+if TYPE_CHECKING:
+    from store.database import Store
 
 
 class StrategyLine(Frozen):
@@ -51,6 +55,17 @@ def list_strategies() -> tuple[StrategyLine, ...]:
         )
         for strategy in all_strategies()
     )
+
+
+def built_strategies(store: Store) -> list[str]:
+    """Return the strategies whose memory is built of some video, or that need none of their own."""
+    with store.begin() as session:
+        built = builders_in_library(session)
+    return [
+        strategy.name
+        for strategy in all_strategies()
+        if strategy.builder is None or strategy.memory in built
+    ]
 
 
 def askable_titles() -> dict[str, str]:

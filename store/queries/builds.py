@@ -111,6 +111,13 @@ def delete_build(session: Session, video_id: str, builder: str) -> None:
         session.execute(delete(table).where(*_of(table, video_id, builder)))
 
 
+def builders_in_library(session: Session) -> set[str]:
+    """Return the builders that have built something of a video."""
+    return set(
+        session.scalars(select(BuildRow.builder).where(BuildRow.through_clip >= 0).distinct())
+    )
+
+
 def built_through(session: Session, video_id: str, builder: str) -> int:
     """Return the last clip of a build; -1 where there is none."""
     row = BuildRow

@@ -254,7 +254,7 @@ def test_events_open_and_clips_are_found(page: Page, address: str, place: Home, 
     opened(page, f"{address}/video?video={name}&show=Search&q=earthquake", "Video")
     seen(page, "I remember the earthquake well.")
     opened(page, f"{address}/video?video={name}&show=Search&at=0:10", "Video")
-    seen(page, "decoded from the video's file at 00:10")
+    seen(page, "decoded from the video's file at 0:10")
     page.get_by_text("Images of a time, or like another image").click()
     page.get_by_label("At", exact=True).fill("")
     picture = place.root.parent / "picture.png"
