@@ -6,7 +6,7 @@ answers and the evaluations. A strategy answers from what its own tools returned
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -254,6 +254,12 @@ class Strategy:
             raise NotFound(f"{self.name} has no part {unknown[0]!r} to switch off: it has {names}")
         name = self.name + WITHOUT + "-".join(part for part in self.parts if part in asked)
         return replace(self, name=name, without=asked)
+
+    def ablations(self) -> Iterator[Strategy]:
+        """Yield the strategy without each of its parts, then without all if there are several."""
+        yield from map(self.switched_off, self.parts)
+        if len(self.parts) > 1:
+            yield self.switched_off("-".join(self.parts))
 
     def settings_from(self, settings: AskSettings) -> AskSettings:
         """Return the settings of a run by this strategy.

@@ -85,7 +85,9 @@ def egolife(
     strategy: MoreStrategies = None,
     ablate: Annotated[
         bool,
-        typer.Option("--ablate", help="Ask these strategies also without each of their parts."),
+        typer.Option(
+            "--ablate", help="Ask these strategies also without each of their parts, and all."
+        ),
     ] = False,
     limit: Annotated[
         int | None,
@@ -108,7 +110,7 @@ def egolife(
       homer eval egolife data/egolife --strategy NAME --ablate --limit 50
     """
     others = [find_strategy(name) for name in split_names(strategy or [])]
-    less = [one.switched_off(part) for one in others if ablate for part in one.parts]
+    less = [less for one in others if ablate for less in one.ablations()]
     asked = [one.name for one in (*others, *less)]
     questions = questions_in(folder, limit)
     with open_workspace(profile) as workspace, meter() as bar:

@@ -227,6 +227,15 @@ def test_a_call_of_a_tool_that_was_paid_for_is_not_made_again(party: Store) -> N
     assert replay(party, made.trajectory_id).divergence is None
 
 
+def test_a_strategy_is_ablated_by_each_part_and_by_all_of_several() -> None:
+    ablated = [one.name for one in find_strategy("memdreamer").ablations()]
+    assert ablated == [f"memdreamer-without-{x}" for x in ("graph", "hierarchy", "graph-hierarchy")]
+    assert [one.name for one in find_strategy("first-lines").ablations()] == [
+        "first-lines-without-rest"
+    ]
+    assert [*find_strategy("plain-rag").ablations()] == []
+
+
 def test_a_part_that_is_switched_off_finds_less_in_the_same_memory(party: Store) -> None:
     whole, less = (
         [

@@ -104,7 +104,8 @@ def _texts(value: Any, field: str) -> Iterator[str]:
         for inner in value:
             yield from _texts(inner, field)
     elif isinstance(value, str) and field in WORDS_IN and not value.startswith("<style"):
-        for line in value.replace("\\", "").splitlines():
+        # Each cell of a table is a line of its own.
+        for line in re.sub("<[^>]*>", "\n", value.replace("\\", "")).splitlines():
             yield line.strip("* ")
 
 
