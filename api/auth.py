@@ -18,7 +18,7 @@ from auth.headers import same_origin
 from auth.listen import LOOPBACK, is_loopback
 from domain.audit import acting_user
 from domain.errors import SetupError
-from domain.rights import KEY_PREFIX
+from domain.rights import KEY_PREFIX, LABEL
 from models.secrets import read_key
 
 KEY_VARIABLE = "HOMER_API_KEY"
@@ -32,7 +32,6 @@ USER_KEY = "homer.user"
 PUBLIC_PATHS = ("/health", "/docs", "/openapi.json")
 """Paths that reveal nothing of the library, and need no key."""
 
-_LABEL = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 _PROXY_HEADERS = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip")
 """Headers that proxies add: such a request comes from this machine, but not its client."""
 
@@ -105,7 +104,7 @@ def _parse_key(given: str, position: int) -> ApiKey:
             f"{KEY_VARIABLE}: key {position} is not {MIN_KEY_CHARS} or more letters, digits and "
             "signs without spaces; a comma ends a key, and a colon its label"
         )
-    if colon and not _LABEL.fullmatch(label):
+    if colon and not LABEL.fullmatch(label):
         raise SetupError(
             f"{KEY_VARIABLE}: the label of key {position} is not 1 to 32 letters, digits, '_', '.' "
             "and '-'; a key has no colon in it"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from benchmarks.grown import scratch_store
 from benchmarks.lines import Line, faster, in_turn
 from domain.memories import ClipMemories
 from flows import clip_memory
@@ -20,9 +20,7 @@ from memory.writers.port import ClipContext, Writers
 from people.clip_people import ClipPeople
 from perception import worker
 from perception.perceive_clip import Perceived
-from store.database import Store, open_store
-from store.embedded import EmbeddedPostgres
-from store.home import Home
+from store.database import Store
 from tests.integration.test_concurrent_writing import Model, scene, workspace_of
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS
@@ -43,24 +41,16 @@ class Slow(Model):
 
 def lines() -> Iterator[Line]:
     """One line: a film of twelve clips, what is perceived of it given."""
-    with tempfile.TemporaryDirectory() as folder, _library() as one_store, _library() as store:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        scratch_store() as one_store,
+        scratch_store() as store,
+    ):
         recording = make_video(Path(folder) / "talk.mp4", seconds=2.0 * CLIPS, audio=None)
         two, one = in_turn(
             lambda: _watched(store, recording, 2), lambda: _watched(one_store, recording, 1), runs=1
         )
         yield faster("clips written by a model of 2 s", two, one, "one at a time", BAR)
-
-
-@contextmanager
-def _library() -> Iterator[Store]:
-    """Yield a library that is there for one way only: a film is watched once."""
-    with tempfile.TemporaryDirectory() as folder:
-        home = Home(Path(folder)).make()
-        try:
-            with open_store(home) as store:
-                yield store
-        finally:
-            EmbeddedPostgres(home).stop()
 
 
 def _watched(store: Store, recording: Path, at_once: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from domain.base import Frozen
 
 
@@ -30,6 +32,8 @@ class Membership(Frozen):
     member: str
 
 
+LABEL = re.compile(r"[A-Za-z0-9_.-]{1,32}")
+"""The label of an API key, and the name of a group."""
 KEY_PREFIX = "key:"
 """Begins the name of an API key in grants; ``key:LABEL``. Other names are e-mail addresses."""
 

@@ -7,7 +7,7 @@ import re
 
 from domain.audit import Deed
 from domain.errors import InputError, NotFound
-from domain.rights import KEY_PREFIX, Grant, same_address
+from domain.rights import KEY_PREFIX, LABEL, Grant, same_address
 from domain.texts import make_storable
 from store.database import Store
 from store.queries.audit import record_deed
@@ -21,7 +21,6 @@ from store.queries.rights import (
 )
 from store.queries.videos import find_video
 
-_LABEL = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 _ADDRESS = re.compile(r"[^\s@]{1,200}@[^\s@]{1,200}")
 
 
@@ -32,7 +31,7 @@ def check_user(name: str) -> str:
         InputError: it is neither an e-mail address nor ``key:LABEL``.
     """
     label = name.removeprefix(KEY_PREFIX)
-    if label != name and _LABEL.fullmatch(label):
+    if label != name and LABEL.fullmatch(label):
         return name
     if _ADDRESS.fullmatch(name):
         return same_address(name)
@@ -111,7 +110,7 @@ def enter_group(store: Store, group: str, name: str) -> None:
     Raises:
         InputError: one of the names is not valid.
     """
-    if not _LABEL.fullmatch(group):
+    if not LABEL.fullmatch(group):
         raise InputError("the name of a group is 1 to 32 letters, digits, '_', '.' and '-'")
     with store.begin() as session:
         add_member(session, group, check_user(name))

@@ -13,6 +13,7 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from store.queries.rights import store_for
+from store.queries.videos import find_video
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -60,6 +61,16 @@ class AgentPool:
             InputError: there is no such profile.
         """
         return self._once(self._toolboxes, profile, self._make_toolbox)
+
+    def toolbox_of(self, video: str) -> Toolbox:
+        """Return the models of the profile that a video was watched with.
+
+        Raises:
+            NotFound: there is no such video.
+        """
+        with self.store.begin() as session:
+            profile = find_video(session, video).profile
+        return self.toolbox(profile)
 
     def retrievers(self, profile: str | None = None) -> Retrievers:
         """Return the retrievers with the models of a profile; indexes are cached.

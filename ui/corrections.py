@@ -15,7 +15,6 @@ from domain.people import CharacterRef, tag_name, tags_in_words
 from people.corrections import KnownPerson, history, keep_apart, merge, rename, split, undo
 from people.forget import Forgotten, forget, restore_forgotten
 from store.database import Store
-from store.queries.videos import find_video
 from ui.app_state import page_state
 from ui.formatting import escape_markdown
 from ui.language import use_language
@@ -343,10 +342,9 @@ def undo_file(folder: Path, one: CharacterRef) -> Path:
 
 def forget_character(store: Store, one: CharacterRef, path: Path | None) -> Forgotten:
     """Forget a person in one video; see ``people.forget``."""
-    with store.begin() as session:
-        profile = find_video(session, one.video).profile
     # Texts that change get vectors of the kind that the others have.
-    return forget(store, one.video, str(one.number), page_state().toolbox(profile).text, path)
+    text = page_state().toolbox_of(one.video).text
+    return forget(store, one.video, str(one.number), text, path)
 
 
 def show_history(store: Store, video: Video) -> None:

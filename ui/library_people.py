@@ -165,8 +165,9 @@ def _name_field(store: Store, person: LibraryPerson, key: str) -> None:
     """Draw the name of a person, which is changed in all their videos."""
     first = person.characters[0]
     name = "" if person.label.startswith("<") else person.label
+    shown = _shown_name(person)
     if not store.may_change:
-        st.write(escape_markdown(name or _name(first)))
+        st.write(escape_markdown(shown))
         return
     field = f"name_{key}_{name}"
 
@@ -178,11 +179,11 @@ def _name_field(store: Store, person: LibraryPerson, key: str) -> None:
             _correct(
                 first.video,
                 lambda: rename_everywhere(store, first.video, number, new),
-                translate("{name} is now called {new}.").format(name=name or _name(first), new=new),
+                translate("{name} is now called {new}.").format(name=shown, new=new),
             )
 
     st.text_input(
-        translate("Name of {name}").format(name=escape_markdown(name or _name(first))),
+        translate("Name of {name}").format(name=escape_markdown(shown)),
         name,
         key=field,
         placeholder=_name(first),

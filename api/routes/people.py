@@ -22,7 +22,6 @@ from people.across_videos import (
 from people.corrections import rename, undo
 from people.forget import forget
 from people.video_people import MAX_NAME
-from store.queries.videos import find_video
 from views.persons_view import (
     CharacterCard,
     LastSeen,
@@ -227,9 +226,7 @@ def forget_person(state: State, which: NamedPerson) -> AllForgotten:
 
 
 def _forget(state: ApiState, one: CharacterRef) -> ForgottenTold:
-    with state.store.begin() as session:
-        profile = find_video(session, one.video).profile
-    text = state.toolbox(profile).text
+    text = state.toolbox_of(one.video).text
     done = forget(state.store, one.video, str(one.number), text)
     counts = {"rewritten": done.rewritten, "images": done.images, "answers": done.answers}
     return ForgottenTold(video=one.video, number=one.number, **counts)
