@@ -122,15 +122,18 @@ def _forget(store: Store, person: LibraryPerson, *, keep_file: bool) -> None:
 
     def change() -> CorrectionResult:
         packed = io.BytesIO()
-        with tempfile.TemporaryDirectory() as folder, ZipFile(packed, "w") as archive:
-            for card in person.characters:
-                path = undo_file(Path(folder), card.ref) if keep_file else None
-                forget_character(store, card.ref, path)
-                if path is not None:
-                    archive.write(path, path.name)
+        try:
+            with tempfile.TemporaryDirectory() as folder, ZipFile(packed, "w") as archive:
+                for card in person.characters:
+                    path = undo_file(Path(folder), card.ref) if keep_file else None
+                    forget_character(store, card.ref, path)
+                    if path is not None:
+                        archive.write(path, path.name)
+        finally:
+            # Where one video fails, what restores the person in the others is not lost.
+            file = ("forgotten-person.zip", packed.getvalue()) if keep_file else None
+            st.session_state[FORGOTTEN_FILE] = file
         name = _shown_name(person)
-        file = ("forgotten-person.zip", packed.getvalue()) if keep_file else None
-        st.session_state[FORGOTTEN_FILE] = file
         titles = join_words([card.title for card in person.characters])
         message = translate("{name} is forgotten in {titles}.").format(name=name, titles=titles)
         return CorrectionResult(message)

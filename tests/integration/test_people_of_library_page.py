@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from domain.errors import DatabaseError
+from domain.people import CharacterRef
 from people.across_videos import join, rename_everywhere
 from people.corrections import history
+from people.forget import Forgotten
 from store.database import Store
 from tests.support.app_pages import EVIL, app_over, open_page, words
 from tests.support.memory import WordVectors
 from tests.support.several_videos import INTERVIEW, LECTURE, TALK, labels, watch_people
-from ui.corrections import FORGOTTEN_FILE
+from ui.corrections import FORGOTTEN_FILE, forget_character
 from views.persons_view import load_person
 
 
@@ -119,3 +123,23 @@ def test_a_person_is_forgotten_in_all_their_videos_and_can_be_restored(library: 
     page.file_uploader[0].upload(name, of_talk, "application/zip").run()
     press(page, "Restore")
     assert "Ann" in labels(library, TALK)
+
+
+def test_what_restores_a_person_is_kept_if_a_later_video_fails(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    join(library, "talk", "0", "interview", "0")
+
+    def fail_in_talk(store: Store, one: CharacterRef, path: Path | None) -> Forgotten:
+        if one.video == TALK:
+            raise DatabaseError("the database is gone")
+        return forget_character(store, one, path)
+
+    monkeypatch.setattr("ui.library_people.forget_character", fail_in_talk)
+    page = all_videos()
+    next(c for c in page.checkbox if c.label.startswith("Yes, forget")).check().run()
+    press(page, "Forget")
+    assert "the database is gone" in words(page)
+    with ZipFile(BytesIO(page.session_state[FORGOTTEN_FILE][1])) as archive:
+        (file,) = archive.namelist()
+    assert file.endswith(f"{INTERVIEW}.zip")
