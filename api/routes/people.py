@@ -119,13 +119,18 @@ class UndoneCorrection(BaseModel):
     number: PositiveInt | None = Field(default=None, description="By default the latest one.")
 
 
-class NamedPerson(BaseModel):
-    """A person of a video, and what to do with those joined with them in other videos."""
+class PersonOfVideo(BaseModel):
+    """A person of a video."""
 
     model_config = ConfigDict(extra="forbid")
 
     video: VideoName
     person: PersonName
+
+
+class NamedPerson(PersonOfVideo):
+    """A person of a video, and what to do with those joined with them in other videos."""
+
     everywhere: bool = Field(default=False, description="Also where they are in other videos.")
 
 
@@ -137,15 +142,6 @@ class NewName(NamedPerson):
     )
 
     name: str = Field(max_length=MAX_NAME, description='"" removes all their names.')
-
-
-class PersonOfSeveral(BaseModel):
-    """A person of a video, who is joined with others in other videos."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    video: VideoName
-    person: PersonName
 
 
 class ForgottenTold(BaseModel):
@@ -200,7 +196,7 @@ def keep_people_apart(state: State, pair: PairOfPeople) -> CorrectionTold:
 
 
 @router.post("/people/split", summary="Say that somebody is another person")
-def split_person(state: State, which: PersonOfSeveral) -> CorrectionTold:
+def split_person(state: State, which: PersonOfVideo) -> CorrectionTold:
     """Split a person off those of other videos that they were joined with."""
     return _correction(split_off(state.store, which.video, which.person))
 

@@ -22,7 +22,7 @@ from api.routes.people import (
     NamedPerson,
     NewName,
     PairOfPeople,
-    PersonOfSeveral,
+    PersonOfVideo,
     UndoneCorrection,
 )
 from api.routes.questions import Ask
@@ -43,7 +43,7 @@ BODIES: dict[str, type[BaseModel]] = {
     "/people/apart": PairOfPeople,
     "/people/undo": UndoneCorrection,
     "/people/rename": NewName,
-    "/people/split": PersonOfSeveral,
+    "/people/split": PersonOfVideo,
     "/people/forget": NamedPerson,
 }
 
