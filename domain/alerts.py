@@ -96,8 +96,9 @@ class Alert(Frozen):
 class AlertEvent(Frozen):
     """A clip that answered an alert: when, how close it was, and what shows it.
 
-    ``memory`` is the id of the line that shows it, ``identity`` that of the face. ``id`` stays the
-    same over all attempts to deliver it.
+    What shows it is a line (``memory``), a face (``identity``), a ``segment`` or a ``keyframe``, by
+    its id; a segment is known from ``clip`` on. ``id`` stays the same over all attempts to deliver
+    it.
     """
 
     id: str
@@ -108,6 +109,8 @@ class AlertEvent(Frozen):
     score: float
     memory: int | None
     identity: int | None
+    segment: int | None = None
+    keyframe: int | None = None
     state: DeliveryState
     attempts: int
     error: str | None

@@ -44,6 +44,7 @@ from people.model_calls import record_call
 from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.database import Store
 from store.queries import events as stored
+from store.queries.alerts import queue_segments
 from store.queries.encoders import record_encoder
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.percepts import lock_video
@@ -130,6 +131,8 @@ class _GraphUpdate:
         proposal = self._propose(session, due, window)
         apply_patch(session, window, proposal, self._vectors)
         _save_patch(session, due, window, proposal)
+        if self._since is None:  # What is built again was judged when it was watched.
+            queue_segments(session, self._video, due.at_clip)
         faults.fault_point(faults.FaultPoint.PATCH_ROWS)
         return True
 

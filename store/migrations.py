@@ -22,7 +22,7 @@ from store.viewers import refresh_viewer_role
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0032"
+HEAD = "0033"
 COMMAND = "homer db upgrade"
 PATIENCE_S = 10
 

@@ -10,14 +10,13 @@ from sqlalchemy.orm import Session
 
 from domain.alerts import Alert, AlertEvent
 from domain.errors import NotFound
-from domain.memories import Scope
+from domain.memories import MemoryView, Scope
 from domain.people import tags_in_words
 from people.corrected import characters_at
-from retrieval.people_in_query import line_text, view_people
+from retrieval.citations import cite
 from store.database import Store
 from store.queries.alerts import count_events, events_page, find_alert, list_alerts
 from store.queries.clips import memory_view
-from store.queries.search import cited_memories
 from store.queries.streams import find_stream
 from store.queries.videos import find_video, known_video
 from views.translation import translate
@@ -129,18 +128,23 @@ def _shown(session: Session, event: AlertEvent) -> ShownEvent:
     if stream is not None:
         at = timedelta(milliseconds=stream.began_ms + event.span.start_ms)
         began = datetime.fromtimestamp(0, UTC) + at
-    ref = None if event.memory is None else f"m{event.memory}"
-    return ShownEvent(event, video.title, _text(session, event), ref, began)
+    ref = _ref(event)
+    return ShownEvent(event, video.title, _text(session, event, ref), ref, began)
 
 
-def _text(session: Session, event: AlertEvent) -> str:
-    """Return the line that shows an event, or whose face was seen, with names as known by then."""
+def _ref(event: AlertEvent) -> str | None:
+    """Return what shows an event as it is cited; None for a face, which cannot be cited."""
+    ids = {"m": event.memory, "s": event.segment, "k": event.keyframe}
+    return next((f"{kind}{number}" for kind, number in ids.items() if number is not None), None)
+
+
+def _text(session: Session, event: AlertEvent, ref: str | None) -> str:
+    """Return what shows an event, or whose face was seen, with names as known by then."""
+    if ref is not None:
+        view = MemoryView(scopes=(Scope(video=event.video, last_clip=event.clip),))
+        citations = cite(session, view, [ref]).citations
+        return tags_in_words(citations[0].text) if citations else ""
     rows = characters_at(session, event.video, event.clip)
-    if event.memory is not None:
-        names = view_people({event.video: [row.character for row in rows]}).names(event.video)
-        scope = Scope(video=event.video, last_clip=event.clip)
-        lines = cited_memories(session, scope, [event.memory])
-        return tags_in_words(line_text(lines[0], names)) if lines else ""
     person = next((row for row in rows if event.identity in row.members), None)
     if person is None:
         return translate("an unknown face was seen")

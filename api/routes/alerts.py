@@ -36,7 +36,7 @@ class Alerts(BaseModel):
 
 
 class EventOfAlert(BaseModel):
-    """A clip that answered an alert."""
+    """A clip, or an event of several clips, that answered an alert."""
 
     id: str
     alert: str
@@ -47,7 +47,9 @@ class EventOfAlert(BaseModel):
     end_s: float
     at: str | None = Field(description="time of day, for a stream")
     score: float
-    text: str = Field(description="the line that shows it, or whose face was seen")
+    text: str = Field(
+        description="the line, keyframe or event that shows it, or whose face was seen"
+    )
     ref: str | None
     recorded: str
     state: DeliveryState

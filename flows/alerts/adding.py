@@ -214,6 +214,8 @@ def send_example(workspace: Workspace, name: str, video: str, clip: int, match: 
         score=match.score,
         memory=match.memory,
         identity=match.identity,
+        segment=match.segment,
+        keyframe=match.keyframe,
         state=DeliveryState.WAITING,
         attempts=1,
         error=None,

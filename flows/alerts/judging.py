@@ -1,53 +1,68 @@
-"""Judges remembered clips by the alerts, and records what answers them.
+"""Judges remembered clips and segments by the alerts, and records what answers them.
 
 A clip that is stored while there is an alert about its video is noted in the same transaction, and
 struck off in the transaction that records its events. So each clip is judged once, whatever is
-killed in between.
+killed in between. Segments are written after their clips, and are noted and judged by themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from domain.alerts import Alert, AlertKind
+from domain.memories import Segment
 from domain.people import Character
 from domain.time import TimeSpan
+from domain.wording import split_sentences
 from flows.workspace import Workspace
 from models.text_endpoint import recorded_embeddings
 from people.corrected import characters_at
 from people.model_calls import record_call
 from retrieval.line_set import Matrix
-from retrieval.people_in_query import line_text, view_people
+from retrieval.people_in_query import line_text, view_people, with_current_names, with_names
 from retrieval.standing import StandingQuestions
 from store.queries.alerts import (
+    DescribedFrame,
     EmbeddedLine,
     Match,
     SeenFace,
     WaitingClip,
     add_events,
+    described_frames,
     faces_of_clip,
     lines_of_clip,
     list_alerts,
     take_clip,
 )
 from store.queries.encoders import encoder_on_record
+from store.queries.graph import segments_written
+
+
+@dataclass(frozen=True)
+class JudgedText:
+    """A text that may answer an alert, when that is, and what shows it.
+
+    ``shown_by`` is the field of a match for it and its id. ``vector`` (D,) was made by ``encoder``.
+    """
+
+    text: str
+    span: TimeSpan
+    shown_by: tuple[str, int]
+    vector: object = None
+    encoder: str | None = None
 
 
 @dataclass(frozen=True)
 class JudgedClip:
-    """What is known of a clip: its lines with their texts, its faces, and who they are."""
+    """What is judged at once: texts, and the faces of a clip with who they are."""
 
-    video: str
-    clip: int
-    lines: tuple[EmbeddedLine, ...]
-    texts: tuple[str, ...]
-    faces: tuple[SeenFace, ...]
-    people: dict[int, Character]
-    encoder: str | None
+    texts: tuple[JudgedText, ...]
+    faces: tuple[SeenFace, ...] = ()
+    people: Mapping[int, Character] = field(default_factory=dict)
 
 
 class AlertJudge:
@@ -69,13 +84,13 @@ class AlertJudge:
         with store.begin(snapshot=True) as session:
             alerts = list_alerts(session, waiting.video)
         with recorded_embeddings(partial(record_call, store, waiting.video, waiting.clip)):
-            matches = list(self.matches(alerts, waiting.video, waiting.clip))
+            found = [list(self._matches(alerts, known)) for known in self._read(waiting)]
         with store.begin() as session:
             if not take_clip(session, waiting):
                 return 0
             current = {alert.id for alert in list_alerts(session, waiting.video)}
-            kept = [match for match in matches if match.alert.id in current]
-            return add_events(session, waiting, kept)
+            kept = ([one for one in matches if one.alert.id in current] for matches in found)
+            return sum(add_events(session, waiting, matches) for matches in kept)
 
     def model_answers(self, waiting: WaitingClip) -> bool:
         """Check whether the text model answers at all: if not, the clip is not to blame."""
@@ -87,50 +102,55 @@ class AlertJudge:
             return False
         return True
 
-    def matches(self, alerts: Sequence[Alert], video: str, clip: int) -> Iterator[Match]:
-        """Yield what answers these alerts in a clip: lines and faces."""
-        known = self._read(video, clip)
-        yield from (match for match, alert in self.closest(alerts, known) if _answers(match, alert))
+    def best(self, alert: Alert, video: str, clip: int) -> Match | None:
+        """Return the closest that a clip, or a segment written after it, comes to an alert."""
+        waiting = (WaitingClip(video, clip), WaitingClip(video, clip, segments=True))
+        found = [self._best(alert, known) for one in waiting for known in self._read(one)]
+        return max(filter(None, found), key=lambda match: match.score, default=None)
+
+    def _best(self, alert: Alert, known: JudgedClip) -> Match | None:
+        of_texts = (match for match, _ in self._closest([alert], known.texts))
+        return next(of_texts if alert.kind is AlertKind.TEXT else _face_matches(alert, known), None)
+
+    def _matches(self, alerts: Sequence[Alert], known: JudgedClip) -> Iterator[Match]:
+        """Yield what answers these alerts: texts and faces."""
+        closest = self._closest(alerts, known.texts)
+        yield from (match for match, alert in closest if _answers(match, alert))
         for alert in alerts:
             if alert.kind is not AlertKind.TEXT:
                 yield from _face_matches(alert, known)
 
-    def closest(self, alerts: Sequence[Alert], known: JudgedClip) -> Iterator[tuple[Match, Alert]]:
-        """Yield the line of a clip that is closest to each alert about a text."""
+    def _closest(
+        self, alerts: Sequence[Alert], texts: Sequence[JudgedText]
+    ) -> Iterator[tuple[Match, Alert]]:
+        """Yield the text that is closest to each alert about one."""
         asked = [alert for alert in alerts if alert.kind is AlertKind.TEXT]
-        if not asked or not known.lines:
+        if not asked or not texts:
             return
         questions = self._standing(tuple(alert.question for alert in asked))
         thresholds = [alert.threshold for alert in asked]
-        found = questions.closest_lines(known.texts, self._vectors(known), thresholds)
+        words = [one.text for one in texts]
+        found = questions.closest_lines(words, self._vectors(texts), thresholds)
         for alert, one in zip(asked, found, strict=True):
-            line = known.lines[one.line].line
-            span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
-            yield Match(alert, span, min(1.0, one.score), memory=line.id), alert
+            shown = texts[one.line]
+            yield Match(alert, shown.span, min(1.0, one.score), **dict([shown.shown_by])), alert
 
-    def best(self, alert: Alert, video: str, clip: int) -> Match | None:
-        """Return the closest that a clip comes to an alert, answered or not."""
-        known = self._read(video, clip)
-        if alert.kind is AlertKind.TEXT:
-            return next((match for match, _ in self.closest([alert], known)), None)
-        return next(_face_matches(alert, known), None)
-
-    def _read(self, video: str, clip: int) -> JudgedClip:
+    def _read(self, waiting: WaitingClip) -> list[JudgedClip]:
+        """Read a clip, or the segments that were written after it, each to be judged by itself."""
+        video, clip = waiting.video, waiting.clip
         with self._workspace.store.begin(snapshot=True) as session:
             rows = characters_at(session, video, clip)
-            lines = tuple(lines_of_clip(session, video, clip))
-            faces = tuple(faces_of_clip(session, video, clip))
+            names = view_people({video: [row.character for row in rows]}).names(video)
+            if waiting.segments:
+                segments = segments_written(session, video, clip)
+                return [JudgedClip(tuple(_texts_of_segment(one, names))) for one in segments]
             own = encoder_on_record(session, video)
-        names = view_people({video: [row.character for row in rows]}).names(video)
-        return JudgedClip(
-            video,
-            clip,
-            lines,
-            tuple(line_text(line.line, names) for line in lines),
-            faces,
-            {identity: row.character for row in rows for identity in row.members},
-            own,
-        )
+            lines = lines_of_clip(session, video, clip)
+            frames = described_frames(session, video, clip)
+            faces = tuple(faces_of_clip(session, video, clip))
+        texts = (*_texts_of_lines(lines, names, own), *_texts_of_frames(frames, names, own))
+        people = {identity: row.character for row in rows for identity in row.members}
+        return [JudgedClip(texts, faces, people)]
 
     def _standing(self, questions: tuple[str, ...]) -> StandingQuestions:
         if self._questions is None or self._questions[0] != questions:
@@ -139,14 +159,42 @@ class AlertJudge:
             self._questions = (questions, made)
         return self._questions[1]
 
-    def _vectors(self, known: JudgedClip) -> Matrix:
-        """Return the vectors of a clip's lines, (L, D), of the profile's encoder."""
-        text = self._workspace.toolbox.text
-        stored = [line.vector for line in known.lines if line.vector is not None]
-        ours = all((line.encoder or known.encoder) == text.name for line in known.lines)
-        if ours and len(stored) == len(known.lines):
-            return np.stack([np.asarray(_numbers(vector), np.float32) for vector in stored])
-        return text.embed(list(known.texts))
+    def _vectors(self, texts: Sequence[JudgedText]) -> Matrix:
+        """Return the vectors of texts, (L, D), of the profile's encoder."""
+        model = self._workspace.toolbox.text
+        if all(one.vector is not None and one.encoder == model.name for one in texts):
+            return np.stack([np.asarray(_numbers(one.vector), np.float32) for one in texts])
+        return model.embed([one.text for one in texts])
+
+
+def _texts_of_lines(
+    lines: Sequence[EmbeddedLine], names: Mapping[str, str], own: str | None
+) -> Iterator[JudgedText]:
+    for line, vector, encoder in lines:
+        span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
+        shown_by = ("memory", line.id)
+        yield JudgedText(line_text(line, names), span, shown_by, vector, encoder or own)
+
+
+def _texts_of_frames(
+    frames: Sequence[DescribedFrame], names: Mapping[str, str], own: str | None
+) -> Iterator[JudgedText]:
+    """Yield what keyframes show: a clip may have no line about each person and thing in view."""
+    for frame in frames:
+        text, span = with_names(frame.description, names), TimeSpan.of(frame.time_ms, frame.time_ms)
+        shown_by = ("keyframe", frame.id)
+        yield JudgedText(text, span, shown_by, frame.vector, frame.encoder or own)
+
+
+def _texts_of_segment(segment: Segment, names: Mapping[str, str]) -> Iterator[JudgedText]:
+    """Yield the label and each sentence of the summary.
+
+    A whole summary has words of many moments: together they would answer what no moment does.
+    """
+    for text in (segment.label, *split_sentences(segment.summary)):
+        if text.strip():
+            shown = with_current_names(text.strip(), names)
+            yield JudgedText(shown, segment.span, ("segment", segment.id))
 
 
 def _numbers(vector: object) -> object:

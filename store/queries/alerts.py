@@ -1,4 +1,4 @@
-"""Alerts: what they ask, the clips that wait to be judged, and the events to deliver."""
+"""Alerts: what they ask, the clips and segments that wait to be judged, and events to deliver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,20 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, text, update
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    case,
+    cast,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -17,13 +30,16 @@ from domain.errors import InputError, NotFound
 from domain.media import IdentityKind
 from domain.time import TimeSpan
 from store.queries.search import LINE_COLUMNS, StoredLine
+from store.queries.videos import WATCHING
 from store.tables.schema import (
     AlertClipRow,
     AlertEventRow,
     AlertRow,
     ClipRow,
     IdentityRow,
+    KeyframeRow,
     MemoryRow,
+    SegmentRevisionRow,
     SightingRow,
 )
 
@@ -96,18 +112,38 @@ _QUEUE = text("""
 """)
 
 
+def queue_segments(session: Session, video: str, clip: int) -> None:
+    """Note that the segments written after a clip are to be judged, if its video is being watched.
+
+    It is called in the transaction that stores them. Those of a video that was watched earlier
+    are not judged: what happened there is long past.
+    """
+    session.execute(_QUEUE_SEGMENTS, {"video": video, "clip": clip, "watching": WATCHING})
+
+
+_QUEUE_SEGMENTS = text("""
+    INSERT INTO alert_clips (video_id, clip, segments) SELECT id, :clip, true
+    FROM videos WHERE id = :video AND state = :watching
+        AND EXISTS (SELECT FROM alerts WHERE video_id IS NULL OR video_id = :video)
+    ON CONFLICT DO NOTHING
+""")
+
+
 class WaitingClip(NamedTuple):
-    """A clip to be judged."""
+    """A clip to be judged, or the segments that were written after it."""
 
     video: str
     clip: int
+    segments: bool = False
 
 
 def waiting_clips(session: Session, limit: int, attempts: int) -> list[WaitingClip]:
     """Return clips to be judged that were tried less than ``attempts`` times, in order."""
     row = AlertClipRow
-    query = select(row.video_id, row.clip).where(row.attempts < attempts)
-    rows = session.execute(query.order_by(row.video_id, row.clip).limit(limit))
+    order = (row.video_id, row.clip, row.segments)
+    rows = session.execute(
+        select(*order).where(row.attempts < attempts).order_by(*order).limit(limit)
+    )
     return [WaitingClip(*found) for found in rows]
 
 
@@ -132,13 +168,14 @@ def take_clip(session: Session, waiting: WaitingClip) -> bool:
     """
     row = AlertClipRow
     of_video = select(row.clip).where(row.video_id == waiting.video)
-    session.execute(of_video.order_by(row.clip).with_for_update()).all()
+    session.execute(of_video.order_by(row.clip, row.segments).with_for_update()).all()
     taken = delete(row).where(*_is(waiting)).returning(row.clip)
     return session.scalar(taken) is not None
 
 
 def _is(waiting: WaitingClip) -> tuple[ColumnElement[bool], ...]:
-    return AlertClipRow.video_id == waiting.video, AlertClipRow.clip == waiting.clip
+    row = AlertClipRow
+    return row.video_id == waiting.video, row.clip == waiting.clip, row.segments == waiting.segments
 
 
 class EmbeddedLine(NamedTuple):
@@ -156,6 +193,26 @@ def lines_of_clip(session: Session, video: str, clip: int) -> list[EmbeddedLine]
     query = query.where(row.video_id == video, row.clip == clip)
     rows = session.execute(query.order_by(row.start_ms, row.id))
     return [EmbeddedLine(StoredLine._make(found[:-2]), *found[-2:]) for found in rows]
+
+
+class DescribedFrame(NamedTuple):
+    """A keyframe of a clip, what it shows, the vector of that text, and who made it."""
+
+    id: int
+    time_ms: int
+    description: str
+    vector: Any
+    encoder: str | None
+
+
+def described_frames(session: Session, video: str, clip: int) -> list[DescribedFrame]:
+    """Return the keyframes of a clip that have a description, by time."""
+    row = KeyframeRow
+    columns = (row.description_embedding, row.description_encoder)
+    query = select(row.id, row.time_ms, row.description, *columns)
+    query = query.where(row.video_id == video, row.clip == clip, row.description.is_not(None))
+    rows = session.execute(query.order_by(row.time_ms, row.id))
+    return [DescribedFrame._make(found) for found in rows]
 
 
 class SeenFace(NamedTuple):
@@ -189,13 +246,21 @@ def clip_span(session: Session, video: str, clip: int) -> TimeSpan | None:
 
 @dataclass(frozen=True)
 class Match:
-    """What answers an alert in a clip: a line or a face."""
+    """What answers an alert: a line, a keyframe or a face of a clip, or a segment, by its id."""
 
     alert: Alert
     span: TimeSpan
     score: float
     memory: int | None = None
     identity: int | None = None
+    segment: int | None = None
+    keyframe: int | None = None
+
+    @property
+    def extent(self) -> TimeSpan:
+        """What debouncing counts from: all of a segment, else the moment at which it begins."""
+        start_ms = self.span.start_ms
+        return self.span if self.segment is not None else TimeSpan.of(start_ms, start_ms)
 
 
 def add_events(session: Session, waiting: WaitingClip, matches: Sequence[Match]) -> int:
@@ -208,7 +273,7 @@ def add_events(session: Session, waiting: WaitingClip, matches: Sequence[Match])
     found: dict[str, Match] = {}
     for match in matches:
         earlier = known.get((match.alert.id, _debounced_face(match)), ())
-        if not any(abs(match.span.start_ms - at) < match.alert.debounce_ms for at in earlier):
+        if not any(_gap_ms(match.extent, one) < match.alert.debounce_ms for one in earlier):
             found.setdefault(match.alert.id, match)
     if not found:
         return 0
@@ -221,25 +286,31 @@ def _debounced_face(match: Match) -> int | None:
     return match.identity if match.alert.kind is AlertKind.UNKNOWN_FACE else None
 
 
+def _gap_ms(one: TimeSpan, other: TimeSpan) -> int:
+    """Return the time between two spans; 0 where they overlap."""
+    return max(0, one.start_ms - other.end_ms, other.start_ms - one.end_ms)
+
+
 def _events_near(
     session: Session, waiting: WaitingClip, matches: Sequence[Match]
-) -> dict[tuple[str, int | None], list[int]]:
-    """Return when alerts had events within the longest debounce time, by alert and face."""
-    times = [match.span.start_ms for match in matches]
+) -> dict[tuple[str, int | None], list[TimeSpan]]:
+    """Return the extents of events within the longest debounce time, by alert and face."""
+    extents = [match.extent for match in matches]
     longest = max((match.alert.debounce_ms for match in matches), default=0)
     if not longest:
         return {}
     row = AlertEventRow
-    query = select(row.alert_id, AlertRow.kind, row.identity_id, row.start_ms).join(
-        AlertRow, AlertRow.id == row.alert_id
+    end_ms = case((row.segment_id.is_not(None), row.end_ms), else_=row.start_ms)
+    query = select(row.alert_id, AlertRow.kind, row.identity_id, row.start_ms, end_ms)
+    query = query.join(AlertRow, AlertRow.id == row.alert_id).where(
+        row.video_id == waiting.video,
+        row.start_ms <= max(extent.end_ms for extent in extents) + longest,
+        end_ms >= min(extent.start_ms for extent in extents) - longest,
     )
-    near = row.start_ms.between(min(times) - longest, max(times) + longest)
-    found: dict[tuple[str, int | None], list[int]] = {}
-    for alert, kind, identity, at in session.execute(
-        query.where(row.video_id == waiting.video, near)
-    ):
+    found: dict[tuple[str, int | None], list[TimeSpan]] = {}
+    for alert, kind, identity, *extent in session.execute(query):
         face = identity if kind == AlertKind.UNKNOWN_FACE else None
-        found.setdefault((alert, face), []).append(at)
+        found.setdefault((alert, face), []).append(TimeSpan.of(*extent))
     return found
 
 
@@ -255,14 +326,22 @@ def _event_values(waiting: WaitingClip, match: Match) -> dict[str, Any]:
         "score": match.score,
         "memory_id": match.memory,
         "identity_id": match.identity,
+        "segment_id": match.segment,
+        "keyframe_id": match.keyframe,
         "state": DeliveryState.RECORDED if alert.delivery is None else DeliveryState.WAITING,
     }
 
 
 def delete_events_of(session: Session, video: str, clips: Collection[int]) -> None:
-    """Delete the events of clips, and let these clips wait no more."""
-    for row in (AlertEventRow, AlertClipRow):
-        session.execute(delete(row).where(row.video_id == video, row.clip.in_(clips)))
+    """Delete the events of clips and of segments with any of them; let the clips wait no more."""
+    event, waiting, revision = AlertEventRow, AlertClipRow, SegmentRevisionRow
+    of_clips = cast(sorted(clips), ARRAY(BigInteger))
+    has_clips = revision.clips.bool_op("&&")(of_clips)
+    of_segments = exists().where(revision.segment_id == event.segment_id, has_clips)
+    own = event.segment_id.is_(None) & event.clip.in_(clips)
+    session.execute(delete(event).where(event.video_id == video, own | of_segments))
+    of_waiting = (waiting.clip.in_(clips), ~waiting.segments)
+    session.execute(delete(waiting).where(waiting.video_id == video, *of_waiting))
 
 
 def events_page(
@@ -311,6 +390,8 @@ def _event(row: AlertEventRow, alert: AlertRow) -> AlertEvent:
         score=row.score,
         memory=row.memory_id,
         identity=row.identity_id,
+        segment=row.segment_id,
+        keyframe=row.keyframe_id,
         state=DeliveryState(row.state),
         attempts=row.attempts,
         error=row.error,

@@ -36,6 +36,13 @@ def segments_of_clip(session: Session, video_id: str, last_clip: int, clip: int)
     return _read(session, video_id, _segments(video_id, last_clip).where(of_clip))
 
 
+def segments_written(session: Session, video_id: str, clip: int) -> list[Segment]:
+    """Return the segments of a video that began or were extended after a clip, by number."""
+    written = SegmentRevisionRow.from_clip == clip
+    query = _segments(video_id, clip).where(written).order_by(SegmentRow.number)
+    return _read(session, video_id, query)
+
+
 def count_segments(session: Session, video_id: str, clip: int) -> int:
     """Return the number of segments of a video as of ``clip``."""
     query = _segments(video_id, clip).with_only_columns(func.count(), maintain_column_froms=True)

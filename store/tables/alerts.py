@@ -1,7 +1,8 @@
 """The tables of alerts: standing questions, clips that wait to be judged, and events.
 
-Events hold no text: they refer to the line or the face that shows them, so what is deleted or
-forgotten there is gone from them too. Where events are delivered is in the data directory.
+Events hold no text: they refer to the line, face, segment or keyframe that shows them, so what is
+deleted or forgotten there is gone from them too. Where events are delivered is in the data
+directory.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Index,
-    UniqueConstraint,
     func,
     text,
 )
@@ -39,7 +39,7 @@ class AlertRow(Base):
 
 
 class AlertClipRow(Base):
-    """A clip that is in memory, and was not judged yet."""
+    """A clip that is in memory, or the segments written after it, that were not judged yet."""
 
     __tablename__ = "alert_clips"
     __table_args__ = (
@@ -49,6 +49,11 @@ class AlertClipRow(Base):
     )
     video_id: Mapped[str] = mapped_column(primary_key=True)
     clip: Mapped[int] = mapped_column(primary_key=True)
+    segments: Mapped[bool] = mapped_column(
+        primary_key=True,
+        server_default="false",
+        comment="true: the segments that were written after the clip; false: the clip itself",
+    )
     attempts: Mapped[int] = mapped_column(server_default="0")
 
 
@@ -60,12 +65,11 @@ class AlertEventRow(Base):
         ForeignKeyConstraint(
             ["video_id", "clip"], ["clips.video_id", "clips.clip"], ondelete="CASCADE"
         ),
-        UniqueConstraint("alert_id", "video_id", "clip"),
         Index("alert_events_of_clip", "video_id", "clip"),
         Index("alert_events_waiting", "next_at", postgresql_where=text("state = 'waiting'")),
     )
     id: Mapped[str] = mapped_column(primary_key=True)
-    alert_id: Mapped[str] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"))
+    alert_id: Mapped[str] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), index=True)
     video_id: Mapped[str]
     clip: Mapped[int]
     start_ms: Mapped[int] = mapped_column(BigInteger)
@@ -73,6 +77,8 @@ class AlertEventRow(Base):
     score: Mapped[float]
     memory_id: Mapped[int | None] = reference("memories.id", index=True)
     identity_id: Mapped[int | None] = reference("identities.id", index=True)
+    segment_id: Mapped[int | None] = reference("segments.id", index=True)
+    keyframe_id: Mapped[int | None] = reference("keyframes.id", index=True)
     state: Mapped[str]
     attempts: Mapped[int] = mapped_column(server_default="0")
     error: Mapped[str | None] = mapped_column(comment="why it was not delivered, without content")

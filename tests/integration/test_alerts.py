@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from sqlalchemy import text
 
 from domain.alerts import AlertDelivery, AlertKind, DeliveryState
 from domain.errors import InputError, ModelError, NotFound
-from domain.media import Percept
 from domain.time import TimeSpan
 from flows.alerts.adding import AlertDraft, add, closest_clips, make_delivery, remove
 from flows.alerts.deliveries import Deliveries
@@ -37,29 +35,30 @@ from flows.alerts.worker import (
 from flows.delete import delete_video, delete_video_span
 from flows.schedules import work
 from flows.workspace import Workspace
-from memory.write_clip import remember
-from models.profile import load_profile
 from people.corrections import rename
 from people.forget import forget
 from store.database import Store
 from store.queries.alerts import add_alert
 from store.queries.videos import find_video
+from tests.support.alerted import (
+    LADDER,
+    clip_with,
+    events,
+    judged,
+    ladder,
+    text_alert,
+    watch,
+    workspace_of,
+)
 from tests.support.local_servers import serving
 from tests.support.memory import (
-    SETTINGS,
     VIDEO,
-    Perceived,
-    Tools,
     WordVectors,
     face,
     known_video,
-    local_writers,
     percept,
-    said,
 )
-from views.alerts import ShownEvent, page_of_events, shown_alerts
-
-LADDER = "someone carries a ladder"
+from views.alerts import shown_alerts
 
 
 class OddEmbedder(WordVectors):
@@ -82,46 +81,10 @@ class Failing(WordVectors):
         return super().embed(texts)
 
 
-def workspace_of(store: Store, text_model: Any = None, **alerts: Any) -> Workspace:
-    toolbox: Any = SimpleNamespace(text=text_model or WordVectors(), reranker=None)
-    profile = load_profile("local")
-    settings = profile.settings
-    changed = settings.alerts.model_copy(update=alerts)
-    settings = settings.model_copy(update={"alerts": changed})
-    return Workspace(store.home, store, profile.model_copy(update={"settings": settings}), toolbox)
-
-
 @pytest.fixture
 def workspace(store: Store) -> Workspace:
     known_video(store, 8)
     return workspace_of(store, private_hosts=("127.0.0.1",))
-
-
-def watch(store: Store, *percepts: Percept) -> None:
-    for one in percepts:
-        remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
-
-
-def clip_with(index: int, words: str) -> Percept:
-    return percept(index, utterances=(said(30 * index + 2, words),))
-
-
-def ladder(index: int) -> Percept:
-    return clip_with(index, "Look, a man carries a ladder.")
-
-
-def judged(workspace: Workspace) -> int:
-    return judge_waiting(workspace, AlertJudge(workspace)).events
-
-
-def events(workspace: Workspace, **which: Any) -> list[ShownEvent]:
-    return page_of_events(workspace.store, 0, 100, **which)[0][::-1]
-
-
-def text_alert(workspace: Workspace, name: str = "ladder", **more: Any) -> Any:
-    delivery = more.pop("delivery", None)
-    draft = AlertDraft(name, AlertKind.TEXT, more.pop("question", LADDER), **more)
-    return add(workspace, draft, delivery)
 
 
 def test_a_clip_that_answers_is_an_event_with_its_line_and_time(workspace: Workspace) -> None:
