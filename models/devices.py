@@ -7,7 +7,13 @@ accelerator.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import contextlib
+import ctypes
+import io
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from domain.errors import SetupError
 
@@ -24,6 +30,15 @@ PROVIDERS = {
 AUTOMATIC = ("cuda", "rocm")
 """What ``auto`` takes where it is there. The others refuse some models, so they are named."""
 CPU_PROVIDER = "CPUExecutionProvider"
+CUBLAS = ("libcublasLt.so.12", "libcublas.so.12")
+"""The libraries that CTranslate2 loads by name, the one that the other needs first."""
+SMALLEST = bytes.fromhex(
+    "08083a390a100a016112016222084964656e7469747912036f6e655a0f0a0161120a0a08080112040a020801"
+    "620f0a0162120a0a08080112040a02080142040a001011"
+)
+"""A model of ONNX that returns its input, a number; every ONNX Runtime since 1.12 reads it."""
+FATAL_ONLY = 4
+"""ONNX Runtime logs fatal errors only."""
 
 Provider = str | tuple[str, dict[str, str]]
 
@@ -48,11 +63,23 @@ def execution_providers(device: str) -> list[Provider]:
     available = available_providers()
     if kind == AUTO:
         found = [PROVIDERS[one] for one in AUTOMATIC if PROVIDERS[one] in available]
-        return [*found, CPU_PROVIDER]
+        return [*(_with_options(one) for one in found), CPU_PROVIDER]
     provider = PROVIDERS[kind]
     if provider not in available:
         raise SetupError(f"the device {device!r} is not there: {advice(kind)}")
-    return [(provider, {"device_id": index}) if index else provider, CPU_PROVIDER]
+    return [_with_options(provider, index), CPU_PROVIDER]
+
+
+def _with_options(provider: str, index: str = "") -> Provider:
+    """Add what a provider needs to be told.
+
+    CUDA would round the factors of products to 10 bits (TF32), which moves the boxes of the object
+    detector by more than their size.
+    """
+    options = {"device_id": index} if index else {}
+    if provider == PROVIDERS["cuda"]:
+        options["use_tf32"] = "0"
+    return (provider, options) if options else provider
 
 
 def speech_device(device: str) -> SpeechDevice:
@@ -73,30 +100,92 @@ def speech_device(device: str) -> SpeechDevice:
 
 
 def available_providers() -> list[str]:
-    """Return the execution providers that the installed ONNX Runtime has."""
-    # Slow to import.
-    import onnxruntime as ort
+    """Return the execution providers that run models here, of those of the installed ONNX Runtime.
 
-    return list(ort.get_available_providers())
+    A build for an accelerator lists its provider on every machine, also where a driver or library
+    is missing: the session then runs on the CPU, and says so in a log only.
+    """
+    known = {CPU_PROVIDER, *PROVIDERS.values()} & {*built_providers()}
+    return [one for one in sorted(known) if one == CPU_PROVIDER or runs_models(one)]
+
+
+def built_providers() -> list[str]:
+    """Return the execution providers that the installed ONNX Runtime was built with."""
+    return list(_onnx_runtime().get_available_providers())
+
+
+def _onnx_runtime() -> Any:
+    # Slow to import.
+    import onnxruntime
+
+    return onnxruntime
+
+
+@cache
+def runs_models(provider: str) -> bool:
+    """Check whether a session of the smallest model runs on an execution provider."""
+    ort = _onnx_runtime()
+    options = ort.SessionOptions()
+    options.log_severity_level = FATAL_ONLY
+    try:
+        # It prints what it misses on standard output, which is a command's result.
+        with contextlib.redirect_stdout(io.StringIO()):
+            if provider == PROVIDERS["cuda"]:
+                # CUDA's libraries are in packages where the system does not look for them.
+                ort.preload_dlls()
+            session = ort.InferenceSession(SMALLEST, options, providers=[provider])
+    except Exception:  # noqa: BLE001 (each provider raises what it likes)
+        return False
+    return provider in session.get_providers()
 
 
 def cuda_devices() -> int:
-    """Return how many CUDA devices CTranslate2 can use; 0 where its driver is missing."""
+    """Return how many CUDA devices CTranslate2 can use; 0 without a driver or cuBLAS.
+
+    Its package counts devices wherever there is a driver, and fails at the first product of
+    matrices where cuBLAS is missing.
+    """
     # Slow to import.
     import ctranslate2
 
     try:
-        return int(ctranslate2.get_cuda_device_count())
+        count = int(ctranslate2.get_cuda_device_count())
     except RuntimeError:
         return 0
+    return count if count and load_cublas() else 0
+
+
+@cache
+def load_cublas() -> bool:
+    """Load cuBLAS as CTranslate2 needs it: of the system, else of its package."""
+    spec = find_spec("nvidia")
+    places = (
+        [Path(place) / "cublas" / "lib" for place in spec.submodule_search_locations or ()]
+        if spec
+        else []
+    )
+    return any(
+        _load_all([str(folder / name) if folder else name for name in CUBLAS])
+        for folder in (None, *places)
+    )
+
+
+def _load_all(libraries: list[str]) -> bool:
+    try:
+        for library in libraries:
+            ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+    except OSError:
+        return False
+    return True
 
 
 def advice(kind: str) -> str:
     """Return what to install for a kind of device."""
     if kind == "cuda":
         return (
-            "it needs an NVIDIA driver, and in place of onnxruntime the package onnxruntime-gpu "
-            "with nvidia-cublas-cu12 and nvidia-cudnn-cu12 (docs/profiles.md); or take 'auto'"
+            "it needs an NVIDIA driver; images and voices in place of onnxruntime the package "
+            "onnxruntime-gpu[cuda,cudnn], and speech nvidia-cublas-cu12 (docs/profiles.md); or "
+            "take 'auto'"
         )
     return (
         f"it needs a build of ONNX Runtime with {PROVIDERS[kind]}, in place of onnxruntime "
@@ -109,8 +198,13 @@ def describe_devices(device: str) -> str:
     providers = execution_providers(device)
     first = providers[0] if isinstance(providers[0], str) else providers[0][0]
     speech = speech_device(device)
-    others = sorted(
-        kind for kind, name in PROVIDERS.items() if name in available_providers() and name != first
-    )
-    more = f"; there is also: {', '.join(others)}" if others else ""
-    return f"images and voices: {first}; speech: {speech.device}, {speech.compute_type}{more}"
+    runs, built = available_providers(), built_providers()
+    others = [kind for kind, name in sorted(PROVIDERS.items()) if name in runs and name != first]
+    broken = [
+        kind for kind, name in sorted(PROVIDERS.items()) if name in built and name not in runs
+    ]
+    parts = [f"images and voices: {first}", f"speech: {speech.device}, {speech.compute_type}"]
+    if others:
+        parts.append(f"there is also: {', '.join(others)}")
+    parts += [f"{kind} does not run here: {advice(kind)}" for kind in broken]
+    return "; ".join(parts)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _ctypes
 from pathlib import Path
 
+import ctranslate2
 import pytest
 
 from domain.errors import SetupError, WeightsMissing
@@ -23,6 +25,8 @@ from models.whisper_models import FILES, model_name, whisper_folder
 from services.health import check_speech_model
 
 CUDA = "CUDAExecutionProvider"
+EXACT = {"use_tf32": "0"}
+"""Without it, products are of numbers rounded to 10 bits."""
 
 
 @pytest.fixture
@@ -41,10 +45,10 @@ TWO_GPUS = ([CUDA, "CoreMLExecutionProvider"], 2)
     ("machine", "device", "providers"),
     [
         (PLAIN, "auto", [CPU_PROVIDER]),
-        (TWO_GPUS, "auto", [CUDA, CPU_PROVIDER]),
+        (TWO_GPUS, "auto", [(CUDA, EXACT), CPU_PROVIDER]),
         (TWO_GPUS, "cpu", [CPU_PROVIDER]),
-        (TWO_GPUS, "cuda", [CUDA, CPU_PROVIDER]),
-        (TWO_GPUS, "cuda:1", [(CUDA, {"device_id": "1"}), CPU_PROVIDER]),
+        (TWO_GPUS, "cuda", [(CUDA, EXACT), CPU_PROVIDER]),
+        (TWO_GPUS, "cuda:1", [(CUDA, {"device_id": "1", **EXACT}), CPU_PROVIDER]),
         (TWO_GPUS, "coreml", ["CoreMLExecutionProvider", CPU_PROVIDER]),
     ],
     indirect=["machine"],
@@ -95,6 +99,44 @@ def test_devices_are_described_with_those_left_unused() -> None:
     assert found == (
         f"images and voices: {CPU_PROVIDER}; speech: cpu, int8; there is also: coreml, cuda"
     )
+
+
+def test_a_build_for_an_accelerator_that_does_not_run_here_is_left_unused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(devices, "built_providers", lambda: [CUDA, CPU_PROVIDER])
+    assert execution_providers("auto") == [CPU_PROVIDER]
+    with pytest.raises(SetupError, match=r"onnxruntime-gpu\[cuda,cudnn\]"):
+        execution_providers("cuda")
+    assert "cuda does not run here: it needs an NVIDIA driver" in describe_devices("auto")
+
+
+def test_the_smallest_model_runs_on_the_cpu() -> None:
+    assert devices.runs_models(CPU_PROVIDER)
+
+
+@pytest.mark.parametrize(("library", "count"), [("libno-such-cublas.so.12", 0), ("libc.so.6", 1)])
+def test_speech_takes_a_cuda_device_only_with_the_library_that_it_needs(
+    monkeypatch: pytest.MonkeyPatch, library: str, count: int
+) -> None:
+    monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
+    monkeypatch.setattr(devices, "CUBLAS", (library,))
+    devices.load_cublas.cache_clear()
+    assert devices.cuda_devices() == count
+    devices.load_cublas.cache_clear()
+
+
+def test_the_library_is_found_in_its_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "nvidia" / "cublas" / "lib"
+    folder.mkdir(parents=True)
+    (folder / "libof-the-package.so.12").symlink_to(_ctypes.__file__)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(devices, "CUBLAS", ("libof-the-package.so.12",))
+    devices.load_cublas.cache_clear()
+    assert devices.load_cublas()
+    devices.load_cublas.cache_clear()
 
 
 def profile_file(folder: Path, text: str) -> str:
