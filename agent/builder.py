@@ -56,13 +56,14 @@ class BuildModels:
 
     ``embed`` is the text encoder, ``model`` the language model if the profile has one;
     ``load_image`` loads a JPEG by its SHA-256, ``load_clip`` the video of a span where the model is
-    to be shown any.
+    to be shown any. ``began`` is when time 0 of a stream was; None: that is not known.
     """
 
     embed: Embed
     model: AskModel | None = None
     load_image: LoadImage = no_image
     load_clip: LoadClip = no_clip
+    began: datetime | None = None
 
 
 class Build(Protocol):

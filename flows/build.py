@@ -40,6 +40,7 @@ from store.queries.clips import clips_page, memory_view
 from store.queries.frames import frames_of_clips
 from store.queries.memories import memories_of_clips
 from store.queries.percepts import lock_video
+from store.queries.recaps import began_times
 from store.queries.videos import WATCHING, find_video, video_state
 
 OnStep = Callable[[int, int], None]
@@ -234,13 +235,15 @@ class VideoBuild:
         store, video, memory = self._store, self._video.id, self._strategy.memory
         with store.begin(snapshot=True) as session:
             built = read_built(session, video, memory)
+            began = began_times(session, [video])[video]
         if _begins_anew(store, self._video, self._strategy, built, self._made(-1), again):
             built = BuiltMemory()
         self.through = built.through_clip
         after, look_back_ms = self.through + 1, self._builder.look_back_ms
         back = range(max(0, after - math.ceil(look_back_ms / self._clip_ms)), after)
         earlier = watched_clips(store, video, back, memory)
-        models = BuildModels(self._embed, self.model, store.blobs.get, self._load_clip)
+        start = began.at if began.live else None
+        models = BuildModels(self._embed, self.model, store.blobs.get, self._load_clip, start)
         self._run = self._builder.begin(self._video, built, earlier, models)
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -12,15 +12,20 @@ from strategies.vam.times import (
     AbsoluteRange,
     AnchoredRange,
     BetweenRange,
+    ClockRange,
     EventAnchor,
     RelativeRange,
     TimeRange,
 )
+from strategies.vam.wall_clock import span_of_clock
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from models.ports import Vector
 
 SECOND = 1_000
+NO_CLOCK = "the time of day of these videos is not on record: search by seconds of the video"
 ALIKE_SCORES = 0.1
 """Events whose scores are this far below the best one at most match as well as it does."""
 
@@ -36,16 +41,20 @@ FindMatches = Callable[[EventAnchor], Sequence[AnchorMatch]]
 """Returns the events of a video that match an anchor, in any order."""
 
 
-def resolve(times: TimeRange, now_ms: int, find: FindMatches) -> TimeSpan:
+def resolve(
+    times: TimeRange, now_ms: int, find: FindMatches, began: datetime | None = None
+) -> TimeSpan:
     """Return the span of a video that a search is about; it may be empty.
 
     Args:
         times: what the search names.
         now_ms: the moment of the question, in the video's time.
         find: finds events.
+        began: when the video's time 0 was; None: that is not known.
 
     Raises:
-        InputError: an anchor has no such occurrence; the message says how many there are.
+        InputError: an anchor has no such occurrence; the message says how many there are. Or a
+            time of day is asked for, and that of the video is not known.
     """
     if isinstance(times, RelativeRange):
         return _span(now_ms - times.last_s * SECOND, now_ms, now_ms)
@@ -53,6 +62,10 @@ def resolve(times: TimeRange, now_ms: int, find: FindMatches) -> TimeSpan:
         return _span(times.start_s * SECOND, times.end_s * SECOND, now_ms)
     if isinstance(times, AnchoredRange):
         return _beside(times, occurrence(times.anchor, find(times.anchor)), now_ms)
+    if isinstance(times, ClockRange):
+        if began is None:
+            raise InputError(NO_CLOCK)
+        return _span(*span_of_clock(times, began, now_ms), now_ms)
     return _between(times, find, now_ms)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from strategies.document_index import DocumentIndexes
     from strategies.kept_frames import FrameReader
     from strategies.vam.inspection import Inspection
+    from strategies.vam.wall_clock import StreamClocks
 
 SEEN_SCORE, SHOWN_SCORE = 0.6, 0.2
 """Scores of frames on which something was seen, and of others."""
@@ -33,12 +34,18 @@ class Inspect:
         indexes: the documents.
         frames: the kept frames.
         inspection: looks at them.
+        clocks: the times of day of streams.
     """
 
     def __init__(
-        self, indexes: DocumentIndexes, frames: FrameReader, inspection: Inspection
+        self,
+        indexes: DocumentIndexes,
+        frames: FrameReader,
+        inspection: Inspection,
+        clocks: StreamClocks,
     ) -> None:
-        self._indexes, self._frames, self._inspection = indexes, frames, inspection
+        self._indexes, self._frames = indexes, frames
+        self._inspection, self._clocks = inspection, clocks
 
     def __call__(self, view: MemoryView, arguments: InspectArguments, use: ToolUse) -> Retrieval:
         """Return the frames with what is seen on them.
@@ -61,7 +68,7 @@ class Inspect:
         return Retrieval(
             mode="inspect",
             query=question,
-            evidence=evidence,
+            evidence=self._clocks.named(evidence),
             images=images,
             nothing_close=not looked.bears_on(question),
             searched=f"{len(found)} frames" if found else "no frame is kept of that time",

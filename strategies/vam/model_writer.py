@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from agent.ask_model import AskModel
 from agent.builder import BuildModels
@@ -16,6 +17,7 @@ from models.messages import assistant, system, user
 from strategies.vam.prompts import prompt
 from strategies.vam.replies import WrittenLines
 from strategies.vam.settings import VisualMemorySettings
+from strategies.vam.wall_clock import clock_words
 
 
 class DocumentWriter:
@@ -46,7 +48,7 @@ class DocumentWriter:
             images.append(video)
             labels.append(f"a video with sound, from {format_clock(span.start_ms)}")
         rules = prompt("document_system", lines=self._settings.document_lines)
-        page = prompt("document", lines=shown_lines(lines), **clock_times(span))
+        page = prompt("document", lines=shown_lines(lines), **clock_times(span, self._models.began))
         return write_lines(model, "document", rules, page, lines, images, labels)
 
 
@@ -94,9 +96,11 @@ def shown_lines(lines: Iterable[str]) -> str:
     return join_lines(map(sanitise_generated, lines))
 
 
-def clock_times(span: TimeSpan) -> dict[str, str]:
-    """Return the slots of a prompt that say when something is."""
-    return {"start": format_clock(span.start_ms), "end": format_clock(span.end_ms)}
+def clock_times(span: TimeSpan, began: datetime | None) -> dict[str, str]:
+    """Return the slots of a prompt that say when something is, of a stream by the clock too."""
+    end = format_clock(span.end_ms)
+    day = f" of the video, {clock_words(began, span)} by the clock" if began else ""
+    return {"start": format_clock(span.start_ms), "end": f"{end}{day}"}
 
 
 def spread(frames: Sequence[BuiltFrame], most: int) -> list[BuiltFrame]:

@@ -11,6 +11,7 @@ from strategies.vam.inspection import Inspection
 from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE
 from strategies.vam.search import FrameSearch, Search
 from strategies.vam.summaries import Summarize
+from strategies.vam.wall_clock import StreamClocks
 
 if TYPE_CHECKING:
     from agent.strategy import RunTool
@@ -23,10 +24,11 @@ def opened_tools(store: Store, toolbox: Toolbox, name: str) -> dict[str, RunTool
     indexes = DocumentIndexes(store, toolbox.text, name)
     frames = FrameReader(store, toolbox, name)
     inspection = Inspection(store, frames)
-    search = Search(indexes, frames, inspection, toolbox.images)
+    clocks = StreamClocks(store)
+    search = Search(indexes, frames, inspection, clocks, toolbox.images)
     return {
         SEARCH: search,
         FRAMES: FrameSearch(search),
-        INSPECT: Inspect(indexes, frames, inspection),
-        SUMMARIZE: Summarize(store, indexes, name),
+        INSPECT: Inspect(indexes, frames, inspection, clocks),
+        SUMMARIZE: Summarize(store, indexes, clocks, name),
     }

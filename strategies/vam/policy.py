@@ -34,6 +34,7 @@ from strategies.vam.replies import (
     RouteReply,
     plan_form,
 )
+from strategies.vam.wall_clock import timed_question
 
 SEARCH, FRAMES, INSPECT, SUMMARIZE = "search", "frames", "inspect", "summarize"
 """The names of VAM's tools."""
@@ -51,6 +52,9 @@ NOTE = "VAM's memory was searched by rules."
 class LocalWalk(RuleWalk):
     """Searches once, after a summary where the question is broad; looks where it asks for looks.
 
+    A time of day that the question names is searched first; of files it is not known, so they are
+    searched as for any question. Before version 2 no time of day was.
+
     Args:
         parts: what a policy may use.
     """
@@ -58,18 +62,23 @@ class LocalWalk(RuleWalk):
     def __init__(self, parts: PolicyParts) -> None:
         frames = any(tool.name == FRAMES for tool in parts.tools)
         super().__init__(parts, NOTE, "" if frames else NO_IMAGES)
+        self._version = parts.version
 
     def act(self, decision: DecisionContext) -> Action:
         """Take the next step of the walk."""
         question, made = decision.question, [one.found for one in decision.searches]
-        modes = {str(one.mode) for one in made}
+        timed = timed_question(question.text) if self._version > 1 else None
+        if timed is not None and not made:
+            more = {"times": timed.times.model_dump(), **options_argument(question)}
+            return use_tool(SEARCH, "the question names a time of day", timed.query, **more)
+        modes = {str(one.mode) for one in made if not (one.refused and "times" in one.arguments)}
         kind = kind_of(question.text)
         broad = kind is QuestionKind.BROAD and not question.options
         if broad and SUMMARIZE not in modes and SUMMARIES not in self._without:
             return use_tool(SUMMARIZE, "the question is about a longer time")
         if SEARCH not in modes:
-            more = options_argument(question)
-            return use_tool(SEARCH, "the documents that match best", question.text, **more)
+            options = options_argument(question)
+            return use_tool(SEARCH, "the documents that match best", question.text, **options)
         best = max((p for one in made for p in one.evidence), key=lambda p: p.score, default=None)
         looks = kind is QuestionKind.LOOKS and LOOKING not in self._without
         if looks and INSPECT not in modes and best is not None:
@@ -81,6 +90,8 @@ class LocalWalk(RuleWalk):
 class PlanningPolicy:
     """Routes the question, then plans each action with the language model.
 
+    Before version 2 it could not name a time of day.
+
     Args:
         parts: what a policy may use.
         calls: to the language model.
@@ -91,6 +102,7 @@ class PlanningPolicy:
         offered = [tool.name for tool in parts.tools]
         off = {INSPECT} if LOOKING in parts.without else set()
         off |= {SUMMARIZE} if SUMMARIES in parts.without else set()
+        self._clock = parts.version > 1
         self._tools = [name for name in (SEARCH, INSPECT, SUMMARIZE) if name not in off]
         self._sources = [
             *(["frame"] if FRAMES in offered and INSPECT not in off else []),
@@ -174,9 +186,12 @@ class PlanningPolicy:
         rounds = self._settings.rounds
         history = history_of(one.found for one in decision.searches)
         page = plan_page(decision.question, history, decision.round, rounds, decision.complaint)
-        messages = [system(plan_system(rounds, self._tools, self._sources)), user(page)]
+        messages = [
+            system(plan_system(rounds, self._tools, self._sources, clock=self._clock)),
+            user(page),
+        ]
         kinds = [*self._tools, *(["answer"] if decision.searches else [])]
-        form = plan_form(kinds, self._sources)
+        form = plan_form(kinds, self._sources, clock=self._clock)
         loaded = self._pictures(decision, DECIDE_SHARE)
 
         def ask(purpose: str) -> PlannedReply:
@@ -231,11 +246,11 @@ class PlanningPolicy:
         history = history_of(one.found for one in decision.searches)
         page = conclude_page(decision.question, history, decision.complaint)
         loaded = self._pictures(decision, ANSWER_SHARE)
-        rules = plan_system(self._settings.rounds, (), self._sources)
+        rules = plan_system(self._settings.rounds, (), self._sources, clock=self._clock)
         reply = self._calls.ask(
             "conclude",
             [system(rules), user(page)],
-            plan_form(["answer"], self._sources),
+            plan_form(["answer"], self._sources, clock=self._clock),
             round=decision.round,
             temperature=TEMPERATURE,
             images=loaded.images,

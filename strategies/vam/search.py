@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from retrieval.result import Retrieval, ShownImage
 from strategies.event_documents import EventDocument, EventDocuments, FoundDocument
 from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames
 from strategies.option_support import OptionWeights, quotation
-from strategies.vam.anchors import AnchorMatch, anchor_matches, resolve
+from strategies.vam.anchors import NO_CLOCK, AnchorMatch, anchor_matches, resolve
 from strategies.vam.arguments import (
     MOST_INSPECTED,
     FrameArguments,
@@ -28,13 +28,17 @@ from strategies.vam.arguments import (
     Source,
 )
 from strategies.vam.parts import SUMMARIES, SUMMARY
-from strategies.vam.times import EventAnchor
+from strategies.vam.times import ClockRange, EventAnchor
+from strategies.vam.wall_clock import clock_words
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from models.ports import ImageEncoder
     from strategies.document_index import DocumentIndexes
     from strategies.kept_frames import FrameReader
     from strategies.vam.inspection import Inspection
+    from strategies.vam.wall_clock import StreamClocks
 
 SHOWN = 10
 """Results of a search with a question alone."""
@@ -73,6 +77,7 @@ class Search:
         indexes: the documents.
         frames: the kept frames.
         inspection: looks at frames.
+        clocks: the times of day of streams.
         images: the profile's image-text model; None: frames are not found by text.
     """
 
@@ -81,23 +86,27 @@ class Search:
         indexes: DocumentIndexes,
         frames: FrameReader,
         inspection: Inspection,
+        clocks: StreamClocks,
         images: ImageEncoder | None,
     ) -> None:
         self._indexes, self._frames = indexes, frames
-        self._inspection, self._images = inspection, images
+        self._inspection, self._clocks, self._images = inspection, clocks, images
 
     def __call__(self, view: MemoryView, arguments: SearchArguments, use: ToolUse) -> Retrieval:
         """Return what is found, best first, scored by option if there are any.
 
         Raises:
-            InputError: nothing was built of a video, or an anchor has no such occurrence.
+            InputError: nothing was built of a video, an anchor has no such occurrence, or a time
+                of day is asked for that is known of no video.
             NotFound: ``visual_ref`` is no frame in view.
         """
         results, inside = Results(), dict[str, TimeSpan]()
         all_documents: list[EventDocuments] = []
-        for scope in view.scopes:
+        began = self._clocks.began(view.videos)
+        for scope in _with_times(view, arguments, began):
             documents = self._indexes.documents(scope)
-            span = self._span(arguments, view, scope, documents, use, results)
+            clock = began.get(scope.video)
+            span = self._span(arguments, view, scope, documents, use, results, clock)
             if span is not None:
                 inside[scope.video] = span
             documents = _within(documents, span, arguments.sources, use)
@@ -115,6 +124,7 @@ class Search:
         documents: EventDocuments,
         use: ToolUse,
         results: Results,
+        began: datetime | None,
     ) -> TimeSpan | None:
         """Return the time that is searched; None for all."""
         times = arguments.times
@@ -126,8 +136,9 @@ class Search:
             return self._anchored(anchor, scope, documents, use, results)
 
         now = documents.end_ms if view.as_of_ms is None else view.as_of_ms
-        span = resolve(times, now, find)
-        results.searched[str(span)] = None
+        span = resolve(times, now, find, began)
+        shown = f"{span} ({clock_words(began, span)})" if began else str(span)
+        results.searched[shown] = None
         return span
 
     def _anchored(
@@ -266,7 +277,8 @@ class Search:
         query = make_storable(arguments.query or " / ".join(q.q for q in arguments.queries))
         weights = OptionWeights(self._indexes, documents, query, arguments.options)
         weighed = weights.weigh(found)
-        pieces = [*pieces, *(with_seen_text(image_evidence(one), made.seen) for one in images)]
+        seen = (with_seen_text(image_evidence(one), made.seen) for one in images)
+        pieces = [*self._clocks.named([*pieces, *seen])]
         best = max((piece.score for piece in pieces), default=0.0)
         close = bool(pieces) and (use.model is not None or best >= closeness_threshold(len(pieces)))
         return Retrieval(
@@ -319,6 +331,22 @@ class FrameSearch:
         if not made.images:
             raise InputError(made.searched)
         return made.model_copy(update={"mode": "frames"})
+
+
+def _with_times(
+    view: MemoryView, arguments: SearchArguments, began: Mapping[str, datetime]
+) -> list[Scope]:
+    """Return the videos that are searched: for a time of day those of which it is known.
+
+    Raises:
+        InputError: it is known of none.
+    """
+    if not isinstance(arguments.times, ClockRange):
+        return list(view.scopes)
+    known = [scope for scope in view.scopes if scope.video in began]
+    if not known:
+        raise InputError(NO_CLOCK)
+    return known
 
 
 def with_seen_text(piece: Evidence, seen: dict[str, str]) -> Evidence:

@@ -27,10 +27,13 @@ from strategies.vam.parts import SUMMARIES, SUMMARY
 from strategies.vam.prompts import prompt
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from agent.ask_model import AskModel
     from store.database import Store
     from strategies.document_index import DocumentIndexes
     from strategies.vam.arguments import SummarizeArguments
+    from strategies.vam.wall_clock import StreamClocks
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
@@ -61,11 +64,15 @@ class Summarize:
     Args:
         store: keeps them.
         indexes: the documents.
+        clocks: the times of day of streams.
         builder: the name under which they are kept.
     """
 
-    def __init__(self, store: Store, indexes: DocumentIndexes, builder: str) -> None:
+    def __init__(
+        self, store: Store, indexes: DocumentIndexes, clocks: StreamClocks, builder: str
+    ) -> None:
         self._store, self._indexes, self._builder = store, indexes, builder
+        self._clocks = clocks
 
     def __call__(self, view: MemoryView, arguments: SummarizeArguments, use: ToolUse) -> Retrieval:
         """Return the summaries in order of time.
@@ -83,7 +90,7 @@ class Summarize:
         return Retrieval(
             mode="summarize",
             query=make_storable(arguments.query),
-            evidence=evidence,
+            evidence=self._clocks.named(evidence),
             nothing_close=not evidence,
             searched=f"{len(evidence)} summaries of windows of {arguments.granularity_s:g} s",
             writers=writers,
@@ -125,8 +132,9 @@ class Summarize:
         best = max(window.documents, key=lambda one: len(one.lines))
         if not self._store.may_change:
             return best
+        began = self._clocks.began([scope.video]).get(scope.video)
         with step_writers() as writers:
-            lines = _written(window, arguments, events, model)
+            lines = _written(window, arguments, events, model, began)
         vector = mean_direction(self._indexes.text.embed(lines))
         text, clip = BREAK.join(lines), window.from_clip
         draft = NodeDraft(level, window.number, text, window.span, clip, vector=vector)
@@ -182,6 +190,7 @@ def _written(
     arguments: SummarizeArguments,
     events: EventDocuments,
     model: AskModel | None,
+    began: datetime | None,
 ) -> list[str]:
     """Return the lines of a summary: the model's, else those that cover most of the rare words."""
     lines = list(dict.fromkeys(line for one in window.documents for line in one.lines))
@@ -191,7 +200,9 @@ def _written(
     shown = lines if len(lines) <= MATERIAL else covering(lines, window.documents, events, MATERIAL)
     rules = prompt("summary_system", lines=LINES)
     wish = sanitise(arguments.query or "What happened?")
-    page = prompt("summary", lines=shown_lines(shown), prompt=wish, **clock_times(window.span))
+    page = prompt(
+        "summary", lines=shown_lines(shown), prompt=wish, **clock_times(window.span, began)
+    )
     try:
         return write_lines(model, "summarize", rules, page, shown)
     except (Unreadable, BudgetExceeded):

@@ -1,13 +1,19 @@
-"""The times of a search: relative, absolute, or anchored to events that are searched for."""
+"""The times of a search: relative, absolute, of day, or anchored to events searched for."""
 
 from __future__ import annotations
 
+import re
+from datetime import datetime, timedelta
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from domain.base import Frozen
 
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
+_DATE = "%Y-%m-%d"
+_DAYS_AGO = {"today": 0, "yesterday": 1}
+LAST_YEAR = 3000
 WEEK_S = 7 * 86_400
 VERIFIED_CHARACTERS = 400
 
@@ -71,6 +77,47 @@ class BetweenRange(Frozen):
     second: EventAnchor
 
 
+class ClockRange(Frozen):
+    """A time of day, of a stream whose start is on record."""
+
+    kind: Literal["clock"]
+    start: str = Field(description="such as 14:05")
+    end: str = Field(default="", description="empty: a minute from start on")
+    day: str = Field(
+        default="",
+        description="such as 2026-11-26, today or yesterday; empty: the latest such time",
+    )
+
+    @model_validator(mode="after")
+    def _can_be_read(self) -> Self:
+        if clock_parts(self.start) is None or (self.end and clock_parts(self.end) is None):
+            raise ValueError("start and end are times of day such as 14:05")
+        if self.day not in ("", *_DAYS_AGO) and not 1970 <= _day(self.day).year < LAST_YEAR:
+            raise ValueError("no stream began on that day")
+        return self
+
+    def date(self, now: datetime) -> datetime:
+        """Return a moment of the day that is meant, as seen from now; that of now without one."""
+        if self.day in ("", *_DAYS_AGO):
+            return now - timedelta(days=_DAYS_AGO.get(self.day, 0))
+        return _day(self.day)
+
+
+def _day(text: str) -> datetime:
+    """Return the start of a day of this machine's calendar."""
+    return datetime.strptime(text, _DATE)
+
+
+def clock_parts(time: str) -> tuple[int, int, int] | None:
+    """Return hour, minute and second of ``H:MM`` or ``H:MM:SS``; None if it is no time of day."""
+    match = _CLOCK.fullmatch(time)
+    if match is None:
+        return None
+    hour, minute, second = (int(part or 0) for part in match.groups())
+    return (hour, minute, second) if hour < 24 and minute < 60 and second < 60 else None
+
+
 TimeRange = Annotated[
-    RelativeRange | AbsoluteRange | AnchoredRange | BetweenRange, Field(discriminator="kind")
+    RelativeRange | AbsoluteRange | AnchoredRange | BetweenRange | ClockRange,
+    Field(discriminator="kind"),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import cv2
@@ -15,6 +16,7 @@ from domain.asking import Question
 from domain.built import StoredNode
 from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
+from domain.streams import Stream
 from domain.trajectory import Acted, Event, EvidenceRetrieved, ModelCalled
 from flows.build import build
 from flows.rights import enforce, give, make_grant
@@ -31,6 +33,7 @@ from store.queries.builds import build_writers, read_built
 from store.queries.clips import memory_view
 from store.queries.percepts import add_blobs
 from store.queries.records import video_records
+from store.queries.streams import add_stream
 from store.tables.schema import FrameRow, VideoRow
 from strategies.registry import find_strategy
 from strategies.vam.policy import NO_IMAGES
@@ -385,3 +388,68 @@ def test_frames_are_known_by_no_other_strategy(built_garden: Store) -> None:
         session.execute(update(FrameRow).values(builder="other"))
         assert session.scalars(select(FrameRow.id)).first()
     assert not use(built_garden, "inspect", start_s=0, end_s=1_200).evidence
+
+
+BEGAN = datetime(2026, 1, 10, 9, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def live_garden(built_garden: Store) -> Store:
+    """The garden as a stream whose start is on record."""
+    began_ms = round(BEGAN.timestamp() * 1_000)
+    with built_garden.begin() as session:
+        add_stream(session, PARTY, Stream(source="camera", began_ms=began_ms))
+    return built_garden
+
+
+def at(minute: int) -> str:
+    """Return when a minute of the garden was, by this machine's clock."""
+    return f"{(BEGAN + timedelta(minutes=minute)).astimezone():%H:%M}"
+
+
+def test_what_happened_at_a_time_of_day_is_found(live_garden: Store) -> None:
+    question = Question(text=f"What happened at {at(9)}?", videos=(PARTY,))
+    with Runner(live_garden, WordToolbox()) as runner:
+        answer = runner.ask(question, strategy="vam")
+    assert answer.answer.text.endswith(f") {LINES[1]}")
+    assert f"{at(8)}:00 to {at(10)}:00" in answer.answer.text
+    assert [one.span.start_ms for one in answer.answer.citations] == [8 * 60_000]
+    assert replay(live_garden, answer.trajectory_id).divergence is None
+    long_before = question.model_copy(update={"text": f"What happened at {at(-30)}?"})
+    with Runner(live_garden, WordToolbox()) as runner:
+        assert runner.ask(long_before, strategy="vam").answer.not_in_memory
+
+
+def test_results_and_anchored_times_of_a_stream_name_the_time_of_day(live_garden: Store) -> None:
+    anchor = {"q": "Bob fixes the red bike", "occurrence": 2}
+    times = {"kind": "anchored", "relation": "after", "anchor": anchor, "within_s": 60}
+    found = use(live_garden, "search", times=times)
+    assert found.searched.startswith("10:00-11:00 (2026-01-10 ")
+    assert f" {at(10)}:00 to {at(12)}:00) {LINES[2]}" in found.evidence[0].text
+    summary = use(live_garden, "summarize", granularity_s=600, start_s=0, end_s=600).evidence[0]
+    assert f" {at(0)}:00 to {at(10)}:00) " in summary.text
+    frame = use(live_garden, "inspect", toolbox=ReadingToolbox(), start_s=0, end_s=1).evidence[0]
+    assert f" {at(0)}:00 to " in frame.text
+
+
+def test_of_a_file_no_time_of_day_is_known(built_garden: Store, heard: list[Event]) -> None:
+    with pytest.raises(InputError, match="not on record"):
+        use(built_garden, "search", times={"kind": "clock", "start": "9:05"})
+    question = Question(text="Who fixes the red bike at 14:05?", videos=(PARTY,))
+    with Runner(built_garden, WordToolbox()) as runner:
+        answer = runner.ask(question, collect_events(heard), strategy="vam").answer
+    assert answer.text == LINES[1]
+    refused, made = [event for event in heard if isinstance(event, EvidenceRetrieved)]
+    assert refused.refused
+    assert made.query == question.text
+
+
+def test_a_model_is_shown_the_time_of_day_of_what_it_writes_of(garden: Store) -> None:
+    began_ms = round(BEGAN.timestamp() * 1_000)
+    with garden.begin() as session:
+        add_stream(session, PARTY, Stream(source="camera", began_ms=began_ms))
+    with OpenAIServer(MomentModel()) as server:
+        workspace = workspace_of(garden, LlmToolbox(server, reasoner="local", writer="llm"))
+        build(workspace, PARTY, VAM, lambda *_: None)
+        shown = [text for text in server.texts() if "Write the lines of this event" in text]
+    assert f"{at(0)}:00 to {at(2)}:00 by the clock" in shown[0]
