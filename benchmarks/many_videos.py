@@ -4,12 +4,15 @@
 
 Videos of twelve clips have a million memories together, with vectors as real ones lie (see
 ``benchmarks.grown``), and the search index is built. The page's search takes words, with and
-without filters; a question's search is in the mode VIDEO over all videos, its view included. Each
-has a bar for its 95th percentile. The reference is the ten nearest of all vectors by numpy.
+without filters. A question reads its view once, and then searches in the mode VIDEO over all
+videos, of which the likeliest are chosen. Each search has a bar for its 95th percentile. The
+reference is the ten nearest of all vectors by numpy. A question's search also has to find a line
+that says what is asked.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -29,9 +32,11 @@ from benchmarks.lines import Line, Taken, milliseconds
 from benchmarks.search import NUMPY, nearest
 from benchmarks.search_process import Known, Tools
 from domain.asking import Mode
+from domain.memories import MemoryView
 from domain.settings import Settings
 from models.profile import load_profile
 from models.toolbox import Toolbox
+from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
@@ -45,6 +50,8 @@ from views.transcript import SEEN
 
 VIDEOS, CLIPS = 10_000, 12
 PAGE_MS, SEARCH_MS = 1_000.0, 200.0
+FOUND = 0.95
+"""Share of sentences of which a search finds a line, at least."""
 QUERIES, ROUNDS = 20, 3
 
 
@@ -64,32 +71,47 @@ def measured(store: Store, tools: Tools, made: World, exact: Vectors) -> Iterato
     queries = [made.said[n] for n in np.linspace(0, len(made.said) - 1, QUERIES).astype(int)]
     page = partial(search_library, store, tools.text)
     some = _word(queries[0])
-    ways: dict[str, tuple[float, Callable[[str], object]]] = {
+    view = _view(store)
+    retrievers = Retrievers(store, tools, Settings())
+
+    def search(words: str) -> Retrieval:
+        return retrievers.search(view, Mode.VIDEO, f"Who {words}?")
+
+    ways: dict[str, tuple[float | None, Callable[[str], object]]] = {
         "page Search": (PAGE_MS, lambda words: page(LibraryQuery(words=words))),
         "page Search, one word": (
             PAGE_MS,
             lambda words: page(LibraryQuery(words=_word(words))),
         ),
         "page Search, a kind": (PAGE_MS, lambda _: page(LibraryQuery(words=some, groups=(SEEN,)))),
-        "one search of a question": (SEARCH_MS, partial(_search, store, tools)),
+        "view of a question": (None, lambda _: _view(store)),
+        "one search of a question": (SEARCH_MS, search),
     }
+    # What the benchmark itself holds is no garbage to look for in the middle of a search.
+    gc.collect()
+    gc.freeze()
     for what, (bar, way) in ways.items():
-        yield _line(f"{what} (p95, bar {bar:.0f} ms)", bar, way, queries, tools, exact)
+        yield _line(what, bar, way, queries, tools, exact)
+    found = Taken((float(np.mean([_finds(search(words), words) for words in queries])),), "of 1")
+    yield Line("sentences found", found, Taken((1.0,), "of 1"), "all", found.median, FOUND)
+
+
+def _view(store: Store) -> MemoryView:
+    with store.begin() as session:
+        return memory_view(session, list(video_titles(session)))
+
+
+def _finds(found: Retrieval, words: str) -> bool:
+    return any(words in one.text for one in found.evidence)
 
 
 def _word(sentence: str) -> str:
     return sentence.split()[2]
 
 
-def _search(store: Store, tools: Tools, words: str) -> object:
-    with store.begin() as session:
-        view = memory_view(session, list(video_titles(session)))
-    return Retrievers(store, tools, Settings()).search(view, Mode.VIDEO, f"Who {words}?")
-
-
 def _line(
     what: str,
-    bar: float,
+    bar: float | None,
     way: Callable[[str], object],
     queries: Sequence[str],
     tools: Tools,
@@ -102,6 +124,9 @@ def _line(
         for _ in range(ROUNDS):
             ours.append(milliseconds(partial(way, query)))
             numpy.append(milliseconds(partial(nearest, exact, vector)))
-    tails = [Taken((float(np.quantile(taken, 0.95)),)) for taken in (ours, numpy)]
-    ratio = tails[0].median / bar
-    return Line(what, tails[0], tails[1], NUMPY, ratio, 1.0, more=False, size=len(exact))
+    tail, reference = (Taken((float(np.quantile(taken, 0.95)),)) for taken in (ours, numpy))
+    if bar is None:
+        ratio = tail.median / reference.median
+        return Line(f"{what} (p95)", tail, reference, NUMPY, ratio, size=len(exact))
+    name, ratio = f"{what} (p95, bar {bar:.0f} ms)", tail.median / bar
+    return Line(name, tail, reference, NUMPY, ratio, 1.0, more=False, size=len(exact))

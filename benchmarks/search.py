@@ -6,7 +6,7 @@ Twenty questions are asked in each mode, over all videos, one video, half of the
 end) and about one person. A question's vector is known before on both sides: embedding it is the
 model's time. Ours is the 95th percentile of a whole search, evidence and all; the references find
 the ten nearest vectors by numpy, and by faiss. The search index is built where a view may be wide
-enough for it (``store.queries.candidates.WIDE``), and recall is that of the ten nearest lines and
+enough for it (``store.queries.view_sizes.WIDE``), and recall is that of the ten nearest lines and
 clips by whatever way a search takes, beside exact ones. Processes of their own tell what the first
 search takes, how much memory a process that asks has, and what searching takes while another one
 writes clips.
@@ -44,14 +44,13 @@ from store.home import Home
 from store.queries import hnsw
 from store.queries.candidates import (
     EVERYTHING,
-    WIDE,
     Restriction,
     near_clips,
     near_lines,
-    view_size,
 )
 from store.queries.clips import memory_view
 from store.queries.hnsw import has_index, index_name
+from store.queries.view_sizes import WIDE, view_size
 from store.vector_index import VectorIndex, build_index
 from tests.support.big_library import CLIP_MS, LINES, Film, times, who
 

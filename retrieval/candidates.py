@@ -33,8 +33,8 @@ from retrieval.signals.words import WordHits, word_hits
 from retrieval.terms import plain_words
 from store.queries.candidates import (
     EVERYTHING,
+    NearClip,
     Restriction,
-    ViewSize,
     clips_with_words,
     lines_of_clips,
     near_clips,
@@ -44,6 +44,7 @@ from store.queries.encoders import QueryParts
 from store.queries.hnsw import has_index
 from store.queries.people_in_view import names_of_speakers, speakers_in_view
 from store.queries.view_conditions import Reader
+from store.queries.view_sizes import ViewSize
 
 Clip = tuple[int, int]
 """Number of a scope, and a clip of its video."""
@@ -68,7 +69,8 @@ LIKELY, MOST_SPANS = 0.3, 4
 class SearchPlan:
     """The input of candidate generation: view, size, question, vectors and signal weights.
 
-    ``parts`` are the encoders that the vectors' numbers are of; None: one.
+    ``parts`` are the encoders that the vectors' numbers are of; None: one. ``selected_from`` is the
+    number of clips of the whole view, if ``scopes`` are selected videos of it.
     """
 
     scopes: tuple[Scope, ...]
@@ -77,6 +79,12 @@ class SearchPlan:
     vectors: QuestionVectors
     weights: SearchSettings
     parts: QueryParts | None = None
+    selected_from: int | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of the view's clips that are searched, in (0, 1]."""
+        return self.size.clips / self.selected_from if self.selected_from else 1.0
 
     @property
     def everything(self) -> bool:
@@ -130,9 +138,10 @@ def _with_statistics(
     mean = _mean_lines(lines, marks)
     if plan.everything:
         hits = replace(hits, cells=max(1, lines.cell_count)).with_lengths(lines, mean, 0.0)
-        return CandidateLines(lines, marks, hits, lines.cell_count, lines.line_count)
+        count = int(lines.line_count / plan.share)
+        return CandidateLines(lines, marks, hits, lines.cell_count, count)
     # The line count stops at a limit: extrapolate it from the sample.
-    count = max(plan.size.lines, int(mean * plan.size.clips))
+    count = int(max(plan.size.lines, int(mean * plan.size.clips)) / plan.share)
     hits = hits.with_lengths(lines, mean, 1.0)
     return CandidateLines(lines, marks, hits, plan.size.clips, count)
 
@@ -200,7 +209,7 @@ def _word_hits(database: Reader, plan: SearchPlan) -> WordHits:
 def _choose_clips(
     database: Reader, plan: SearchPlan, hits: WordHits, speakers: Mapping[str, int]
 ) -> set[Clip]:
-    nearest = _vector_search(database, plan)
+    nearest = _nearest_clips(database, plan)
     chosen = _by_vector(plan, nearest) | _by_words(plan, hits) | _by_time(plan, nearest)
     return chosen | _by_people(plan, speakers, nearest)
 
@@ -269,18 +278,27 @@ def temporal_spans(text: str, now_s: float) -> list[tuple[float, float]]:
 
 
 NearestClips = Callable[[Matrix, int, Restriction], set[Clip]]
+VectorSearch = Callable[[Matrix, int, Restriction], list[NearClip]]
 
 
-def _vector_search(database: Reader, plan: SearchPlan) -> NearestClips:
+def vector_search(database: Reader, plan: SearchPlan) -> VectorSearch:
     """Return a vector search; it uses the HNSW index if the view is wide and unrestricted."""
     sizes = [part.size for part in plan.parts] if plan.parts else [plan.vectors.question.shape[0]]
     indexed = plan.size.wide and all(has_index(database, size) for size in sizes)
 
-    def nearest(vectors: Matrix, limit: int, restriction: Restriction) -> set[Clip]:
+    def nearest(vectors: Matrix, limit: int, restriction: Restriction) -> list[NearClip]:
         by_index = indexed and not restriction.selective
         search = (database, plan.scopes, vectors, limit, restriction)
-        clips = near_clips(*search, by_index=by_index, parts=plan.parts)
-        return {(clip.video, clip.clip) for clip in clips}
+        return near_clips(*search, by_index=by_index, parts=plan.parts)
+
+    return nearest
+
+
+def _nearest_clips(database: Reader, plan: SearchPlan) -> NearestClips:
+    search = vector_search(database, plan)
+
+    def nearest(vectors: Matrix, limit: int, restriction: Restriction) -> set[Clip]:
+        return {(clip.video, clip.clip) for clip in search(vectors, limit, restriction)}
 
     return nearest
 

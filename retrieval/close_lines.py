@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from domain.memories import Scope
 from models.ports import TextEmbedder, embed_queries
 from retrieval.closeness import closeness_threshold, cosine_scale
-from store.queries.candidates import near_lines, view_size
+from store.queries.candidates import near_lines
 from store.queries.encoders import QueryPart, encoders_in_view
 from store.queries.view_conditions import Reader
+from store.queries.view_sizes import count_lines
 
 
 def embed_words(text: TextEmbedder, words: str) -> NDArray[np.floating]:
@@ -36,6 +37,6 @@ def close_lines(
     encoders = encoders_in_view(database, scopes, text.name)
     part = QueryPart(text.name, 0, len(vector), encoders.get(text.name, ()))
     found = near_lines(database, scopes, vector, limit, part=part)
-    least = closeness_threshold(view_size(database, scopes).lines)
+    least = closeness_threshold(count_lines(database, scopes))
     nearness = cosine_scale(text).nearness
     return [line.id for line in found if nearness(1 - line.distance) >= least]

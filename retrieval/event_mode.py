@@ -143,7 +143,7 @@ def _neighbourhood(
         evidence=evidence,
         neighbours=tuple(neighbours_shown),
         edges=tuple(edge for edge in edges if {edge.source, edge.target} <= shown),
-        nothing_close=nothing_close(evidence, len(ranked.near.id)),
+        nothing_close=nothing_close(evidence, int(len(ranked.near.id) / context.share)),
         searched=context.searched(f"{len(ranked.near.id)} events"),
     )
 

@@ -39,7 +39,8 @@ class QueryContext:
     and the options that the search is about. ``relevance`` is None if nothing is in view.
     ``load_all`` fetches all lines of the view, for structural searches, ``add`` the lines of more
     (video, clip) pairs; ``small``: all lines are candidates. ``span`` is the time in view of a
-    single video; ``encoders`` embed queries.
+    single video; ``encoders`` embed queries. ``share`` is the share of the view's clips that was
+    searched, in (0, 1]: in a large library, that of the likeliest videos.
     """
 
     query: str
@@ -54,6 +55,7 @@ class QueryContext:
     encoders: SearchEncoders
     small: bool = True
     span: TimeSpan | None = None
+    share: float = 1.0
 
     def about(self, letters: Collection[str]) -> QueryContext:
         """Restrict the search to the options with these letters; without any, to all options."""
@@ -172,7 +174,9 @@ class QueryContext:
         """Describe what was searched, in words."""
         videos = sum(scope.last_clip >= 0 for scope in self.view.scopes)
         span = f" ({self.span})" if self.span else ""
-        text = f"{where} for {self.query!r} in {videos} video{'s' * (videos != 1)}{span}"
+        likeliest = f"the likeliest {len(self.lines.scopes)} of " if self.share < 1 else ""
+        plural = "s" * (videos != 1)
+        text = f"{where} for {self.query!r} in {likeliest}{videos} video{plural}{span}"
         language = language_note(self.query, self.encoders.languages)
         notes = [note for note in (language, encoder_note(self.encoders.missing)) if note]
         return ". ".join([text, " ".join(notes)]) if notes else text

@@ -35,7 +35,7 @@ from retrieval.result import Retrieval
 from retrieval.structural import MOST_VIDEOS, answered_by_video, structural, where_last_seen
 from retrieval.video_mode import about_people, video
 from store.database import Store
-from store.queries.candidates import WIDE, lines_of_clips
+from store.queries.candidates import lines_of_clips
 from store.queries.clip_contents import (
     KeyframeOnClip,
     clip_contents,
@@ -47,6 +47,7 @@ from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment
 from store.queries.segments_in_view import read_segments, segment_texts, segments_in_view
 from store.queries.videos import video_titles
+from store.queries.view_sizes import WIDE
 from telemetry import tracing
 
 SUPPORT_DIGITS = 4
@@ -390,7 +391,7 @@ class Retrievers:
     def _keyframes(self, context: QueryContext, focus: Segment | None) -> list[VideoKeyframes]:
         if focus is not None:
             return [self._keyframes_of(context, context.scope(focus.video), focus.clips)]
-        scopes, lines = context.view.scopes, context.lines
+        scopes, lines = context.lines.scopes, context.lines
         if context.small:
             # Clips without lines have keyframes too.
             return [

@@ -16,7 +16,6 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg.sql import SQL, Composable, Composed, Literal, Placeholder
 
-from domain.errors import NotFound
 from domain.memories import Scope
 from store.queries.encoders import (
     QueryPart,
@@ -33,13 +32,13 @@ from store.queries.view_conditions import (
     LINES_IN_VIEW,
     VIEW,
     Reader,
+    last_clip_of,
     reading_driver,
     view_parameters,
 )
+from store.queries.view_sizes import is_wide
 
 Matrix = NDArray[np.float32]
-WIDE = 20_000
-"""Views of more lines are searched through the HNSW index, if there is one; others exactly."""
 EF_SEARCH = 200
 """Size of the candidate list of an HNSW scan (pgvector's ``hnsw.ef_search``): at least as many
 lines as it returns."""
@@ -52,24 +51,6 @@ class NearClip(NamedTuple):
     video: int
     clip: int
     distance: float
-
-
-@dataclass(frozen=True)
-class ViewSize:
-    """The size of a view: clips, lines counted up to ``WIDE + 1``, first and last time.
-
-    Times are milliseconds of video time.
-    """
-
-    clips: int
-    lines: int
-    start_ms: int
-    end_ms: int
-
-    @property
-    def wide(self) -> bool:
-        """Whether the view is too large for exact search."""
-        return self.lines > WIDE
 
 
 @dataclass(frozen=True)
@@ -93,36 +74,6 @@ class Restriction:
 EVERYTHING = Restriction()
 """The filter that every line passes."""
 
-_SIZE = f"""
-    WITH {VIEW}
-    SELECT (SELECT coalesce(array_agg(video), '{{}}') FROM view
-                WHERE NOT EXISTS (SELECT FROM videos AS v WHERE v.id = view.video)),
-           (SELECT count(*) FROM view JOIN clips AS c
-                ON c.video_id = view.video AND c.clip <= view.last_clip),
-           (SELECT count(*) FROM (SELECT FROM view JOIN memories AS m
-                ON m.video_id = view.video AND m.clip <= view.last_clip
-                LIMIT %(limit)s) AS counted),
-           (SELECT coalesce(min(c.start_ms), 0) FROM view JOIN clips AS c
-                ON c.video_id = view.video AND c.clip = 0),
-           (SELECT coalesce(max(c.end_ms), 0) FROM view JOIN clips AS c
-                ON c.video_id = view.video AND c.clip = view.last_clip)
-"""  # noqa: S608
-
-
-def view_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
-    """Count the clips and lines in view; lines only up to ``WIDE + 1``.
-
-    Raises:
-        NotFound: A video of the view does not exist.
-    """
-    parameters = view_parameters(scopes) | {"limit": WIDE + 1}
-    row = reading_driver(database).execute(_SIZE, parameters).fetchone()
-    missing, *counts = row or ([], 0, 0, 0, 0)
-    if missing:
-        raise NotFound(f"no video goes by {missing[0]!r}: `homer videos` lists them")
-    return ViewSize(*counts)
-
-
 _CLIPS_EXACT = """
     WITH {view}, query AS MATERIALIZED (
         SELECT (ordinality - 1)::int AS number, vector::halfvec AS vector
@@ -137,16 +88,16 @@ _CLIPS_EXACT = """
         LIMIT %(limit)s) AS near
 """
 _CLIPS_BY_INDEX = """
-    WITH {view}, query AS MATERIALIZED (
+    WITH query AS MATERIALIZED (
         SELECT (ordinality - 1)::int AS number, vector::halfvec AS vector
         FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS given (vector, ordinality))
-    SELECT query.number, view.number, near.clip, min(near.distance)
+    SELECT query.number, near.video_id, near.clip, min(near.distance)
     FROM query CROSS JOIN LATERAL (
         SELECT m.video_id, m.clip, m.embedding::halfvec({size}) <=> query.vector AS distance
         FROM memories AS m
         WHERE vector_dims(m.embedding) = {size} AND {in_view}
         ORDER BY m.embedding::halfvec({size}) <=> query.vector LIMIT %(limit)s) AS near
-    JOIN view ON view.video = near.video_id GROUP BY query.number, view.number, near.clip
+    GROUP BY query.number, near.video_id, near.clip
 """
 
 
@@ -197,7 +148,10 @@ def _near_clips(
         "vectors": [vector_literal(vector) for vector in vectors]
     }
     rows = _run_vector_search(reading_driver(database), statement, parameters, by_index=by_index)
-    return [NearClip._make(row) for row in rows]
+    if not by_index:
+        return [NearClip._make(row) for row in rows]
+    numbers = {scope.video: number for number, scope in enumerate(scopes)}
+    return [NearClip(query, numbers[video], *rest) for query, video, *rest in rows]
 
 
 class ScoredLine(NamedTuple):
@@ -238,7 +192,7 @@ def near_lines(
     The HNSW index is used if it exists, the view is wide and ``restriction`` is empty. ``part``:
     the encoder whose lines are searched; None: all lines of the vector's size.
     """
-    wide = not restriction.selective and view_size(database, scopes).wide
+    wide = not restriction.selective and is_wide(database, scopes)
     by_index = wide and has_index(database, len(vector))
     template = _LINES_BY_INDEX if by_index else _LINES_EXACT
     parameters = _vector_parameters(scopes, limit, restriction) | {"vector": vector_literal(vector)}
@@ -251,6 +205,7 @@ def _vector_parameters(
     scopes: Sequence[Scope], limit: int, restriction: Restriction
 ) -> dict[str, Any]:
     return view_parameters(scopes) | {
+        "last_clip_of": last_clip_of(scopes),
         "limit": limit,
         "identities": list(restriction.identities),
         "speaker": restriction.speaker,
@@ -316,7 +271,7 @@ _WORD = """
     SELECT {number}, string_agg(int8send(view.number::bigint << 32 | m.clip), ''::bytea)
     FROM (SELECT video_id, clip, superseded_at FROM memories
           WHERE words @@ phraseto_tsquery('english', {word})
-            AND video_id = ANY(%(videos)s::text[]) AND clip <= %(last_clip)s
+            AND video_id IN (SELECT video FROM view) AND clip <= %(last_clip)s
           OFFSET 0) AS m  -- OFFSET 0: one scan for all videos.
     JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
          AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)

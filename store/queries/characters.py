@@ -138,7 +138,7 @@ def _select_in_view() -> Select[Any]:
     """Select the characters of a view as one list of lists; built once, since building is slow."""
     scopes = func.unnest(
         cast(bindparam("videos", type_=Text), ARRAY(Text)),
-        bindparam("last_clips", type_=ARRAY(Integer)),
+        cast(bindparam("last_clips", type_=Text), ARRAY(Integer)),
     ).table_valued(column("video", String), column("last_clip", Integer), name="scope")
     view = scopes.render_derived()
     found = _characters(view.c.last_clip).join(view, view.c.video == CharacterRow.video_id)

@@ -29,8 +29,9 @@ def text_array(values: Collection[str]) -> str:
 
     psycopg takes 3 microseconds for each value of a list, which is long for every id of a library.
     """
-    escaped = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
-    return '{"' + '","'.join(escaped) + '"}' if values else "{}"
+    if any(mark in "".join(values) for mark in '\\"'):
+        values = [value.replace("\\", "\\\\").replace('"', '\\"') for value in values]
+    return '{"' + '","'.join(values) + '"}' if values else "{}"
 
 
 def valid_at(row: Any, clip: int | ColumnElement[int]) -> ColumnElement[bool]:

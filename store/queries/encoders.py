@@ -23,8 +23,8 @@ from store.queries.view_conditions import Reader, reading_driver
 from store.tables.schema import KeyframeRow, VideoRow
 
 _IN_VIEW = """
-    SELECT models->>'text', encoders, array_agg(id ORDER BY id)
-    FROM videos WHERE id = ANY(%s::text[]) GROUP BY 1, 2
+    SELECT models->>'text', encoders, array_agg(id)
+    FROM unnest(%s::text[]) AS view (id) JOIN videos USING (id) GROUP BY 1, 2
 """
 
 
@@ -43,7 +43,8 @@ def encoders_in_view(
     """
     videos = text_array([scope.video for scope in scopes])
     found: dict[str, list[str]] = {}
-    for own, others, ids in reading_driver(database).execute(_IN_VIEW, (videos,)).fetchall():
+    rows = reading_driver(database).execute(_IN_VIEW, (videos,), prepare=False).fetchall()
+    for own, others, ids in rows:
         found.setdefault(own or default, []).extend(ids)
         for other in others or ():
             found.setdefault(other, [])

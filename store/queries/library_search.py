@@ -53,22 +53,22 @@ class LibraryMatches(NamedTuple):
 _MATCHES = f"""
     WITH {VIEW},
     sought AS MATERIALIZED (SELECT websearch_to_tsquery('english', %(words)s) AS query),
+    matching AS MATERIALIZED (
+        SELECT id, video_id, clip, source, text, speaker, start_ms, end_ms, words, superseded_at
+        FROM memories, sought
+        WHERE (%(words)s = '' OR words @@ sought.query) AND kind = 'episodic'
+          AND source = ANY(%(sources)s::text[]) AND video_id IN (SELECT video FROM view)
+          AND (%(anybody)s OR id IN (
+              SELECT l.memory_id FROM memory_links AS l
+              JOIN identities AS i ON i.id = l.identity_id
+              JOIN unnest(%(tag_videos)s::text[], %(tags)s::text[]) AS who (video, tag)
+                ON who.video = i.video_id AND who.tag = concat('<', i.kind, '_', i.number, '>'))
+            OR speaker = %(name)s)
+        LIMIT %(matches)s),
     found AS MATERIALIZED (
-        SELECT m.* FROM (
-            SELECT id, video_id, clip, source, text, speaker, start_ms, end_ms, words, superseded_at
-            FROM memories, sought
-            WHERE (%(words)s = '' OR words @@ sought.query) AND kind = 'episodic'
-              AND source = ANY(%(sources)s::text[]) AND video_id = ANY(%(videos)s::text[])
-              AND (%(anybody)s OR id IN (
-                  SELECT l.memory_id FROM memory_links AS l
-                  JOIN identities AS i ON i.id = l.identity_id
-                  JOIN unnest(%(tag_videos)s::text[], %(tags)s::text[]) AS who (video, tag)
-                    ON who.video = i.video_id AND who.tag = concat('<', i.kind, '_', i.number, '>'))
-                OR speaker = %(name)s)
-            OFFSET 0) AS m
+        SELECT m.* FROM matching AS m
         JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
-             AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
-        LIMIT %(matches)s)
+             AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip))
     (SELECT NULL::int, found.id, video_id, clip, source,
            CASE WHEN %(words)s = '' THEN text
                 ELSE ts_headline('english', text, sought.query, %(marked)s) END,
@@ -80,6 +80,8 @@ _MATCHES = f"""
     UNION ALL
     SELECT count(*)::int, 0, video_id, 0, source, '', NULL, 0, 0
     FROM found GROUP BY video_id, source
+    UNION ALL
+    SELECT count(*)::int, 0, '', 0, '', '', NULL, 0, 0 FROM matching
 """  # noqa: S608
 
 
@@ -119,11 +121,14 @@ def lines_in_library(
     }
     rows = reading_driver(database).execute(_MATCHES, parameters, prepare=False).fetchall()
     lines = [_line(row[1:]) for row in rows if row[0] is None]
-    videos, by_source = Counter[str](), Counter[str]()
+    videos, by_source, looked_at = Counter[str](), Counter[str](), 0
     for count, line in ((row[0], _line(row[1:])) for row in rows if row[0] is not None):
+        if not line.video:
+            looked_at = count
+            continue
         videos[line.video] += count
         by_source[line.source] += count
-    return LibraryMatches(lines, videos, by_source, videos.total() > MOST_MATCHES)
+    return LibraryMatches(lines, videos, by_source, looked_at > MOST_MATCHES)
 
 
 _NAMED = """

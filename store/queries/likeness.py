@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from psycopg.sql import SQL, Literal
-from sqlalchemy import or_, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from domain.memories import Scope
@@ -112,5 +112,6 @@ def blob_of_image(session: Session, kind: str, number: int, scopes: Sequence[Sco
         scopes: what is in view.
     """
     row = FrameRow if kind == "f" else KeyframeRow
-    in_view = or_(*((row.video_id == s.video) & (row.clip <= s.last_clip) for s in scopes))
-    return session.scalar(select(row.blob).where(row.id == number, in_view))
+    found = session.execute(select(row.blob, row.video_id, row.clip).where(row.id == number))
+    last = {scope.video: scope.last_clip for scope in scopes}
+    return next((blob for blob, video, clip in found if clip <= last.get(video, -1)), None)

@@ -19,7 +19,15 @@ from retrieval.terms import database_words, terms
 from store.database import Store, open_store
 from store.driver import driver_of
 from store.home import Home
-from store.queries import candidates, clip_contents, hnsw, people_in_view, segments_in_view
+from store.queries import (
+    candidates,
+    clip_contents,
+    hnsw,
+    people_in_view,
+    segments_in_view,
+    video_selection,
+    view_sizes,
+)
 from store.queries.candidates import (
     EVERYTHING,
     Restriction,
@@ -28,7 +36,6 @@ from store.queries.candidates import (
     near_clips,
     near_lines,
     read_lines,
-    view_size,
 )
 from store.queries.hnsw import has_index, index_statement
 from store.queries.people_in_view import (
@@ -38,7 +45,9 @@ from store.queries.people_in_view import (
     videos_naming,
 )
 from store.queries.segments_in_view import read_segments
+from store.queries.video_selection import videos_with_words
 from store.queries.view_conditions import Reader
+from store.queries.view_sizes import view_size
 from tests.support.remembered import (
     CLIP_MS,
     SIZE,
@@ -456,11 +465,17 @@ class Plans:
         return psycopg.ClientCursor(self._driver).execute("SELECT NULL WHERE false")
 
 
+READING = (
+    *(candidates, clip_contents, people_in_view, segments_in_view),
+    *(video_selection, view_sizes),
+)
+
+
 def plan_of(store: Store, query: Callable[[Reader], object]) -> str:
     """The plan of the statements that a query runs."""
     with store.begin() as session, pytest.MonkeyPatch.context() as patch:
         plans = Plans(driver_of(session.connection()))
-        for module in (candidates, clip_contents, people_in_view, segments_in_view):
+        for module in READING:
             patch.setattr(module, "reading_driver", lambda _: plans)
         query(session)
     assert plans.plan
@@ -476,6 +491,10 @@ QUERIES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
         "memories_",
     ),
     "words": (lambda db, s: clips_with_words(db, s, ["number7", "clip3"]), "memories_words"),
+    "words of videos": (
+        lambda db, s: videos_with_words(db, s, [["number7"], ["number7", "clip3"]]),
+        "memories_words",
+    ),
     "lines of clips": (lambda db, s: lines_of_clips(db, s, FEW, SIZE), "memories_"),
     "mentions": (
         lambda db, s: lines_mentioning(db, s[:1], {s[0].video: {"<face_1>"}}, VECTOR[0], 9),

@@ -12,7 +12,6 @@ from domain.settings import Settings
 from people.corrected import people_as_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.candidates import view_size
 from store.queries.clip_contents import clip_contents, frame_vectors, objects_on, stored_box
 from store.queries.search import (
     cited_frames,
@@ -20,6 +19,7 @@ from store.queries.search import (
     cited_segments,
     edges_of_segment,
 )
+from store.queries.view_sizes import view_size
 from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import (

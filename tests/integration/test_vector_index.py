@@ -9,7 +9,7 @@ from sqlalchemy import text
 from services.health import check_search_index
 from store import vector_index
 from store.database import Store
-from store.queries import candidates, hnsw
+from store.queries import hnsw, view_sizes
 from store.queries.candidates import near_clips
 from store.queries.clips import memory_view
 from store.queries.hnsw import MEMORIES, has_index
@@ -37,7 +37,7 @@ class Steps:
 def large(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A library that counts as large."""
     monkeypatch.setitem(vector_index.LARGE, MEMORIES, 100)
-    monkeypatch.setattr(candidates, "WIDE", 100)
+    monkeypatch.setattr(view_sizes, "WIDE", 100)
     words = [f"word{number}" for number in range(CLIPS)]
     watch(store, VIDEO, [[Said(f"{words[n]} and {words[(n + 1) % CLIPS]}")] for n in range(CLIPS)])
     with store.begin() as session:

@@ -283,7 +283,7 @@ def test_what_the_documents_name_is_there(page: Path) -> None:
     text = page.read_text()
     named = re.findall(r"\b((?:[a-z_]+/)+[a-z_]+\.py)(?::([A-Za-z_]+(?:\.[a-z_]+)?))?", text)
     assert len(named) > 40 or page.name != "architecture.md"
-    # A constant, as in `WIDE` (`store/queries/candidates.py`).
+    # A constant, as in `WIDE` (`store/queries/view_sizes.py`).
     constants = re.findall(r"`([A-Z_]+)`(?: \w+)? \(`([a-z_/]+\.py)`\)", text)
     named += [(path, name) for name, path in constants]
     for path, name in named:

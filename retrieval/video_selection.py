@@ -1,0 +1,126 @@
+"""Selection of the videos of a large library that a search reads.
+
+A view of many videos with many lines is searched in two steps. First the videos are chosen that
+have the lines nearest to the question and its options (by the HNSW index), its words (by the index
+of words), or the people whom it names. Then these are searched like any smaller view.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, zip_longest
+
+import numpy as np
+
+from domain.memories import Scope
+from retrieval.candidates import BY_OPTION, SearchPlan, vector_search
+from retrieval.people_in_query import ViewPerson
+from store.queries.candidates import EVERYTHING
+from store.queries.people_in_view import lines_mentioning
+from store.queries.video_selection import frequent_words, videos_with_words
+from store.queries.view_conditions import Reader
+from store.queries.view_sizes import view_size
+
+MOST_VIDEOS = 50
+"""Views of at most this many videos are searched whole; of larger ones this many are chosen."""
+MOST_CLIPS, LEAST_VIDEOS = 2_500, 5
+"""Fewer are chosen if they have more clips than that together, but at least five."""
+BY_QUESTION, BY_PEOPLE = 120, 60
+"""Lines near the question, and lines that mention people, whose videos are chosen."""
+
+
+def is_large(videos: int, clips: int) -> bool:
+    """Check whether a view of so many videos and clips is searched in two steps."""
+    return videos > MOST_VIDEOS and clips > MOST_CLIPS
+
+
+def select_videos(
+    database: Reader, plan: SearchPlan, people: Sequence[ViewPerson], wanted: Collection[str]
+) -> SearchPlan:
+    """Restrict a search to the likeliest videos of its view.
+
+    Args:
+        database: A connection or session.
+        plan: The search of a view of more than ``MOST_VIDEOS`` videos.
+        people: The people whom the question names.
+        wanted: Videos that are always searched.
+    """
+    rankings = (_by_vector(database, plan), _by_words(database, plan))
+    named = _by_people(database, plan, people)
+    chosen = set(_within_limits(plan.scopes, chain(wanted, _in_turn(*rankings, named))))
+    scopes = tuple(scope for scope in plan.scopes if scope.video in chosen)
+    size = view_size(database, scopes)
+    now_s = plan.question.now_s if plan.question.as_of else size.end_ms / 1000
+    return replace(
+        plan,
+        scopes=scopes,
+        size=size,
+        question=replace(plan.question, now_s=now_s),
+        selected_from=plan.size.clips,
+    )
+
+
+def _in_turn(*rankings: Iterable[str]) -> Iterator[str]:
+    """Yield the first of each ranking, then the second of each, and so on."""
+    for row in zip_longest(*rankings):
+        yield from (video for video in row if video is not None)
+
+
+def _within_limits(scopes: Sequence[Scope], ranked: Iterable[str]) -> Iterator[str]:
+    """Yield the first videos, without repetition, until there are enough."""
+    clips = {scope.video: scope.last_clip + 1 for scope in scopes}
+    total = 0
+    for number, video in enumerate(dict.fromkeys(one for one in ranked if one in clips)):
+        total += clips[video]
+        if number >= MOST_VIDEOS or (number >= LEAST_VIDEOS and total > MOST_CLIPS):
+            return
+        yield video
+
+
+def _by_vector(database: Reader, plan: SearchPlan) -> list[str]:
+    """Rank videos by their line nearest to the question or to an option."""
+    vectors, search = plan.vectors.stacked, vector_search(database, plan)
+    found = search(vectors[:1], BY_QUESTION, EVERYTHING)
+    found += search(vectors[1:], BY_OPTION, EVERYTHING)
+    ordered = sorted(found, key=lambda clip: (clip.distance, clip.video))
+    return [plan.scopes[clip.video].video for clip in ordered]
+
+
+def _by_words(database: Reader, plan: SearchPlan) -> list[str]:
+    """Rank videos by the rare words that they have, and by lines with all words."""
+    question = plan.question
+    phrases = question.database_words
+    words = dict.fromkeys(chain(question.words, *question.option_words))
+    sought = [phrases[word] for word in words if word in phrases]
+    frequent = frequent_words(database, sought)
+    searches = [[word] for word in sought if word not in frequent]
+    together = [phrases[word] for word in question.words if word in phrases]
+    if len(together) > 1:
+        searches.append(together)
+    found = videos_with_words(database, plan.scopes, searches)
+    return _by_rarity(found, len(plan.scopes))
+
+
+def _by_rarity(found: Mapping[int, Sequence[str]], videos: int) -> list[str]:
+    """Rank videos by the sum of the inverse document frequencies of the searches they match."""
+    scores = defaultdict[str, float](float)
+    for matching in found.values():
+        distinct = set(matching)
+        weight = float(np.log1p(videos / len(distinct)))
+        for video in distinct:
+            scores[video] += weight
+    return sorted(scores, key=lambda video: (-scores[video], video))
+
+
+def _by_people(database: Reader, plan: SearchPlan, people: Sequence[ViewPerson]) -> list[str]:
+    """Rank videos by their line nearest to the question that mentions a person it names."""
+    if not people:
+        return []
+    tags: dict[str, set[str]] = {}
+    for person in people:
+        tags.setdefault(person.video, set()).update(person.tags)
+    question = plan.vectors.question
+    lines = lines_mentioning(database, plan.scopes, tags, question, BY_PEOPLE, parts=plan.parts)
+    return [plan.scopes[line.video].video for line in lines]

@@ -1,0 +1,121 @@
+"""Searching a large library: the likeliest videos are chosen first, then searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from domain.asking import Mode
+from domain.memories import MemoryView, Scope
+from domain.settings import Settings
+from retrieval import video_selection as selection
+from retrieval.result import Retrieval
+from retrieval.retrievers import Retrievers
+from store.database import Store
+from store.queries import video_selection as stored_selection
+from tests.support.remembered import Event, Said, Tools, add_event_graph, name, watch
+
+VIDEOS = 9
+CHOSEN = 3
+
+
+def video(number: int) -> str:
+    return f"{number:016x}"
+
+
+@pytest.fixture
+def retrievers(store: Store, monkeypatch: pytest.MonkeyPatch) -> Retrievers:
+    """Search a library that counts as large, of which three videos are chosen."""
+    monkeypatch.setattr(selection, "MOST_VIDEOS", CHOSEN)
+    monkeypatch.setattr(selection, "MOST_CLIPS", 2 * CHOSEN)
+    monkeypatch.setattr(selection, "BY_QUESTION", 2 * CHOSEN)
+    monkeypatch.setattr(stored_selection, "FREQUENT", CHOSEN)
+    ask = Settings().ask.model_copy(update={"video_clips": VIDEOS})
+    return Retrievers(store, Tools(), Settings(ask=ask))
+
+
+def fill(store: Store, special: Sequence[Said], number: int = VIDEOS - 1) -> None:
+    """Add videos of somebody in the kitchen, one with other lines besides."""
+    for other in range(VIDEOS):
+        lines = [Said(f"<face_0> at the lamp of the kitchen {100 + other}", 2, who=("<face_0>",))]
+        watch(store, video(other), [lines, list(special) if other == number else []])
+
+
+def view(last_clip: int = 1, videos: int = VIDEOS) -> MemoryView:
+    return MemoryView(
+        scopes=tuple(Scope(video=video(n), last_clip=last_clip) for n in range(videos))
+    )
+
+
+def videos_of(found: Retrieval) -> set[str]:
+    return {one.video for one in found.evidence}
+
+
+def test_the_video_with_the_nearest_line_is_searched(store: Store, retrievers: Retrievers) -> None:
+    fill(store, [Said("A zebra crosses the river", 4)])
+    found = retrievers.search(view(), Mode.VIDEO, "Which zebra crosses the river?")
+    assert found.evidence[0].text == "A zebra crosses the river"
+    assert not found.nothing_close
+    assert len(videos_of(found)) <= CHOSEN
+    assert f"in the likeliest {CHOSEN} of {VIDEOS} videos" in found.searched
+
+
+def test_a_rare_word_finds_its_video_however_far_the_line_is(
+    store: Store, retrievers: Retrievers
+) -> None:
+    said = "Umbrella, says somebody who talks of taxes, weather, trains, soup and of football"
+    fill(store, [Said(said, 4)])
+    found = retrievers.search(view(), Mode.VIDEO, "the lamp of the kitchen and an umbrella")
+    assert said in [one.text for one in found.evidence]
+
+
+def test_a_named_person_is_looked_for_where_lines_mention_them(
+    store: Store, retrievers: Retrievers
+) -> None:
+    fill(store, [])
+    name(store, video(4), 0, "Ottilie", "<face_0>")
+    query = "What does Ottilie do at the lamp of the kitchen 102, or of the kitchen 103 or 106?"
+    found = retrievers.search(view(), Mode.VIDEO, query)
+    assert videos_of(found) == {video(4)}
+
+
+def test_nothing_later_than_the_view_is_chosen_or_found(
+    store: Store, retrievers: Retrievers
+) -> None:
+    fill(store, [Said("A zebra crosses the river", 4)])
+    found = retrievers.search(view(0), Mode.VIDEO, "Which zebra crosses the river?")
+    assert found.nothing_close
+    assert all("zebra" not in one.text for one in found.evidence)
+
+
+def test_a_superseded_line_chooses_no_video(store: Store, retrievers: Retrievers) -> None:
+    fill(store, [Said("A zebra crosses the river", 4, until=1)])
+    found = retrievers.search(view(), Mode.VIDEO, "Which zebra crosses the river?")
+    assert all("zebra" not in one.text for one in found.evidence)
+
+
+def test_the_video_in_focus_is_searched_whatever_is_asked(
+    store: Store, retrievers: Retrievers
+) -> None:
+    fill(store, [Said("A zebra crosses the river", 4)])
+    last = video(VIDEOS - 1)
+    ids = add_event_graph(store, last, [Event(0, "A crossing", "An animal crosses.", (1,), 1)], [])
+    found = retrievers.search(view(), Mode.VIDEO, "the lamp of the kitchen", focus=ids[0])
+    assert videos_of(found) == {last}
+
+
+def test_an_event_of_a_chosen_video_is_found(store: Store, retrievers: Retrievers) -> None:
+    fill(store, [Said("A zebra crosses the river", 4)])
+    last = video(VIDEOS - 1)
+    add_event_graph(store, last, [Event(0, "A crossing", "A zebra crosses.", (1,), 1)], [])
+    found = retrievers.search(view(), Mode.EVENT, "the zebra crosses the river")
+    assert found.focus is not None
+    assert found.focus.label == "A crossing"
+
+
+def test_a_small_library_is_searched_whole(store: Store, retrievers: Retrievers) -> None:
+    fill(store, [])
+    found = retrievers.search(view(videos=CHOSEN), Mode.VIDEO, "the lamp of the kitchen")
+    assert "likeliest" not in found.searched
+    assert videos_of(found) == {video(n) for n in range(CHOSEN)}
