@@ -155,6 +155,26 @@ class Extract(Frozen):
     score: float = Field(ge=0, le=1)
 
 
+class VideoQuote(Frozen):
+    """What answers an open question best in one of several videos that were searched.
+
+    ``close``: whether lines of it are close to the question; ``extract`` quotes them. ``event`` is
+    the ref of its closest segment, "" where none is close.
+    """
+
+    video: str
+    title: str
+    close: bool
+    extract: Extract | None = None
+    event: str = ""
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        """Return what an answer may cite of it."""
+        event = (self.event,) if self.event else ()
+        return (*event, *(self.extract.refs if self.extract else ()))
+
+
 class Ranking(Frozen):
     """The moments of a view that fit a question, best first, as narrow spans.
 

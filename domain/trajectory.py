@@ -25,16 +25,18 @@ from domain.asking import (
 )
 from domain.base import Frozen
 from domain.memories import MemoryView
-from domain.search import Extract, Finding, Ranking, Weighed
+from domain.search import Extract, Finding, Ranking, VideoQuote, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill, StrategyChoice
 from domain.time import TimeSpan
 
-MACHINE_VERSION = 3
+MACHINE_VERSION = 4
 """The version of the HOMER machine, stored with each trajectory, since replays depend on it.
 
 1: without a language model, the answer came from a ranking of the whole view. 2: from the ledger.
-3: images are shown with their refs in more steps, and what is seen on them is evidence.
+3: images are shown with their refs in more steps, and what is seen on them is evidence. 4: without
+a language model, an open question over a few videos is answered for each of them; records of before
+have no quotation by video, and are answered from as they were.
 """
 OLDEST_REPLAYED = 2
 """The oldest version whose records are replayed: what changed since is done as it was then."""
@@ -203,6 +205,9 @@ class EvidenceRetrieved(_Event):
         default=1.0, gt=0, description="what scores by option are divided by to be logits"
     )
     extract: Extract | None = Field(default=None, description="the words that answer best")
+    by_video: tuple[VideoQuote, ...] = Field(
+        default=(), description="the words that answer best in each of a few videos"
+    )
     finding: Finding | None = Field(default=None, description="what it read off from structure")
     span: TimeSpan | None = Field(default=None, description="the time that it looked at")
     unloaded: tuple[str, ...] = Field(

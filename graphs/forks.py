@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +12,7 @@ from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft, is_open
 from domain.ledger import apply_edits as edit_ledger
-from domain.search import Finding, StructurePart
+from domain.search import Finding, StructurePart, VideoQuote
 from domain.settings import AskSettings
 from domain.trajectory import (
     Acted,
@@ -127,7 +127,7 @@ def _edited_search(
     if retrieved is None or action is None or action.mode is None:
         raise InputError(f"round {number} made no search: its evidence cannot be edited")
     unchanged = {e.ref for e in changes.evidence if e in retrieved.evidence}
-    quote = retrieved.extract
+    quote, by_video = retrieved.extract, retrieved.by_video
     return retrieved.model_copy(
         update={
             "mode": action.mode,
@@ -138,7 +138,23 @@ def _edited_search(
             "refused": "",
             "weighed": tuple(weighed for weighed in retrieved.weighed if weighed.ref in unchanged),
             "extract": quote if quote and unchanged.issuperset(quote.refs) else None,
+            "by_video": tuple(_edited_quote(one, changes.evidence, unchanged) for one in by_video),
             "finding": _edited_finding(retrieved, changes.evidence),
+        }
+    )
+
+
+def _edited_quote(
+    quote: VideoQuote, evidence: Sequence[Evidence], unchanged: Collection[str]
+) -> VideoQuote:
+    """Return what is quoted of a video from the evidence left; another piece if it is not."""
+    left = [piece.ref for piece in evidence if piece.video == quote.video]
+    extract = quote.extract
+    return quote.model_copy(
+        update={
+            "close": any(not ref.startswith("s") for ref in left),
+            "extract": extract if extract and set(extract.refs) <= set(unchanged) else None,
+            "event": next((ref for ref in left if ref.startswith("s")), ""),
         }
     )
 

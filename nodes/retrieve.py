@@ -145,6 +145,7 @@ def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
         weighed=retrieval.weighed,
         temperature=retrieval.temperature,
         extract=retrieval.extract,
+        by_video=retrieval.by_video,
         finding=retrieval.finding,
         unloaded=retrieval.unloaded,
         unbuilt=retrieval.unbuilt,

@@ -10,7 +10,7 @@ from domain.asking import Citation, Evidence, ToolName
 from domain.base import Frozen
 from domain.errors import NotFound
 from domain.memories import Edge, Segment
-from domain.search import Extract, Finding, Weighed
+from domain.search import Extract, Finding, VideoQuote, Weighed
 
 
 class UnknownLabel(NotFound):
@@ -50,11 +50,12 @@ class Retrieval(Frozen):
     by the query and ``edges`` those between it and them, both directions. ``nothing_close``: no
     evidence is closer than chance; the nearest is still listed. ``searched`` describes the search
     in words, for "not in memory" answers. ``weighed`` are scores of evidence by option, ``extract``
-    quotes the answer to an open question; both only if the search had an ``Aim``. ``finding`` is
-    the answer of a structural search, if any. ``unloaded`` are the text encoders of lines in view
-    that the profile cannot load: these lines are found by words only. ``unbuilt`` are the titles of
-    videos in view that were left out, since the strategy's memory of them is not built. ``writers``
-    wrote that memory: rules, or models by name; only of tools that write in it themselves.
+    quotes the answer to an open question, ``by_video`` that in each of a few videos; all only if
+    the search had an ``Aim``. ``finding`` is the answer of a structural search, if any.
+    ``unloaded`` are the text encoders of lines in view that the profile cannot load: these lines
+    are found by words only. ``unbuilt`` are the titles of videos in view that were left out, since
+    the strategy's memory of them is not built. ``writers`` wrote that memory: rules, or models by
+    name; only of tools that write in it themselves.
     """
 
     mode: ToolName
@@ -69,6 +70,7 @@ class Retrieval(Frozen):
     weighed: tuple[Weighed, ...] = ()
     temperature: float = 1.0
     extract: Extract | None = None
+    by_video: tuple[VideoQuote, ...] = ()
     finding: Finding | None = None
     unloaded: tuple[str, ...] = ()
     unbuilt: tuple[str, ...] = ()

@@ -13,11 +13,12 @@ from domain.asking import Evidence, Mode, Question
 from domain.errors import InputError
 from domain.evaluation_options import AblationStage
 from domain.memories import Edge, MemoryView, Scope, Segment
-from domain.search import Aim, Extract, Ranking, Structure
+from domain.search import Aim, Extract, Ranking
 from domain.settings import Settings
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import Reranker
+from retrieval.by_video import MOST_VIDEOS, VideoResult, answered_by_video, quoted_by_video
 from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
 from retrieval.heuristics.answer_sentence import Score, extract, quote_evidence, score_by_words
 from retrieval.image_encoders import ImageEncoders
@@ -32,7 +33,7 @@ from retrieval.query_context import QueryContext, nothing_close
 from retrieval.relevance import Relevance
 from retrieval.reranking import best_probability
 from retrieval.result import Retrieval
-from retrieval.structural import MOST_VIDEOS, answered_by_video, structural, where_last_seen
+from retrieval.structural import structural, where_last_seen
 from retrieval.video_mode import about_people, video
 from store.database import Store
 from store.queries.candidates import lines_of_clips
@@ -157,11 +158,14 @@ class Retrievers:
         if places := self._whereabouts(view, request, context, aim):
             result = places
         elif not (aim.structure and context.relevance) or whole.candidates.view_lines > WIDE:
-            result = ordinary()
-        elif by_video := self._by_video(view, request, aim, aim.structure):
-            result = by_video
+            plain = aim.model_copy(update={"structure": None})
+            each = self._each_video(view, request, plain) if request.is_wide else ()
+            result = quoted_by_video(ordinary(), each)
         else:
-            result = structural(context, aim.structure, request.mode, ordinary)
+            each = self._each_video(view, request, aim)
+            result = answered_by_video(aim.structure, each) or quoted_by_video(
+                structural(context, aim.structure, request.mode, ordinary), each
+            )
         scores, scale = weigh_evidence(whole, result.evidence), temperature(whole)
         return result.model_copy(update={"weighed": scores, "temperature": scale, **unloaded})
 
@@ -177,19 +181,15 @@ class Retrievers:
         found = where_last_seen(self._store, view, aim.structure, context.people, look)
         return found and found.model_copy(update={"mode": request.mode})
 
-    def _by_video(
-        self, view: MemoryView, request: _ModeSearch, aim: Aim, structure: Structure
-    ) -> Retrieval | None:
-        """Answer a question about structure for each of a few videos; None if it cannot be."""
+    def _each_video(self, view: MemoryView, request: _ModeSearch, aim: Aim) -> list[VideoResult]:
+        """Search each of a few videos by itself for an open question; none for any other."""
         if not 1 < len(view.scopes) <= MOST_VIDEOS or aim.options:
-            return None
+            return []
         with self._store.begin() as session:
             titles = video_titles(session)
-        views = (view.model_copy(update={"scopes": (scope,)}) for scope in view.scopes)
-        results = [
-            (titles.get(one.videos[0], ""), self._search(one, request, aim)) for one in views
-        ]
-        return answered_by_video(structure, results)
+        views = [view.model_copy(update={"scopes": (scope,)}) for scope in view.scopes]
+        found = [(one.videos[0], self._search(one, request, aim)) for one in views]
+        return [VideoResult(video, titles.get(video, ""), result) for video, result in found]
 
     def _with_aim(
         self, context: QueryContext, request: _ModeSearch, segment: Segment | None, limit: int
@@ -481,6 +481,11 @@ class _ModeSearch:
     focus: int | None
     seen: frozenset[str]
     span: TimeSpan | None = None
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether lines of the whole view are searched."""
+        return self.mode is Mode.EVENT or (self.mode is Mode.VIDEO and self.focus is None)
 
 
 def _clips_of(segment: Segment) -> list[tuple[str, int]]:

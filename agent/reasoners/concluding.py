@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from string import ascii_uppercase
 
 from agent.reasoners.port import CompletedSearch, Conclusion, DecisionContext
@@ -23,6 +24,10 @@ SUPPORTS = 0.1
 LEAN = 0.5
 """How much the logarithm of an option's share counts where evidence is put in order."""
 LEAST_SHARE, LEAST_SCORE = 1e-3, 1e-3
+NOTHING = "nothing close was found."
+"""What an answer says of a video of several in which nothing is close."""
+ALL = ""
+"""Instead of a video: all that were searched, as one."""
 
 Held = Mapping[str, Evidence]
 """The evidence of the ledger, by ref."""
@@ -155,19 +160,57 @@ def _ranked(scores: Scores, held: Held, shares: Sequence[float]) -> tuple[str, .
 
 
 def by_quotation(decision: DecisionContext) -> Conclusion:
-    """Quote the answer to each part; "not in memory" where nothing is close to any."""
+    """Quote the answer to each part; "not in memory" where nothing is close to any.
+
+    Where few videos were searched, it is quoted of each of them, after its title.
+    """
     held = {e.ref: e for e in decision.held}
     parts = [
         found_for(task, decision.searches) for task in answering_subtasks(decision.ledger.subtasks)
     ]
-    quotes = [quote for part in parts if (quote := quote_of(part, held))]
+    titles = searched_videos(decision)
+    quotes = {
+        video: [quote for part in parts if (quote := quote_of(part, held, video))]
+        for video in titles or (ALL,)
+    }
     ranked = _best_first(e for part in parts for search in part for e in search.evidence)
     order = tuple(e.ref for e in ranked if e.ref in held)
-    if not quotes:
+    if not any(quotes.values()):
         return Conclusion(text="", not_in_memory=True, ranked=order)
-    cited = dict.fromkeys(ref for quote in quotes for ref in quote.refs)
-    text = " ".join(dict.fromkeys(quote.text for quote in quotes))
+    cited = dict.fromkeys(ref for each in quotes.values() for one in each for ref in one.refs)
+    texts = {video: " ".join(dict.fromkeys(q.text for q in each)) for video, each in quotes.items()}
+    text = under_titles(titles, texts) if titles else texts[ALL]
     return Conclusion(text=text, refs=tuple(cited), ranked=order)
+
+
+def searched_videos(decision: DecisionContext) -> dict[str, str]:
+    """Return the titles of the few videos that are answered for one by one, by id; else none."""
+    return {q.video: q.title for search in decision.searches for q in search.found.by_video}
+
+
+def under_titles(titles: Mapping[str, str], texts: Mapping[str, str]) -> str:
+    """Return what answers for each video, a line each, after its title."""
+    return "\n".join(f"{title}: {texts[video] or NOTHING}" for video, title in titles.items())
+
+
+def by_events(decision: DecisionContext) -> Conclusion | None:
+    """Answer a broad question with the summary of the best event of each of a few videos.
+
+    None where they were not searched one by one, or no event is close in any.
+    """
+    held = {e.ref: e for e in decision.held}
+    titles = searched_videos(decision)
+    best: dict[str, Evidence] = {}
+    for search in decision.searches:
+        for quote in search.found.by_video:
+            if quote.event in held:
+                best.setdefault(quote.video, held[quote.event])
+    if not best:
+        return None
+    text = under_titles(titles, {one: best[one].text if one in best else "" for one in titles})
+    refs = tuple(best[video].ref for video in titles if video in best)
+    more = (e.ref for e in _best_first(decision.held) if e.ref not in refs)
+    return Conclusion(text=text, refs=refs, ranked=(*refs, *more))
 
 
 def by_event(decision: DecisionContext, event: Evidence) -> Conclusion:
@@ -188,17 +231,41 @@ def found_for(task: Subtask, searches: Sequence[CompletedSearch]) -> list[Eviden
     return [result for result in results if not result.nothing_close]
 
 
-def quote_of(searches: Iterable[EvidenceRetrieved], held: Held) -> Extract | None:
-    """Return the sentence that answers, else the best line; None if nothing close was found."""
-    quotes = [quote for search in searches for quote in _quotes(search, held)]
+def quote_of(searches: Iterable[EvidenceRetrieved], held: Held, video: str = ALL) -> Extract | None:
+    """Return the sentence that answers, else the best line; None if nothing close was found.
+
+    With a video, only what is in it counts.
+    """
+    offered = _quotes if video == ALL else partial(_quotes_of_video, video)
+    quotes = [quote for search in searches for quote in offered(search, held)]
     return max(quotes, key=lambda quote: quote.score, default=None)
 
 
 def _quotes(retrieval: EvidenceRetrieved, held: Held) -> list[Extract]:
     """Return what a search offers to quote, its own extract first."""
-    lines = [e for e in retrieval.evidence if e.ref in held and not e.ref.startswith("s")]
-    if retrieval.extract is not None and held.keys() >= set(retrieval.extract.refs):
-        return [retrieval.extract]
+    return _offered(retrieval.extract, _lines(retrieval, held), held)
+
+
+def _quotes_of_video(video: str, retrieval: EvidenceRetrieved, held: Held) -> list[Extract]:
+    """Return what a search offers to quote of a video.
+
+    Of a search that was not made video by video only lines close to its best one count.
+    """
+    lines = _lines(retrieval, held)
+    own = next((one for one in retrieval.by_video if one.video == video), None)
+    if own is None:
+        least = NEAR_BEST * max((e.score for e in lines), default=0.0)
+        return _offered(None, [e for e in lines if e.video == video and e.score >= least], held)
+    return _offered(own.extract, [e for e in lines if e.video == video and own.close], held)
+
+
+def _lines(retrieval: EvidenceRetrieved, held: Held) -> list[Evidence]:
+    return [e for e in retrieval.evidence if e.ref in held and not e.ref.startswith("s")]
+
+
+def _offered(extract: Extract | None, lines: Sequence[Evidence], held: Held) -> list[Extract]:
+    if extract is not None and held.keys() >= set(extract.refs):
+        return [extract]
     best = max(lines, key=lambda e: e.score, default=None)
     return [] if best is None else [_line(best)]
 

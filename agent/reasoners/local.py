@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.reasoners.concluding import by_event, by_options, by_quotation, quotable
+from agent.reasoners.concluding import by_event, by_events, by_options, by_quotation, quotable
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
 from agent.reasoners.question_parts import QuestionKind, as_query, decompose, kind_of, query_of
 from agent.reasoners.structure_answers import by_structure, claimed
@@ -72,16 +72,17 @@ class LocalReasoner:
         """Answer from the evidence of the options in the ledger, or with a quotation.
 
         A structural finding comes first. A question of several parts is answered part by part, a
-        broad one by its event.
+        broad one by its event; over a few videos, an open one for each of them.
         """
         if answer := by_structure(decision):
             return answer
         if decision.question.options:
             return by_options(decision)
-        if kind_of(decision.question.text) is QuestionKind.BROAD and (
-            event := broadest(decision.held)
-        ):
-            return by_event(decision, event)
+        if kind_of(decision.question.text) is QuestionKind.BROAD:
+            if of_each := by_events(decision):
+                return of_each
+            if event := broadest(decision.held):
+                return by_event(decision, event)
         return by_quotation(decision)
 
 

@@ -12,7 +12,7 @@ from agent.reasoners.port import CompletedSearch, DecisionContext
 from agent.state import Focus
 from domain.asking import Evidence, Ledger, Mode, Question, Subtask
 from domain.memories import MemoryView, Scope
-from domain.search import Extract, Weighed
+from domain.search import Extract, VideoQuote, Weighed
 from domain.skills import Policy, RoutedSkill, Tone
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved, Neighbour
@@ -268,3 +268,25 @@ def test_it_never_repairs_a_plan_and_says_that_it_is_no_language_model() -> None
     assert reasoner.replan(turn(), ("stalled",)).rewrite == ()
     assert "without a language model" in reasoner.note == NOTE
     assert [d.text for d in reasoner.plan(turn("Who came?"))] == ["Who came?"]
+
+
+def test_a_broad_question_is_answered_by_the_best_event_of_each_of_a_few_videos() -> None:
+    arrival = evidence(1, "They arrive", 0.4).model_copy(update={"ref": "s1"})
+    dinner = evidence(2, "They dine", 0.9).model_copy(update={"ref": "s2", "video": "b" * 16})
+    quotes = tuple(
+        VideoQuote(video=video, title=title, close=False, event=event)
+        for video, title, event in (
+            (VIDEO, "day", "s1"),
+            ("b" * 16, "night", "s2"),
+            ("c" * 16, "street", ""),
+        )
+    )
+    found = seen(Mode.EVENT, dinner, arrival, by_video=quotes)
+    text = "What are they mainly doing?"
+    made = LocalReasoner().conclude(after((text, found), text=text))
+    assert made.text.splitlines() == [
+        "day: They arrive",
+        "night: They dine",
+        "street: nothing close was found.",
+    ]
+    assert made.refs == ("s1", "s2")
