@@ -25,7 +25,7 @@ from views.library import all_titles, newest_titles
 from views.rounds import (
     InspectedTrajectory,
     inspect_trajectory,
-    page_of_trajectories,
+    recently_asked,
 )
 from views.suggestions import SuggestedQuestion, suggested_questions
 from views.translation import translate
@@ -92,13 +92,13 @@ def _show_newest_videos(store: Store, total: int) -> None:
 
 
 def _show_recent(state: PageState) -> None:
-    rows, total = page_of_trajectories(state.store, MAX_RECENT)
-    if not rows:
+    asked, total = recently_asked(state.store, MAX_RECENT)
+    if not asked:
         return
     st.header(translate("Recent questions"), anchor=False)
-    for row in rows:
-        page_link("ask", escape_markdown(shortened(row.question.text)), trajectory=row.id)
-    if total > len(rows):
+    for text, trajectory in asked:
+        page_link("ask", escape_markdown(shortened(text)), trajectory=trajectory)
+    if total > len(asked):
         page_link(
             "history", translate("All {questions}").format(questions=counted(total, "question"))
         )

@@ -101,13 +101,11 @@ def _poll_checks(checks: RunningChecks) -> None:
     use_language()
     if checks.outcome.done():
         st.rerun()
-    with st.status(translate("Checking ..."), expanded=True):
-        for check in checks.found:
-            st.write(
-                escape_markdown(
-                    f"{check.what}: {translate('ok') if check.ok else translate('MISSING')}"
-                )
-            )
+    # Not as a context: it would be marked as complete at its end.
+    box = st.status(translate("Checking ..."), expanded=True)
+    for check in checks.found:
+        found = translate("ok") if check.ok else translate("MISSING")
+        box.write(escape_markdown(f"{check.what}: {found}"))
 
 
 def _show_checks(checks: Sequence[Check]) -> None:

@@ -39,6 +39,7 @@ from store.queries.trajectories import (
     forks_of,
     is_claimed,
     list_trajectories,
+    recent_questions,
 )
 from store.queries.trajectories import count_trajectories as count
 from views.trajectory import History, Round, history_of
@@ -131,6 +132,12 @@ def page_of_trajectories(
     """Return a page of the newest trajectories, and their number."""
     with store.begin(snapshot=True) as session:
         return list_trajectories(session, limit, offset, words), count(session, words)
+
+
+def recently_asked(store: Store, limit: int) -> tuple[list[tuple[str, str]], int]:
+    """Return the newest questions, each with its newest trajectory, and how often was asked."""
+    with store.begin(snapshot=True) as session:
+        return recent_questions(session, limit), count(session)
 
 
 def forks_among(store: Store, trajectories: Sequence[str]) -> Mapping[str, Forked]:

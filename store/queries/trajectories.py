@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection, Cursor
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select, text, update
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from domain.asking import Answer, Question
@@ -204,6 +205,16 @@ def list_trajectories(
     rows = session.execute(newest.limit(limit).offset(offset)).all()
     trajectories = (_trajectory(session, t, q) for t, q in rows)
     return [trajectory for trajectory in trajectories if trajectory is not None]
+
+
+def recent_questions(session: Session, limit: int) -> list[tuple[str, str]]:
+    """Return the texts of the newest questions, each once, with the newest trajectory of each."""
+    row, asked = TrajectoryRow, QuestionRow
+    each = select(asked.text, row.id, row.started_at).join(asked, asked.id == row.question_id)
+    each = each.order_by(asked.text, row.started_at.desc(), row.id)
+    newest = each.ext(distinct_on(asked.text)).subquery().c
+    query = select(newest.text, newest.id).order_by(newest.started_at.desc(), newest.id)
+    return [(text, trajectory) for text, trajectory in session.execute(query.limit(limit))]
 
 
 def forks_of(session: Session, trajectories: Collection[str]) -> dict[str, Forked]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from domain.asking import Question
@@ -22,6 +24,7 @@ from store.queries.trajectories import (
     find_trajectory,
     list_trajectories,
 )
+from store.tables.schema import TrajectoryRow
 from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, remember_party
 from tests.support.full_suite import in_full
@@ -92,6 +95,28 @@ def test_the_list_shows_questions_as_words(party: Store, server: OpenAIServer, t
     shown = open_page("trajectory", trajectory=trajectories(party)[0])
     assert text in words(shown)
     assert not any(one.allow_html for one in (*page.markdown, *shown.markdown))
+
+
+def test_a_question_that_was_asked_often_is_recent_once(party: Store) -> None:
+    from store.queries.clips import memory_view
+
+    with party.begin() as session:
+        view = memory_view(session, [PARTY])
+        for number, text in enumerate(["who sings?", "who sings?", "who dances?", "who sings?"]):
+            question = Question(text=text, videos=(PARTY,))
+            add_trajectory(session, f"{number:016x}", question, view, "homer", "local")
+            session.execute(
+                update(TrajectoryRow)
+                .where(TrajectoryRow.id == f"{number:016x}")
+                .values(started_at=datetime(2026, 1, 1, 0, number, tzinfo=UTC))
+            )
+    links = [one.proto for one in open_page("ask").main.get("page_link")]
+    recent = [(one.label, one.query_string) for one in links if "trajectory=" in one.query_string]
+    assert recent == [
+        ("who sings?", f"trajectory={3:016x}"),
+        ("who dances?", f"trajectory={2:016x}"),
+    ]
+    assert "All 4 questions" in [one.label for one in links]
 
 
 def test_a_long_list_is_shown_a_page_at_a_time_and_searched(party: Store) -> None:
