@@ -84,7 +84,7 @@ class SearchPlan:
     @property
     def share(self) -> float:
         """The share of the view's clips that are searched, in (0, 1]."""
-        return self.size.clips / self.selected_from if self.selected_from else 1.0
+        return max(1, self.size.clips) / self.selected_from if self.selected_from else 1.0
 
     @property
     def everything(self) -> bool:

@@ -26,11 +26,11 @@ from retrieval.ports import SearchModels
 from retrieval.query_context import QueryContext
 from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, relevance
 from retrieval.terms import plain_words
-from retrieval.video_selection import is_large, select_videos
+from retrieval.video_selection import is_large, search_size, select_videos
 from store.database import Store
 from store.queries.candidates import read_lines
 from store.queries.people_in_view import videos_naming
-from store.queries.view_sizes import WIDE, ViewSize, view_size
+from store.queries.view_sizes import ViewSize
 
 
 class SearchPreparation:
@@ -61,11 +61,12 @@ class SearchPreparation:
             clips: (video, clip) pairs that are always candidates.
 
         Raises:
-            NotFound: A video of the view does not exist.
+            NotFound: A video of the view does not exist. Of a large view, only the selected videos
+                are looked for.
         """
         scopes = tuple(scope for scope in view.scopes if scope.last_clip >= 0)
         text = make_storable(text)
-        size = self._store.run_read_only(partial(_size, scopes=view.scopes))
+        size = self._store.run_read_only(partial(search_size, scopes=view.scopes))
         said = " ".join([text, *options])
         people = self._people(scopes, said)
         found = self._store.run_read_only(
@@ -76,7 +77,7 @@ class SearchPreparation:
         question = PreparedQuestion(text, options, now_s, view.as_of_ms is not None, people)
         vectors = self._vectors(question, size, encoders)
         plan = SearchPlan(scopes, size, question, vectors, self._weights, encoders.parts)
-        if is_large(len(view.scopes), size.clips):
+        if is_large(len(scopes), size):
             named, wanted = people.named_in(said), {video for video, _ in clips}
             plan = self._store.run_read_only(lambda c: select_videos(c, plan, named, wanted))
         candidates, plan = self._find(plan, _numbered(plan.scopes, clips))
@@ -169,14 +170,6 @@ class SearchPreparation:
                 return people_in_view(session, scopes)
 
         return view_people(self._store.run_read_only(read)).people if scopes else ()
-
-
-def _size(connection: Connection, scopes: Sequence[Scope]) -> ViewSize:
-    """Return the size of a view; without its times if it is so large that videos are selected."""
-    clips = sum(scope.last_clip + 1 for scope in scopes)
-    if is_large(len(scopes), clips):
-        return ViewSize(clips, WIDE + 1, 0, 0)
-    return view_size(connection, scopes)
 
 
 def _numbered(scopes: Sequence[Scope], clips: Collection[tuple[str, int]]) -> frozenset[Clip]:

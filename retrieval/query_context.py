@@ -26,6 +26,7 @@ from retrieval.people_in_query import ViewPeople, line_text, with_current_names
 from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors
 from retrieval.relevance import Relevance
 from retrieval.view_lines import ViewLine, in_time_order
+from store.queries.view_sizes import WIDE
 
 CONTEXT = 2
 """Lines before and after a line whose words count for its coverage."""
@@ -82,6 +83,11 @@ class QueryContext:
     def lines(self) -> LineSet:
         """The lines of the candidates and the sample."""
         return self.candidates.lines
+
+    @property
+    def may_read_all(self) -> bool:
+        """Whether ``all_lines`` are few enough, and those of the whole view."""
+        return self.share == 1 and self.candidates.view_lines <= WIDE
 
     @cached_property
     def all_lines(self) -> LineSet:

@@ -48,7 +48,6 @@ from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment
 from store.queries.segments_in_view import read_segments, segment_texts, segments_in_view
 from store.queries.videos import video_titles
-from store.queries.view_sizes import WIDE
 from telemetry import tracing
 
 SUPPORT_DIGITS = 4
@@ -157,7 +156,7 @@ class Retrievers:
         ordinary = partial(self._with_aim, context, request, segment, aim.moments)
         if places := self._whereabouts(view, request, context, aim):
             result = places
-        elif not (aim.structure and context.relevance) or whole.candidates.view_lines > WIDE:
+        elif not (aim.structure and context.relevance) or not whole.may_read_all:
             plain = aim.model_copy(update={"structure": None})
             each = self._each_video(view, request, plain) if request.is_wide else ()
             result = quoted_by_video(ordinary(), each)

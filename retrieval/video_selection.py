@@ -1,6 +1,6 @@
 """Selection of the videos of a large library that a search reads.
 
-A view of many videos with many lines is searched in two steps. First the videos are chosen that
+A wide view of many videos is searched in two steps. First the videos are chosen that
 have the lines nearest to the question and its options (by the HNSW index), its words (by the index
 of words), or the people whom it names. Then these are searched like any smaller view.
 """
@@ -21,19 +21,36 @@ from store.queries.candidates import EVERYTHING
 from store.queries.people_in_view import lines_mentioning
 from store.queries.video_selection import frequent_words, videos_with_words
 from store.queries.view_conditions import Reader
-from store.queries.view_sizes import view_size
+from store.queries.view_sizes import WIDE, ViewSize, is_wide, view_size
 
 MOST_VIDEOS = 50
 """Views of at most this many videos are searched whole; of larger ones this many are chosen."""
 MOST_CLIPS, LEAST_VIDEOS = 2_500, 5
 """Fewer are chosen if they have more clips than that together, but at least five."""
+UNCOUNTED = 100_000
+"""A view of more clips counts as wide: its lines are not counted, which takes long."""
 BY_QUESTION, BY_PEOPLE = 120, 60
 """Lines near the question, and lines that mention people, whose videos are chosen."""
 
 
-def is_large(videos: int, clips: int) -> bool:
-    """Check whether a view of so many videos and clips is searched in two steps."""
-    return videos > MOST_VIDEOS and clips > MOST_CLIPS
+def is_large(videos: int, size: ViewSize) -> bool:
+    """Check whether a view of so many videos with clips is searched in two steps."""
+    return videos > MOST_VIDEOS and size.clips > MOST_CLIPS and size.wide
+
+
+def search_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
+    """Return the size of a view; without its times if it is so large that videos are selected.
+
+    Raises:
+        NotFound: A video of a smaller view does not exist.
+    """
+    with_clips = [scope for scope in scopes if scope.last_clip >= 0]
+    size = ViewSize(sum(scope.last_clip + 1 for scope in with_clips), WIDE + 1, 0, 0)
+    if is_large(len(with_clips), size) and (
+        size.clips > UNCOUNTED or is_wide(database, with_clips)
+    ):
+        return size
+    return view_size(database, scopes)
 
 
 def select_videos(

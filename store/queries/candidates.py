@@ -113,7 +113,7 @@ def near_clips(
 ) -> list[NearClip]:
     """Return the nearest clips of each vector; a clip is as near as its nearest line.
 
-    Distances are cosine distances in [0, 2].
+    Distances are 1 - cosine; of several encoders, on the scale that they share.
 
     Args:
         database: A connection or session.
@@ -129,8 +129,14 @@ def near_clips(
         return []
     found: list[NearClip] = []
     for part, numbers in by_encoder(parts, vectors):
-        found += _near_clips(database, scopes, numbers, limit, restriction, by_index, part)
+        near = _near_clips(database, scopes, numbers, limit, restriction, by_index, part)
+        found += near if part is None else [_on_shared_scale(clip, part) for clip in near]
     return found
+
+
+def _on_shared_scale(clip: NearClip, part: QueryPart) -> NearClip:
+    cosine = part.offset + part.factor * (1 - clip.distance)
+    return clip._replace(distance=1 - cosine)
 
 
 def _near_clips(

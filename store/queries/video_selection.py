@@ -33,11 +33,11 @@ def frequent_words(database: Reader, words: Sequence[str]) -> set[str]:
 
 
 _MATCHES = """
-    (SELECT {number}, array_agg(m.video_id)
+    (SELECT {number}, count(*), array_agg(view.video) FILTER (WHERE view.video IS NOT NULL)
      FROM (SELECT video_id, clip, superseded_at FROM memories
            WHERE words @@ ({query}) AND video_id IN (SELECT video FROM view)
            LIMIT %(limit)s) AS m
-     JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
+     LEFT JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
           AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip))
 """
 
@@ -53,7 +53,8 @@ def videos_with_words(
         searches: Words or phrases, at least one each.
 
     Returns:
-        By the number of a search, the video of each line that it matches, ``FREQUENT`` at most.
+        By the number of a search, the video of each line that it matches; without searches that
+        more than ``FREQUENT`` lines match, now or later.
     """
     if not searches or not scopes:
         return {}
@@ -68,4 +69,4 @@ def videos_with_words(
         parts.append(SQL(_MATCHES).format(number=Literal(number), query=query))
     statement = SQL("WITH {} {}").format(SQL(VIEW), SQL(" UNION ALL ").join(parts))
     rows = reading_driver(database).execute(statement, parameters, prepare=False).fetchall()
-    return {number: videos for number, videos in rows if videos and len(videos) <= FREQUENT}
+    return {number: videos for number, lines, videos in rows if videos and lines <= FREQUENT}

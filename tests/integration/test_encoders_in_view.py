@@ -15,10 +15,13 @@ from domain.asking import Mode
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from models.ports import TextEmbedder
+from retrieval import video_selection as selection
 from retrieval.closeness import cosine_scale
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries import video_selection as stored_selection
+from store.queries import view_sizes
 from store.tables.schema import MemoryRow, SegmentRevisionRow, VideoRow
 from tests.support.remembered import Event, Said, WordEmbedder, add_event_graph, watch
 
@@ -104,6 +107,25 @@ def test_lines_of_two_encoders_are_on_one_scale(library: Store) -> None:
     assert all(one.score < found[0].score for one in found[1:])
     far = search(library, Tools(others=(other,)), "unheard zebra")
     assert far.nothing_close
+
+
+def test_videos_of_two_encoders_are_chosen_on_one_scale(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other encoder's lines are all nearer, by its own cosines, than the one that fits."""
+    monkeypatch.setattr(selection, "MOST_VIDEOS", 2)
+    monkeypatch.setattr(selection, "MOST_CLIPS", 2)
+    monkeypatch.setattr(view_sizes, "WIDE", 2)
+    monkeypatch.setattr(stored_selection, "FREQUENT", 0)
+    texts, other = ["a small dog barks at us", *OTHERS[:6]], OtherEmbedder()
+    for number, text in enumerate(texts):
+        watch(store, f"{number:016x}", [[Said(text)]])
+    reembed(store, OTHERS[:6], other)
+    scopes = tuple(Scope(video=f"{n:016x}", last_clip=0) for n in range(len(texts)))
+    retrievers = Retrievers(store, Tools(others=(other,)), Settings())
+    found = retrievers.search(MemoryView(scopes=scopes), Mode.VIDEO, "dog barks")
+    assert "likeliest 2" in found.searched
+    assert "dog" in found.evidence[0].text
 
 
 def test_lines_of_an_encoder_that_is_not_there_are_found_by_words(library: Store) -> None:

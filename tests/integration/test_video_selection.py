@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from sqlalchemy import update
 
 from domain.asking import Mode
 from domain.memories import MemoryView, Scope
+from domain.search import Aim, Asks, Structure
 from domain.settings import Settings
 from retrieval import video_selection as selection
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries import video_selection as stored_selection
+from store.queries import view_sizes
+from store.tables.schema import MemoryRow, VideoRow
 from tests.support.remembered import Event, Said, Tools, add_event_graph, name, watch
 
 VIDEOS = 9
 CHOSEN = 3
+FIRST_MENTION = Aim(
+    text="When is the lamp of the kitchen first mentioned?",
+    moments=3,
+    structure=Structure(asks=Asks.FIRST, subject="the lamp of the kitchen"),
+)
 
 
 def video(number: int) -> str:
@@ -29,6 +38,7 @@ def retrievers(store: Store, monkeypatch: pytest.MonkeyPatch) -> Retrievers:
     """Search a library that counts as large, of which three videos are chosen."""
     monkeypatch.setattr(selection, "MOST_VIDEOS", CHOSEN)
     monkeypatch.setattr(selection, "MOST_CLIPS", 2 * CHOSEN)
+    monkeypatch.setattr(view_sizes, "WIDE", CHOSEN)
     monkeypatch.setattr(selection, "BY_QUESTION", 2 * CHOSEN)
     monkeypatch.setattr(stored_selection, "FREQUENT", CHOSEN)
     ask = Settings().ask.model_copy(update={"video_clips": VIDEOS})
@@ -119,3 +129,60 @@ def test_a_small_library_is_searched_whole(store: Store, retrievers: Retrievers)
     found = retrievers.search(view(videos=CHOSEN), Mode.VIDEO, "the lamp of the kitchen")
     assert "likeliest" not in found.searched
     assert videos_of(found) == {video(n) for n in range(CHOSEN)}
+
+
+def test_a_library_with_few_lines_is_searched_whole(
+    store: Store, retrievers: Retrievers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first mention, or the number of people, is that of all videos, not of some."""
+    fill(store, [])
+    monkeypatch.setattr(view_sizes, "WIDE", VIDEOS)
+    found = retrievers.search(view(), Mode.VIDEO, "the lamp", aim=FIRST_MENTION)
+    assert "likeliest" not in found.searched
+    assert found.finding is not None
+    assert videos_of(found) == {video(0)}
+
+
+def test_the_first_mention_is_not_told_from_some_videos(
+    store: Store, retrievers: Retrievers
+) -> None:
+    fill(store, [])
+    found = retrievers.search(view(), Mode.VIDEO, "the lamp", aim=FIRST_MENTION)
+    assert "likeliest" in found.searched
+    assert found.finding is None
+
+
+def test_videos_without_clips_make_no_library_large(
+    store: Store, retrievers: Retrievers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(store, [])
+    monkeypatch.setattr(selection, "MOST_CLIPS", CHOSEN)
+    monkeypatch.setattr(selection, "BY_QUESTION", 1)
+    empty = tuple(Scope(video=video(n), last_clip=-1) for n in range(CHOSEN, VIDEOS))
+    few = MemoryView(scopes=(*view(videos=CHOSEN).scopes, *empty))
+    found = retrievers.search(few, Mode.VIDEO, "Which zebra crosses the river?")
+    assert "likeliest" not in found.searched
+
+
+@pytest.mark.parametrize("mode", [Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME])
+def test_nothing_is_found_without_vectors_to_compare_and_words_that_match(
+    store: Store, retrievers: Retrievers, mode: Mode
+) -> None:
+    fill(store, [])
+    with store.begin() as session:
+        session.execute(update(MemoryRow).values(encoder="one that is not there"))
+        session.execute(update(VideoRow).values(encoders=["one that is not there"]))
+    found = retrievers.search(view(), mode, "Which zebra crosses the river?")
+    assert found.nothing_close
+    assert found.unloaded
+
+
+def test_a_word_that_is_frequent_in_lines_out_of_view_chooses_no_video(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a frequent word some lines are read, in no order: they may be any of its videos'."""
+    monkeypatch.setattr(stored_selection, "FREQUENT", CHOSEN)
+    watch(store, video(0), [[Said("A zebra crosses the river")], [Said("A zebra")] * CHOSEN])
+    with store.begin() as session:
+        scopes = view(0, videos=1).scopes
+        assert stored_selection.videos_with_words(session, scopes, [["zebra"]]) == {}
