@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from domain.evaluation import ErrorType
 from domain.evaluation_options import AblationStage
+from domain.marked import marked, marked_each
 from evals.paired import Comparison
 from evals.tables import ALL, AnsweredQuestion, Effect, MeanInterval, RunReport, TypeScore
-from views.translation import format_number, marked, marked_each, translate
+from views.translation import format_number, translate
 
 CELL = 200
 """Maximum characters in a cell."""

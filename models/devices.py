@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from domain.errors import SetupError
+from domain.marked import marked
 
 AUTO, CPU = "auto", "cpu"
 DEVICE_PATTERN = r"^(auto|cpu|(cuda|rocm|openvino|coreml|directml)(:\d+)?)$"
@@ -182,12 +183,12 @@ def _load_all(libraries: list[str]) -> bool:
 def advice(kind: str) -> str:
     """Return what to install for a kind of device."""
     if kind == "cuda":
-        return (
+        return marked(
             "it needs an NVIDIA driver; images and voices in place of onnxruntime the package "
             "onnxruntime-gpu[cuda,cudnn], and speech nvidia-cublas-cu12 (docs/profiles.md); or "
             "take 'auto'"
         )
-    return (
+    return marked(
         f"it needs a build of ONNX Runtime with {PROVIDERS[kind]}, in place of onnxruntime "
         "(docs/profiles.md); or take 'auto'"
     )
@@ -203,8 +204,9 @@ def describe_devices(device: str) -> str:
     broken = [
         kind for kind, name in sorted(PROVIDERS.items()) if name in built and name not in runs
     ]
-    parts = [f"images and voices: {first}", f"speech: {speech.device}, {speech.compute_type}"]
+    text = marked(f"images and voices: {first}; speech: {speech.device}, {speech.compute_type}")
     if others:
-        parts.append(f"there is also: {', '.join(others)}")
-    parts += [f"{kind} does not run here: {advice(kind)}" for kind in broken]
-    return "; ".join(parts)
+        text = marked(f"{text}; there is also: {', '.join(others)}")
+    for kind in broken:
+        text = marked(f"{text}; {kind} does not run here: {advice(kind)}")
+    return text

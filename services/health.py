@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import av
 
 from domain.errors import SetupError, WeightsMissing
+from domain.marked import marked
 from models.chat_models import key_variable
 from models.devices import describe_devices
 from models.extras import LITERT, OTEL, extra_of
@@ -20,7 +21,7 @@ from models.image_folder import missing_files
 from models.profile import NO_MODEL
 from models.secrets import read_key, redacted_url
 from models.text_folder import missing_text_files
-from models.weights import FileState, status
+from models.weights import FileState, FileStatus, status
 from models.whisper_models import hub_speech_model, missing_file, own_folder
 from services.prefect import PrefectServer
 from store.database import open_store
@@ -77,12 +78,12 @@ class Check:
 
 def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     """Check everything that the profile needs."""
-    yield Check("home", True, str(home.root))
+    yield Check(marked("home"), True, str(home.root))
     # Checked first: opening the library makes the folders that it uses private.
     yield _private(home)
     yield names_taken(distributions())
     yield from _database(home)
-    yield Check("profile", True, profile.name)
+    yield Check(marked("profile"), True, profile.name)
     yield from _weights(home, profile)
     yield from check_speech_model(profile, home.weights)
     yield from check_text_model(profile, home.weights)
@@ -101,11 +102,18 @@ def names_taken(installed: Iterable[Distribution]) -> Check:
     Only one of the two can be imported, and the later installed may have overwritten files.
     """
     others = ((d.name, _top_level(d) & OUR_NAMES) for d in installed if d.name != "homer-video")
-    taken = sorted({f"{owner} has {', '.join(sorted(names))}" for owner, names in others if names})
+    taken = sorted({f"{owner} ({', '.join(sorted(names))})" for owner, names in others if names})
     if not taken:
-        return Check("packages", True, "no other distribution has a package of Homer's names")
-    fix = "install Homer in a virtual environment of its own"
-    return Check("packages", False, "; ".join(taken), fix)
+        return Check(
+            marked("packages"), True, marked("no other distribution has a package of Homer's names")
+        )
+    fix = marked("install Homer in a virtual environment of its own")
+    return Check(
+        marked("packages"),
+        False,
+        marked(f"distributions with a package of Homer's names: {'; '.join(taken)}"),
+        fix,
+    )
 
 
 def _top_level(distribution: Distribution) -> set[str]:
@@ -123,124 +131,157 @@ def _private(home: Home) -> Check:
     readable = find_exposed(home.places())
     first = next(readable, None)
     if first is None:
-        return Check("private", True, "its owner alone can read it")
-    message = f"others may read {sum(1 for _ in readable) + 1} files or folders, such as {first}"
-    return Check("private", True, message, "homer doctor --fix", warning=True)
+        return Check(marked("private"), True, marked("its owner alone can read it"))
+    number = sum(1 for _ in readable) + 1
+    message = marked(f"others may read {number} files or folders, such as {first}")
+    return Check(marked("private"), True, message, "homer doctor --fix", warning=True)
 
 
 def _database(home: Home) -> Iterator[Check]:
     try:
         with open_store(home) as store:
-            yield Check("database", True, repr(store))
+            yield Check(marked("database"), True, repr(store))
             yield check_search_index(store)
     except SetupError as error:
-        yield Check("database", False, "cannot be used", str(error))
+        yield Check(marked("database"), False, marked("cannot be used"), str(error))
 
 
 def check_search_index(store: Store) -> Check:
     """Check that a large library has the index that it is searched through."""
     if not missing_indexes(store):
-        return Check("search index", True, "as large as this library is, nothing is missing")
-    found = "a library of this size is searched faster through an index"
-    return Check("search index", True, found, "homer db index", warning=True)
+        return Check(
+            marked("search index"), True, marked("as large as this library is, nothing is missing")
+        )
+    found = marked("a library of this size is searched faster through an index")
+    return Check(marked("search index"), True, found, "homer db index", warning=True)
 
 
 def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
     for name in profile.weights:
         bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
-        found = f"{bad[0].file.path} is {bad[0].state}" if bad else "in place, checked"
-        yield Check(f"model {name}", not bad, found, f"homer models pull {name}" if bad else "")
+        fix = f"homer models pull {name}" if bad else ""
+        yield Check(marked(f"model {name}"), not bad, _found_files(bad), fix)
+
+
+def _found_files(bad: Sequence[FileStatus]) -> str:
+    """Describe the first of a model's files that cannot be used."""
+    if not bad:
+        return marked("in place, checked")
+    path = bad[0].file.path
+    if bad[0].state is FileState.MISSING:
+        return marked(f"{path} is missing")
+    return marked(f"{path} is wrong")
 
 
 def _hub_model(what: str, model: HubModel, weights: Path) -> Check:
     """Check a model of the hub: whether it is fetched, and what its licence is."""
     folder, state = model.folder(weights), model.state(weights)
     if state is FileState.PRESENT:
-        found = f"{model.name} in {folder}, licence: {model.licence(weights)}"
+        found = marked(f"{model.name} in {folder}, licence: {model.licence(weights)}")
         return Check(what, True, found)
     if state is FileState.WRONG:
-        found = f"a file in {folder} is not the one that was fetched"
-        return Check(what, False, found, "delete the folder; then homer models pull")
+        found = marked(f"a file in {folder} is not the one that was fetched")
+        return Check(what, False, found, marked("delete the folder; then homer models pull"))
     lacking = ", ".join(model.missing(weights))
-    fix = f"homer models pull, or put {lacking} into {folder}"
-    return Check(what, False, f"{model.name} is not fetched", fix)
+    fix = marked(f"homer models pull, or put {lacking} into {folder}")
+    return Check(what, False, marked(f"{model.name} is not fetched"), fix)
 
 
 def check_speech_model(profile: ProfileModel, weights: Path) -> Iterator[Check]:
     """Check a speech model that does not come with Homer."""
     if profile.speech in profile.weights:
         return
-    name, folder = f"model {profile.speech_name}", own_folder(profile.speech, weights)
+    name, folder = marked(f"model {profile.speech_name}"), own_folder(profile.speech, weights)
     if folder is not None:
         lacking = missing_file(folder)
-        fix = f"put {lacking} and the rest of a Whisper model for CTranslate2 into {folder}"
-        found = f"{folder} lacks files" if lacking else str(folder)
+        fix = marked(f"put {lacking} and the rest of a Whisper model for CTranslate2 into {folder}")
+        found = _lacks_files(folder) if lacking else str(folder)
         yield Check(name, not lacking, found, fix if lacking else "")
         return
     try:
         yield _hub_model(name, hub_speech_model(profile.speech), weights)
     except WeightsMissing as error:
-        yield Check(name, False, "not known", str(error))
+        yield Check(name, False, marked("not known"), str(error))
 
 
 def check_text_model(profile: ProfileModel, weights: Path) -> Iterator[Check]:
     """Check a text model that does not come with Homer: its files, or the key of its endpoint."""
-    name, folder = f"model {profile.text_name}", profile.text_folder
+    name, folder = marked(f"model {profile.text_name}"), profile.text_folder
     if hub := profile.text_hub:
         yield _hub_model(name, hub, weights)
     elif folder is not None:
         lacking = ", ".join(missing_text_files(folder))
-        found = f"{folder} lacks files" if lacking else str(folder)
-        yield Check(name, not lacking, found, f"put {lacking} into {folder}" if lacking else "")
+        found = _lacks_files(folder) if lacking else str(folder)
+        yield Check(name, not lacking, found, _put(lacking, folder) if lacking else "")
     elif profile.text_name not in profile.weights:
         url = profile.encoder.base_url
-        yield Check(name, True, f"at {redacted_url(url)}" if url else "at OpenAI")
+        yield Check(name, True, marked(f"at {redacted_url(url)}") if url else marked("at OpenAI"))
         yield from _key("encoder", key_variable(profile.text_endpoint))
+
+
+def _lacks_files(folder: Path) -> str:
+    return marked(f"{folder} lacks files")
+
+
+def _put(lacking: str, folder: Path) -> str:
+    return marked(f"put {lacking} into {folder}")
 
 
 def _device(profile: ProfileModel) -> Check:
     """Check what models run on."""
     try:
-        return Check("device", True, describe_devices(profile.device))
+        return Check(marked("device"), True, describe_devices(profile.device))
     except SetupError as error:
-        return Check("device", False, f"{profile.device!r} cannot be used", str(error))
+        return Check(
+            marked("device"), False, marked(f"{profile.device!r} cannot be used"), str(error)
+        )
 
 
 def _languages(profile: ProfileModel) -> Iterator[Check]:
     """Check the languages of speech and search."""
     supported = profile.speech_languages
-    every = f"any of {len(supported)} languages" if supported else "any that the model knows"
-    names = ", ".join(profile.languages) or every
+    names = ", ".join(profile.languages) or _any_language(len(supported))
     unsupported = [one for one in profile.languages if supported and one not in supported]
-    fix = f"take {', '.join(unsupported)} out of the profile's languages" if unsupported else ""
-    yield Check("speech in", not unsupported, names, fix)
+    fix = marked(f"take {', '.join(unsupported)} out of the profile's languages")
+    yield Check(marked("speech in"), not unsupported, names, fix if unsupported else "")
     made_for = ", ".join(profile.search_languages)
-    others = f"{made_for}; in others only equal words are found reliably"
-    unknown = "languages not stated: add text_languages to the profile"
-    yield Check("search in", True, others if made_for else unknown)
+    others = marked(f"{made_for}; in others only equal words are found reliably")
+    unknown = marked("languages not stated: add text_languages to the profile")
+    yield Check(marked("search in"), True, others if made_for else unknown)
+
+
+def _any_language(number: int) -> str:
+    return marked(f"any of {number} languages") if number else marked("any that the model knows")
 
 
 def check_images(profile: ProfileModel, weights: Path) -> Check:
     """Check the image-text model, which the user provides."""
     folder = profile.images_folder
     if hub := profile.images_hub:
-        return _hub_model("images", hub, weights)
+        return _hub_model(marked("images"), hub, weights)
     if folder is None:
-        found = "no image-text model: images are found by descriptions and words of their time"
-        return Check("images", True, found)
+        found = marked(
+            "no image-text model: images are found by descriptions and words of their time"
+        )
+        return Check(marked("images"), True, found)
     lacking = ", ".join(missing_files(folder))
-    fix = f"put {lacking} into {folder}" if lacking else ""
-    return Check("images", not lacking, f"{folder} lacks files" if lacking else str(folder), fix)
+    if lacking:
+        return Check(marked("images"), False, _lacks_files(folder), _put(lacking, folder))
+    return Check(marked("images"), True, str(folder))
 
 
 def _sounds(profile: ProfileModel) -> Check:
     """Check the package that sounds are recognised with."""
     if profile.sounds == NO_MODEL:
-        return Check("sounds", True, "no model of sounds: of what is heard, only speech is kept")
+        return Check(
+            marked("sounds"),
+            True,
+            marked("no model of sounds: of what is heard, only speech is kept"),
+        )
     if profile.sound_model == profile.sounds:
-        return Check("sounds", True, f"recognised by {profile.sounds}")
-    found = "a package is missing: of what is heard, only speech is kept"
-    return Check("sounds", True, found, LITERT.hint, warning=True)
+        return Check(marked("sounds"), True, marked(f"recognised by {profile.sounds}"))
+    found = marked("a package is missing: of what is heard, only speech is kept")
+    return Check(marked("sounds"), True, found, LITERT.hint, warning=True)
 
 
 def _chat(profile: ProfileModel) -> Iterator[Check]:
@@ -248,7 +289,9 @@ def _chat(profile: ProfileModel) -> Iterator[Check]:
     for role, spec in profile.chat.items():
         extra = extra_of(spec.provider)
         is_installed = extra.installed
-        yield Check(f"chat {role}", is_installed, spec.model, "" if is_installed else extra.hint)
+        yield Check(
+            marked(f"chat {role}"), is_installed, spec.model, "" if is_installed else extra.hint
+        )
         yield from _key(role, key_variable(spec))
 
 
@@ -256,28 +299,31 @@ def _key(role: str, variable: str | None) -> Iterator[Check]:
     if variable is not None:
         is_set = bool(read_key(variable))
         fix = "" if is_set else f"export {variable}=..."
-        yield Check(f"key of {role}", is_set, f"{variable} is {'' if is_set else 'not '}set", fix)
+        found = marked(f"{variable} is set") if is_set else marked(f"{variable} is not set")
+        yield Check(marked(f"key of {role}"), is_set, found, fix)
 
 
 def _codecs() -> Check:
     """Check the decoders of the bundled FFmpeg."""
     missing = [name for name in DECODERS if name not in av.codecs_available]
-    found = f"FFmpeg in PyAV {av.__version__}"
-    fix = f"reinstall av: it lacks {', '.join(missing)}" if missing else ""
-    return Check("codecs", not missing, found, fix)
+    found = marked(f"FFmpeg in PyAV {av.__version__}")
+    fix = marked(f"reinstall av: it lacks {', '.join(missing)}")
+    return Check(marked("codecs"), not missing, found, fix if missing else "")
 
 
 def _telemetry() -> Iterator[Check]:
     """Check the packages for a collector, if the environment names one."""
     if wanted("TRACES") or wanted("METRICS"):
         is_installed = installed()
-        found = (
-            "sent to the collector of OTEL_..." if is_installed else "OTEL_... names a collector"
+        sent, named = (
+            marked("sent to the collector of OTEL_..."),
+            marked("OTEL_... names a collector"),
         )
-        yield Check("telemetry", is_installed, found, "" if is_installed else OTEL.hint)
+        found = sent if is_installed else named
+        yield Check(marked("telemetry"), is_installed, found, "" if is_installed else OTEL.hint)
 
 
-FOLDER = "A file of a schedule"
+FOLDER = marked("A file of a schedule")
 
 
 @dataclass(frozen=True)
@@ -310,7 +356,7 @@ def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "not installed"
+        return marked("not installed")
 
 
 def disk_space(store: Store) -> DiskSpace:
@@ -328,7 +374,7 @@ def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
         files = failed_items(session, limit)
     failures = [
         RecentFailure(
-            f"{clip.title}, clip {clip.clip}", clip.failed_at, clip.error, video=clip.video
+            marked(f"{clip.title}, clip {clip.clip}"), clip.failed_at, clip.error, video=clip.video
         )
         for clip in clips
     ]
@@ -341,4 +387,4 @@ def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
 
 def service_addresses(home: Home) -> dict[str, str | None]:
     """Return the URLs of Homer's servers; None where they do not run."""
-    return {"Prefect's server": PrefectServer(home).address()}
+    return {marked("Prefect's server"): PrefectServer(home).address()}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from domain.marked import marked
 from domain.time import TimeSpan
 from ui.timeline import Lane, TimelineBar
-from views.translation import marked, translate
+from views.translation import translate
 from views.words import format_span
 
 LEGEND = marked("Blue: seen. Green: heard. Click to play.")

@@ -10,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from domain.errors import HomerError
+from domain.marked import marked
 from domain.media import Video
 from domain.people import CharacterRef, tag_name, tags_in_words
 from people.corrections import KnownPerson, history, keep_apart, merge, rename, split, undo
@@ -22,7 +23,7 @@ from ui.media import stored_image
 from ui.navigation import set_params
 from ui.sign_in import set_acting_user
 from views.people_view import PeopleView, PersonCard, PersonEntry, PersonLane
-from views.translation import marked, translate
+from views.translation import translate
 from views.words import capitalized, counted, join_words
 
 MAX_PARTS = 24

@@ -9,13 +9,14 @@ from typing import Any
 import streamlit as st
 
 from domain.evaluation import QuestionPart
+from domain.marked import marked
 from domain.people import tags_in_words
 from evals.layout import cell, percent
 from evals.tables import ALL, AnsweredQuestion, Point, RunReport, TypeScore
 from ui import charts
 from ui.formatting import escape_markdown, format_duration, format_usage
 from ui.navigation import choice_param, page_link, paginate
-from views.translation import format_number, marked, translate
+from views.translation import format_number, translate
 from views.words import counted, shortened
 
 MAX_NAME_CHARS = 40

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from domain.errors import HomerError
+from domain.marked import marked
 from domain.people import tags_in_words
 from evals.example import example_run
 from evals.export import as_csv, as_page
@@ -30,7 +31,7 @@ from ui.navigation import (
     text_param,
     update_address_bar,
 )
-from views.translation import in_english, marked, translate
+from views.translation import in_english, translate
 
 POLL_S = 5.0
 """Seconds between polls of a run."""

@@ -6,8 +6,9 @@ from html import escape
 
 import streamlit as st
 
+from domain.marked import marked
 from views.rounds import HarnessPart, Remark
-from views.translation import marked, translate
+from views.translation import translate
 
 COLOURS = {
     HarnessPart.INFORM: "#1d4ed8",

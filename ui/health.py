@@ -30,6 +30,7 @@ from ui.formatting import escape_markdown, format_bytes, format_date
 from ui.language import use_language
 from ui.navigation import page_link
 from ui.tables import show_table
+from views.sentences import translate_sentence
 from views.translation import translate, translate_count
 from views.words import counted
 
@@ -104,8 +105,7 @@ def _poll_checks(checks: RunningChecks) -> None:
     # Not as a context: it would be marked as complete at its end.
     box = st.status(translate("Checking ..."), expanded=True)
     for check in checks.found:
-        found = translate("ok") if check.ok else translate("MISSING")
-        box.write(escape_markdown(f"{check.what}: {found}"))
+        box.write(escape_markdown(f"{translate_sentence(check.what)}: {_state(check)}"))
 
 
 def _show_checks(checks: Sequence[Check]) -> None:
@@ -128,11 +128,16 @@ def _show_checks(checks: Sequence[Check]) -> None:
     else:
         st.success(translate("Everything that these models need is in place."))
     for check in (*missing, *warnings):
-        st.markdown(f"**{escape_markdown(check.what)}**: {escape_markdown(check.found)}")
-        st.code(check.fix, language=None, wrap_lines=True)
+        what, found = translate_sentence(check.what), translate_sentence(check.found)
+        st.markdown(f"**{escape_markdown(what)}**: {escape_markdown(found)}")
+        st.code(translate_sentence(check.fix), language=None, wrap_lines=True)
     st.header(translate("Requirements"), anchor=False)
     rows = [
-        (check.what, translate("ok") if check.ok else translate("MISSING"), check.found)
+        (
+            translate_sentence(check.what),
+            _state(check),
+            translate_sentence(check.found),
+        )
         for check in checks
     ]
     show_table(
@@ -140,11 +145,17 @@ def _show_checks(checks: Sequence[Check]) -> None:
     )
 
 
+def _state(check: Check) -> str:
+    return translate("ok") if check.ok else translate("MISSING")
+
+
 def _show_services(state: PageState) -> None:
     st.header(translate("Background work"), anchor=False)
     for name, address in service_addresses(state.store.home).items():
         st.write(
-            escape_markdown(f"{name}: {address or translate('not running; watching starts it')}")
+            escape_markdown(
+                f"{translate(name)}: {address or translate('not running; watching starts it')}"
+            )
         )
     running = [job for job in Jobs(state.store.home).every() if job.running]
     st.write(translate("{jobs} running.").format(jobs=counted(len(running), "job")))
@@ -184,11 +195,11 @@ def _show_failures(failures: Sequence[RecentFailure]) -> None:
                     "trajectory", escape_markdown(failure.where), trajectory=failure.trajectory
                 )
             elif failure.video is None:
-                st.markdown(f"**{escape_markdown(failure.where)}**")
+                st.markdown(f"**{escape_markdown(translate(failure.where))}**")
             else:
                 page_link(
                     "video",
-                    escape_markdown(failure.where),
+                    escape_markdown(translate_sentence(failure.where)),
                     video=failure.video,
                     show="Clips",
                 )

@@ -11,6 +11,7 @@ from typing import Protocol
 import streamlit as st
 
 from domain.errors import HomerError, InputError
+from domain.marked import marked
 from flows.addresses import delete_parts, is_address
 from flows.delete import delete_unwatched_uploads
 from flows.estimate import estimate_file, sum_of
@@ -34,7 +35,7 @@ from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import SIGN_IN, set_acting_user
 from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
 from views.streams import load_stream_details
-from views.translation import marked, translate
+from views.translation import translate
 from views.words import capitalized, counted, format_span
 
 POLL_S = 2.0

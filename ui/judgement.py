@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from domain.marked import marked
 from domain.skills import JudgedTrajectory
 from flows.learning import question_type
 from skills.learn import judge, recorded_judgement
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from ui.navigation import page_link
-from views.translation import marked, translate
+from views.translation import translate
 
 VERDICTS = {True: marked("right"), False: marked("wrong"), None: marked("not judged")}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from domain.marked import marked
 from store.database import Store
 from ui.app_state import page_state
 from ui.appearances import LEGEND, appearance_lane, picked_appearance
@@ -34,7 +35,7 @@ from ui.navigation import (
 from ui.player import seek, show_player
 from ui.timeline import show_timeline
 from views.people_view import CardPair, PeopleView, PersonCard, likely_same_people, load_people_view
-from views.translation import marked, translate, translate_count
+from views.translation import translate, translate_count
 from views.words import format_span, format_time, join_words
 
 PEOPLE_PER_PAGE = 12

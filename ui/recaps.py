@@ -6,6 +6,7 @@ from datetime import datetime
 
 import streamlit as st
 
+from domain.marked import marked
 from domain.recaps import parse_period
 from flows.recap import write_recap
 from flows.recap_model import recap_model
@@ -17,7 +18,7 @@ from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.navigation import page_link, paginate, requested_offset, update_address_bar
 from views.recap_links import linked_citations
-from views.translation import in_english, marked, translate
+from views.translation import in_english, translate
 from views.words import format_time
 
 PER_PAGE = 10

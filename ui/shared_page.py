@@ -14,6 +14,7 @@ from starlette.routing import Route
 from domain.audit import acting_user
 from domain.errors import HomerError, NotFound
 from domain.links import SharedLink
+from domain.marked import marked
 from domain.people import tags_in_words
 from flows.shared_links import open_link
 from store.database import Store
@@ -23,7 +24,7 @@ from ui.media import shared_store, stored_image
 from views.answer_lines import answer_line, confidence_line, note_line
 from views.moment import ShownFrame
 from views.shared import CitedMoment, SharedAnswer, SharedMoment, load_shared
-from views.translation import best_language, language, marked, translate
+from views.translation import best_language, language, translate
 from views.words import format_span, format_time
 
 TEMPLATE = Path(__file__).parent / "components" / "shared.page"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from domain.marked import marked, marked_each
 from domain.skills import Skill
 from evals.example import example_skills
 from flows.learning import learn_in_batches
@@ -36,7 +37,7 @@ from views.skill_use import (
     skill_use_record,
     strategy_line,
 )
-from views.translation import format_number, marked, marked_each, translate
+from views.translation import format_number, translate
 from views.words import counted
 
 FIELDS = marked_each("day", "month", "given", "judged", "right", "share right")

@@ -8,6 +8,7 @@ import streamlit as st
 
 from domain.asking import Action, Answer, Evidence, Mode, Question
 from domain.errors import HomerError
+from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import Forked, ForkEdit
 from graphs.edits import plan_text, read_plan
@@ -35,7 +36,7 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import History, load_history
-from views.translation import marked, translate
+from views.translation import translate
 from views.words import counted, format_span, format_time, shortened
 
 UNCHANGED = marked("unchanged")

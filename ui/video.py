@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from domain.marked import marked
 from domain.media import ClipState, Video
 from domain.memories import EdgeType, Segment
 from domain.people import tags_in_words
@@ -41,7 +42,7 @@ from ui.video_search import show_search
 from views.library import ShownClip
 from views.people_view import load_lanes
 from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
-from views.translation import format_number, marked, translate
+from views.translation import format_number, translate
 from views.video_view import (
     GraphPage,
     SegmentView,

@@ -7,6 +7,7 @@ from itertools import groupby
 
 import streamlit as st
 
+from domain.marked import marked
 from domain.media import Video
 from domain.people import tags_in_words
 from store.database import Store
@@ -16,7 +17,7 @@ from ui.media import stored_image
 from ui.player import played_ms
 from views.moment_memory import MomentFrame, MomentNode, RememberedMoment, load_moment
 from views.strategies import list_strategies
-from views.translation import marked, translate
+from views.translation import translate
 from views.words import format_span, format_time, join_words
 
 MAX_TEXT_CHARS = 600

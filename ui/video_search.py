@@ -12,6 +12,7 @@ import streamlit as st
 
 from domain.asking import Evidence, Mode
 from domain.errors import HomerError, InputError
+from domain.marked import marked
 from domain.media import Video
 from domain.time import TimeSpan, parse_clock_span
 from retrieval.closeness import close_evidence
@@ -25,7 +26,7 @@ from ui.errors import show_error
 from ui.evidence import show_moment
 from ui.formatting import escape_markdown
 from ui.navigation import set_params, text_param
-from views.translation import marked, translate
+from views.translation import translate
 from views.words import counted
 
 MODES = {

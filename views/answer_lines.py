@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from domain.asking import Answer, Citation, Question, level_of_confidence
+from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
 from graphs.edits import fork_line
 from models.json_repair import latest_text
-from views.translation import format_number, marked, translate
+from views.translation import format_number, translate
 from views.words import format_span, plain_line, short_times
 
 SHOWN = 160

@@ -10,6 +10,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
+from domain.marked import marked
 from domain.memories import MemorySource, Scope
 from domain.people import Character
 from domain.texts import make_storable
@@ -37,7 +38,6 @@ from views.transcript import (
     sources_of,
     split_names,
 )
-from views.translation import marked
 
 MAX_WITH_WORDS, MAX_CLOSE = 24, 12
 """Results that are shown: with the words, and close in meaning."""

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.built import BuiltFrame, EntityKey, entity_text
+from domain.marked import marked
 from domain.memories import Scope
 from domain.time import TimeSpan
 from people.corrected import characters_at, people_as_of
@@ -29,7 +30,6 @@ from store.queries.moments import (
 )
 from views.library import ShownLine, shown_clips
 from views.moment import NEAR_MS
-from views.translation import marked
 
 MAX_NODES = 40
 """Nodes of a strategy that are shown."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from domain.asking import Mode, Subtask
 from domain.base import Frozen
+from domain.marked import marked
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from domain.trajectory import (
@@ -43,7 +44,7 @@ from store.queries.trajectories import (
 )
 from store.queries.trajectories import count_trajectories as count
 from views.trajectory import History, Round, history_of
-from views.translation import format_number, marked, translate
+from views.translation import format_number, translate
 from views.words import counted
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from pydantic import Field, PositiveInt
 
 from agent.strategy import AUTO
 from domain.base import Frozen
+from domain.marked import marked
 from store.queries.builds import builders_in_library
 from strategies.named_tools import NamedTool
 from strategies.registry import all_strategies
-from views.translation import marked
 
 if TYPE_CHECKING:
     from store.database import Store

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
+from domain.marked import marked
 from domain.memories import MemorySource, Scope
 from domain.people import tags_in_words
 from domain.texts import make_storable
@@ -33,7 +34,6 @@ from store.queries.transcript import (
     lines_of_clips,
     lines_with_words,
 )
-from views.translation import marked
 
 SAID, ON_SCREEN, SEEN, HEARD = marked("Said"), marked("On screen"), marked("Seen"), marked("Heard")
 GROUPS = (SAID, ON_SCREEN, SEEN, HEARD)

@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
+from domain.marked import marked
+
 ENGLISH = "en"
 LOCALE = Path(__file__).with_name("locale")
 """Has ``CODE/LC_MESSAGES/homer.mo`` for each language besides English."""
@@ -27,7 +29,8 @@ language: ContextVar[str] = ContextVar("language", default=ENGLISH)
 def translate(text: str) -> str:
     """Return a text in the language of the page; unchanged where the catalogue has none."""
     code = language.get()
-    return text if code == ENGLISH else _catalogue(code).gettext(text)
+    # To gettext, "" is the key of a catalogue's header.
+    return _catalogue(code).gettext(text) if text and code != ENGLISH else text
 
 
 def translate_count(one: str, many: str, number: int) -> str:
@@ -41,16 +44,6 @@ def translate_count(one: str, many: str, number: int) -> str:
     else:
         form = _catalogue(code).ngettext(one, many, number)
     return form.replace("{number}", format_number(number))
-
-
-def marked(text: str) -> str:
-    """Return a text unchanged; it is in the catalogue, and is translated where it is shown."""
-    return text
-
-
-def marked_each(*texts: str) -> tuple[str, ...]:
-    """Return texts unchanged; each is in the catalogue, as with ``marked``."""
-    return texts
 
 
 def format_number(value: float, spec: str = ",") -> str:

@@ -18,7 +18,15 @@ from store.database import Store
 from store.queries.clips import mark_clip, memory_view
 from store.queries.schedules import record_processed
 from store.queries.trajectories import add_trajectory, end_trajectory
-from tests.support.app_pages import EVIL, app_over, open_page, press, tables, words
+from tests.support.app_pages import (
+    EVIL,
+    app_over,
+    open_page,
+    open_page_in,
+    press,
+    tables,
+    words,
+)
 from tests.support.memory import VIDEO, known_video
 from ui.health import checks_of
 
@@ -63,6 +71,19 @@ def test_long_checks_are_shown_as_they_are_made_and_hold_up_nothing(
     monkeypatch.setattr("ui.health.WAIT_S", 60.0)
     page.run()
     assert "1 of 2 requirements is missing." in page.error[0].value
+
+
+def test_checks_are_in_the_language_of_the_page(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_WEIGHTS", str(library.home.root / "none"))
+    page = open_page_in("de", "health")
+    rows = tables(page)[0]
+    found = {what: text for what, _, text in rows}
+    assert {"Datenbank", "Zugriffsrechte", "Suchindex", "Codecs", "Geräusche"} <= set(found)
+    assert found["Modell minilm"] == "model.onnx fehlt"
+    assert found["Gerät"].startswith("Bilder und Stimmen: ")
+    assert "homer models pull minilm" in [code.value for code in page.code]
 
 
 def test_a_check_that_fails_itself_is_reported(

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -33,11 +34,15 @@ from nodes.tool_loop.check import ANSWERED
 from store.queries.videos import DONE, FAILED, WATCHING
 from strategies.registry import find_strategy, strategy_names
 from views.rounds import HarnessPart
+from views.sentences import SENTENCES as SENTENCES_FILE
 from views.translation import DOMAIN, LOCALE, SAMPLE
 from views.words import plural
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("ui/**/*.py", "views/*.py", "auth/signin_page.py", "flows/delete.py", "evals/layout.py")
+SOURCES = (
+    *("ui/**/*.py", "views/*.py", "auth/signin_page.py", "flows/delete.py", "evals/layout.py"),
+    *("services/health.py", "models/devices.py"),
+)
 """Files with words of the app."""
 VALUES = (
     *(ClipState, ConfidenceLevel, DeliveryState, EdgeType, ErrorType, GapReason, HarnessPart),
@@ -75,7 +80,7 @@ def words_of(source: bytes) -> Iterator[Words]:
     """Yield the words of one file: also those within f-strings, which Babel does not read."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield from _words_of_call(node.func.id, [*map(_constant, node.args)])
+            yield from _words_of_call(node.func.id, [*map(_text, node.args)])
 
 
 def _words_of_call(name: str, given: list[str]) -> Iterator[Words]:
@@ -89,9 +94,17 @@ def _words_of_call(name: str, given: list[str]) -> Iterator[Words]:
         yield f"{{number}} {given[1]}", f"{{number}} {plural(given[1])}"
 
 
-def _constant(node: ast.expr) -> str:
-    """Return a text of the code; "" where a value is computed."""
+def _text(node: ast.expr) -> str:
+    """Return a text of the code, ``{0} of {1}`` for one with values; "" if all is computed."""
+    if isinstance(node, ast.JoinedStr):
+        numbers = count()
+        return "".join(_text(one) or f"{{{next(numbers)}}}" for one in node.values)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def sentences() -> list[str]:
+    """Return the texts with values, as they are beside the catalogues."""
+    return sorted({words for words in words_in_code() if isinstance(words, str) and "{0}" in words})
 
 
 def shown_values() -> Iterator[str]:
@@ -163,6 +176,7 @@ def _is_whole(translation: object) -> bool:
 
 def main() -> None:
     """Update every catalogue, and print what is left to translate."""
+    SENTENCES_FILE.write_text("".join(f"{one}\n" for one in sentences()), "utf-8")
     for path in po_files():
         left = update(path)
         print(f"{path.relative_to(ROOT)}: {len(left)} to translate", *left, sep="\n  ")

@@ -89,7 +89,8 @@ def _search_call(node: ast.Call, *, shown: bool) -> Iterator[tuple[ast.expr, str
     name = _name(node.func)
     yield from _search(node.func, shown=shown)
     for place, argument in enumerate(node.args):
-        is_wrapped = name in WRAPPERS and isinstance(argument, ast.Constant)
+        kinds = ast.Constant | ast.JoinedStr if name == "marked" else ast.Constant
+        is_wrapped = name in WRAPPERS and isinstance(argument, kinds)
         if not is_wrapped and NAMES.get(name) != place:
             yield from _search(argument, shown=shown or name in SHOWING)
     for keyword in node.keywords:

@@ -18,6 +18,7 @@ from tests.support.catalogues import (
     compiled,
     po_files,
     read,
+    sentences,
     template,
     untranslated,
     words_of,
@@ -26,6 +27,7 @@ from tests.support.shown_words import unwrapped
 from ui.formatting import format_bytes, format_date, format_duration, format_usage
 from ui.shared_page import HEADERS
 from views.answer_lines import FIXED_NOTES
+from views.sentences import SENTENCES, literals_of, translate_sentence
 from views.translation import (
     ENGLISH,
     best_language,
@@ -68,6 +70,9 @@ NO_WORDS = frozenset(
         *("changed by a person", "app (password)"),
         # Shown once in a process, before its language is known.
         "Opening the library ...",
+        # Commands, and what stands for "no file".
+        *("homer doctor --fix", "homer db index", "homer models pull {}", "export {}=..."),
+        *("homer-video", "top_level.txt", "{} ({})"),
         # The text of a prompt.
         "[image {}]",
     }
@@ -80,7 +85,11 @@ def pages() -> list[Path]:
     return [*sorted(drawn), *(ROOT / "views" / f"{name}.py" for name in VIEWS)]
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: path.stem)
+BELOW = (ROOT / "services" / "health.py",)
+"""Files below the pages with words that are all shown on pages."""
+
+
+@pytest.mark.parametrize("path", [*pages(), *BELOW], ids=lambda path: path.stem)
 def test_what_a_page_shows_is_in_the_catalogues(path: Path) -> None:
     found = [
         f"{path.name}:{line}: {text!r}"
@@ -124,13 +133,14 @@ marked("Close")
 translate(found)
 counted(n, "memory")
 translate_count("{number} a", "{number} b", n)
+marked(f"{place} has {n} of {name!r}")
 """
 
 
 def test_words_are_found_in_the_code() -> None:
     assert list(words_of(CODE)) == [
         *("Close", ("{number} memory", "{number} memories")),
-        *(("{number} a", "{number} b"), "Open"),
+        *(("{number} a", "{number} b"), "{0} has {1} of {2}", "Open"),
     ]
 
 
@@ -189,6 +199,13 @@ def test_translations_have_the_same_values_spaces_and_marks(path: Path) -> None:
             assert not form.endswith(" "), source
 
 
+def test_sentences_with_values_are_beside_the_catalogues() -> None:
+    assert SENTENCES.read_text("utf-8").splitlines() == sentences(), "run `make catalogues`"
+    for sentence in sentences():
+        _, *inner, _ = literals_of(sentence)
+        assert all(inner), f"{sentence}: two values that nothing is between cannot be told apart"
+
+
 @pytest.fixture
 def german() -> Any:
     before = language.set("de")
@@ -232,7 +249,20 @@ def test_dates_are_written_as_the_language_does(german: None) -> None:
 
 def test_what_has_no_translation_is_english(german: None) -> None:
     assert translate("no such words") == "no such words"
+    assert translate("") == ""
     assert counted(2, "unheard noun") == "2 unheard nouns"
+
+
+def test_values_of_a_sentence_stay_and_the_sentences_among_them_do_not(german: None) -> None:
+    sentence = "images and voices: CPU; speech: cpu, int8; there is also: cuda"
+    there = "Bilder und Stimmen: CPU; Sprache: cpu, int8; außerdem vorhanden: cuda"
+    assert translate_sentence(sentence) == there
+    assert translate_sentence("/data/{0} is missing") == "/data/{0} fehlt"
+    assert translate_sentence("model database") == "Modell database"
+    assert translate_sentence("cannot be used") == "nicht verwendbar"
+    assert translate_sentence("no such sentence") == "no such sentence"
+    with in_english():
+        assert translate_sentence(sentence) == sentence
 
 
 def test_each_language_is_named_by_itself() -> None:

@@ -1,0 +1,65 @@
+"""Sentences of lower layers in the reader's language: they come in English, with values in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from string import Formatter
+
+from views.translation import ENGLISH, LOCALE, language, translate
+
+SENTENCES = LOCALE / "sentences.txt"
+"""The marked sentences with values, one a line; ``make catalogues`` writes it."""
+
+
+def translate_sentence(text: str) -> str:
+    """Return a sentence, or one with values in it, in the language of the page.
+
+    ``person 2`` matches ``person {0}`` and becomes ``Person 2``. Values that are sentences of the
+    catalogue themselves are translated as well, all others stay.
+    """
+    if language.get() == ENGLISH:
+        return text
+    whole = translate(text)
+    return _translate_filled(text) if whole == text else whole
+
+
+def _translate_filled(text: str) -> str:
+    for sentence, literals in _sentences():
+        values = values_between(literals, text)
+        if values is not None:
+            return translate(sentence).format(*map(_translate_filled, values))
+    return text
+
+
+def values_between(literals: Sequence[str], text: str) -> list[str] | None:
+    """Return the values that a text has between literals; None if it does not have them.
+
+    Args:
+        literals: at least two, none empty but the first and the last.
+        text: of any length; the time grows with it, not with its square.
+    """
+    first, *inner, last = literals
+    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
+        return None
+    rest, values = text[len(first) : len(text) - len(last)], list[str]()
+    for literal in inner:
+        value, found, rest = rest.partition(literal)
+        if not found:
+            return None
+        values.append(value)
+    return [*values, rest]
+
+
+@cache
+def _sentences() -> list[tuple[str, tuple[str, ...]]]:
+    """Return sentences and what they have between their values, those with the most of it first."""
+    read = [(line, literals_of(line)) for line in SENTENCES.read_text("utf-8").splitlines()]
+    return sorted(read, key=lambda one: -sum(map(len, one[1])))
+
+
+def literals_of(sentence: str) -> tuple[str, ...]:
+    """Return what a sentence has before, between and after its values."""
+    parts = list(Formatter().parse(sentence))
+    ends = () if parts[-1][1] is None else ("",)
+    return (*(literal for literal, *_ in parts), *ends)
