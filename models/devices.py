@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import io
+import threading
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,6 +42,9 @@ SMALLEST = bytes.fromhex(
 FATAL_ONLY = 4
 """ONNX Runtime logs fatal errors only."""
 
+_output = threading.Lock()
+"""Held while standard output is another one, which is so for all threads."""
+
 Provider = str | tuple[str, dict[str, str]]
 
 
@@ -56,7 +60,7 @@ def execution_providers(device: str) -> list[Provider]:
     """Return ONNX Runtime's execution providers for a device, the preferred one first.
 
     Raises:
-        SetupError: The device is named and this ONNX Runtime has no provider for it.
+        SetupError: The device is named, and no model runs on it here.
     """
     kind, _, index = device.partition(":")
     if kind == CPU:
@@ -66,7 +70,7 @@ def execution_providers(device: str) -> list[Provider]:
         found = [PROVIDERS[one] for one in AUTOMATIC if PROVIDERS[one] in available]
         return [*(_with_options(one) for one in found), CPU_PROVIDER]
     provider = PROVIDERS[kind]
-    if provider not in available:
+    if provider not in available or (index and not runs_models(provider, index)):
         raise SetupError(f"the device {device!r} is not there: {advice(kind)}")
     return [_with_options(provider, index), CPU_PROVIDER]
 
@@ -123,18 +127,24 @@ def _onnx_runtime() -> Any:
 
 
 @cache
-def runs_models(provider: str) -> bool:
-    """Check whether a session of the smallest model runs on an execution provider."""
+def runs_models(provider: str, index: str = "") -> bool:
+    """Check whether a session of the smallest model runs on an execution provider.
+
+    Args:
+        provider: The provider.
+        index: The number of the device, if it is not the first one.
+    """
     ort = _onnx_runtime()
     options = ort.SessionOptions()
     options.log_severity_level = FATAL_ONLY
     try:
         # It prints what it misses on standard output, which is a command's result.
-        with contextlib.redirect_stdout(io.StringIO()):
+        with _output, contextlib.redirect_stdout(io.StringIO()):
             if provider == PROVIDERS["cuda"]:
                 # CUDA's libraries are in packages where the system does not look for them.
                 ort.preload_dlls()
-            session = ort.InferenceSession(SMALLEST, options, providers=[provider])
+            wanted = [_with_options(provider, index)]
+            session = ort.InferenceSession(SMALLEST, options, providers=wanted)
     except Exception:  # noqa: BLE001 (each provider raises what it likes)
         return False
     return provider in session.get_providers()

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import _ctypes
+import contextlib
+import sys
+import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import ctranslate2
 import pytest
@@ -33,7 +38,12 @@ EXACT = {"use_tf32": "0"}
 def machine(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """A machine with these execution providers and CUDA devices."""
     providers, count = request.param
-    monkeypatch.setattr(devices, "available_providers", lambda: [*providers, CPU_PROVIDER])
+
+    def runs(provider: str, index: str = "") -> bool:
+        return provider in providers and int(index or 0) < count
+
+    monkeypatch.setattr(devices, "built_providers", lambda: [*providers, CPU_PROVIDER])
+    monkeypatch.setattr(devices, "runs_models", runs)
     monkeypatch.setattr(devices, "cuda_devices", lambda: count)
 
 
@@ -90,6 +100,8 @@ def test_a_device_that_is_not_there_says_what_to_install() -> None:
 def test_a_third_device_of_two_is_not_there() -> None:
     with pytest.raises(SetupError, match="cuda:2"):
         speech_device("cuda:2")
+    with pytest.raises(SetupError, match="cuda:2"):
+        execution_providers("cuda:2")
 
 
 @pytest.mark.parametrize("machine", [TWO_GPUS], indirect=True)
@@ -113,6 +125,32 @@ def test_a_build_for_an_accelerator_that_does_not_run_here_is_left_unused(
 
 def test_the_smallest_model_runs_on_the_cpu() -> None:
     assert devices.runs_models(CPU_PROVIDER)
+
+
+def test_threads_that_look_for_a_device_leave_standard_output_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a lock, a thread that ends last puts back what another one had put there."""
+    together = threading.Barrier(2)
+
+    class Slow:
+        SessionOptions = SimpleNamespace
+
+        @staticmethod
+        def InferenceSession(*_: object, **__: object) -> object:  # noqa: N802 (as in ONNX Runtime)
+            with contextlib.suppress(threading.BrokenBarrierError):
+                together.wait(0.2)
+            time.sleep(0.05 if threading.current_thread().name == "second" else 0)
+            raise RuntimeError("no such device")
+
+    monkeypatch.setattr(devices, "_onnx_runtime", lambda: Slow)
+    before, find = sys.stdout, devices.runs_models.__wrapped__
+    threads = [threading.Thread(target=find, args=("X",), name=n) for n in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sys.stdout is before
 
 
 @pytest.mark.parametrize(("library", "count"), [("libno-such-cublas.so.12", 0), ("libc.so.6", 1)])
