@@ -32,6 +32,7 @@ from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
+from retrieval.video_selection import LIKELIEST_ONLY
 from store.queries.calls import SearchUsage
 from views.answer_lines import one_line
 from views.words import format_span, plain_line, shortened
@@ -145,6 +146,8 @@ def _show_left_out(found: Retrieval, strategy: Strategy | None) -> None:
     """Say what could not be searched."""
     if found.unloaded:
         note(encoder_note(found.unloaded))
+    if found.selected:
+        note(LIKELIEST_ONLY)
     if found.unbuilt and strategy is not None:
         left_out = strategy.windows is None
         note(unbuilt_note(found.unbuilt, strategy.memory, left_out=left_out))

@@ -219,6 +219,9 @@ class EvidenceRetrieved(_Event):
     writers: tuple[str, ...] = Field(
         default=(), description="who wrote the memory by then, where the tool wrote in it"
     )
+    selected: bool = Field(
+        default=False, description="whether only the likeliest of many videos were searched"
+    )
 
 
 class Forked(_Event):

@@ -19,6 +19,7 @@ from domain.trajectory import IMAGE_FAILURE, Ended, EvidenceRetrieved, Failed, S
 from retrieval.built_views import unbuilt_note, writers_note
 from retrieval.encoders import encoder_note
 from retrieval.heuristics.language import language_note
+from retrieval.video_selection import LIKELIEST_ONLY
 
 SHOWN = 20
 """Moments that an answer lists as retrieved."""
@@ -117,7 +118,8 @@ def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str
     unbuilt = unbuilt_note(titles, strategy.memory, left_out=strategy.windows is None)
     writers = (*context.writers, *(name for search in searches for name in search.writers))
     written = writers_note(list(dict.fromkeys(writers)))
-    limits = (unseen if missing else "", language, encoders, unbuilt)
+    likeliest = LIKELIEST_ONLY if any(search.selected for search in searches) else ""
+    limits = (unseen if missing else "", language, encoders, unbuilt, likeliest)
     return context.actor.note, written, outcome.note, *limits
 
 

@@ -150,6 +150,7 @@ def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
         unloaded=retrieval.unloaded,
         unbuilt=retrieval.unbuilt,
         writers=retrieval.writers,
+        selected=retrieval.selected,
     )
 
 

@@ -55,7 +55,8 @@ class Retrieval(Frozen):
     ``unloaded`` are the text encoders of lines in view that the profile cannot load: these lines
     are found by words only. ``unbuilt`` are the titles of videos in view that were left out, since
     the strategy's memory of them is not built. ``writers`` wrote that memory: rules, or models by
-    name; only of tools that write in it themselves.
+    name; only of tools that write in it themselves. ``selected``: of the many videos in view only
+    the likeliest were searched.
     """
 
     mode: ToolName
@@ -75,6 +76,7 @@ class Retrieval(Frozen):
     unloaded: tuple[str, ...] = ()
     unbuilt: tuple[str, ...] = ()
     writers: tuple[str, ...] = ()
+    selected: bool = False
 
 
 class ResolvedRefs(Frozen):

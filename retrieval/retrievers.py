@@ -149,13 +149,13 @@ class Retrievers:
             frozenset((segment.video, clip) for clip in segment.clips) if segment else frozenset()
         )
         whole = replace(self._preparation.context(view, text, options, clips), query=request.query)
-        unloaded = {"unloaded": whole.encoders.missing}
+        limits = {"unloaded": whole.encoders.missing, "selected": whole.share < 1}
         if aim is None:
-            return self._in_mode(whole, request, segment).model_copy(update=unloaded)
+            return self._in_mode(whole, request, segment).model_copy(update=limits)
         context = whole.about(aim.letters)
         ordinary = partial(self._with_aim, context, request, segment, aim.moments)
         if places := self._whereabouts(view, request, context, aim):
-            result = places
+            result, limits["selected"] = places, False
         elif not (aim.structure and context.relevance) or not whole.may_read_all:
             plain = aim.model_copy(update={"structure": None})
             each = self._each_video(view, request, plain) if request.is_wide else ()
@@ -166,7 +166,7 @@ class Retrievers:
                 structural(context, aim.structure, request.mode, ordinary), each
             )
         scores, scale = weigh_evidence(whole, result.evidence), temperature(whole)
-        return result.model_copy(update={"weighed": scores, "temperature": scale, **unloaded})
+        return result.model_copy(update={"weighed": scores, "temperature": scale, **limits})
 
     def _whereabouts(
         self, view: MemoryView, request: _ModeSearch, context: QueryContext, aim: Aim

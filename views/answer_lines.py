@@ -121,6 +121,7 @@ FIXED_NOTES = (
         "answer."
     ),
     marked("The memory was written by rules."),
+    marked("Of the many videos, only the likeliest were searched."),
 )
 """Sentences of notes that are stored with answers."""
 

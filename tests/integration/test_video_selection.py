@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import update
 
-from domain.asking import Mode
+from domain.asking import Mode, Question
 from domain.memories import MemoryView, Scope
 from domain.search import Aim, Asks, Structure
 from domain.settings import Settings
+from graphs.runner import Runner
 from retrieval import video_selection as selection
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
@@ -18,6 +19,7 @@ from store.database import Store
 from store.queries import video_selection as stored_selection
 from store.queries import view_sizes
 from store.tables.schema import MemoryRow, VideoRow
+from tests.support.asking import WordToolbox
 from tests.support.remembered import Event, Said, Tools, add_event_graph, name, watch
 
 VIDEOS = 9
@@ -124,10 +126,21 @@ def test_an_event_of_a_chosen_video_is_found(store: Store, retrievers: Retriever
     assert found.focus.label == "A crossing"
 
 
+@pytest.mark.usefixtures("retrievers")
+def test_an_answer_says_that_only_some_videos_were_searched(store: Store) -> None:
+    fill(store, [Said("A zebra crosses the river", 4)])
+    question = Question(text="Which zebra crosses the river?", videos=view().videos)
+    with Runner(store, WordToolbox()) as runner:
+        made = runner.ask(question)
+    assert "only the likeliest were searched" in made.answer.note
+    assert made.answer.citations[0].video == video(VIDEOS - 1)
+
+
 def test_a_small_library_is_searched_whole(store: Store, retrievers: Retrievers) -> None:
     fill(store, [])
     found = retrievers.search(view(videos=CHOSEN), Mode.VIDEO, "the lamp of the kitchen")
     assert "likeliest" not in found.searched
+    assert not found.selected
     assert videos_of(found) == {video(n) for n in range(CHOSEN)}
 
 
@@ -149,6 +162,7 @@ def test_the_first_mention_is_not_told_from_some_videos(
     fill(store, [])
     found = retrievers.search(view(), Mode.VIDEO, "the lamp", aim=FIRST_MENTION)
     assert "likeliest" in found.searched
+    assert found.selected
     assert found.finding is None
 
 

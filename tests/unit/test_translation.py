@@ -14,6 +14,7 @@ import pytest
 from agent.reasoners.local import NOTE
 from domain.built import RULES
 from retrieval.built_views import writers_note
+from retrieval.video_selection import LIKELIEST_ONLY
 from tests.support.catalogues import (
     compiled,
     po_files,
@@ -145,7 +146,7 @@ def test_words_are_found_in_the_code() -> None:
 
 
 def test_stored_notes_are_those_that_are_translated() -> None:
-    assert (NOTE, writers_note([RULES])) == FIXED_NOTES
+    assert (NOTE, writers_note([RULES]), LIKELIEST_ONLY) == FIXED_NOTES
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.stem)
