@@ -13,6 +13,7 @@ from uuid import uuid4
 from sqlalchemy.orm import Session
 
 from domain.errors import InputError
+from domain.marked import marked
 from domain.memories import Scope
 from domain.people import CharacterRef, CorrectedCharacter, Correction, CorrectionKind
 from people.corrected import people_in_view
@@ -91,7 +92,7 @@ def keep_apart(store: Store, video: str, person: str, other_video: str, other: s
         if change.links.are_two([one], [another]):
             raise InputError(f"{change.describe(one, another)} are two people already")
         told = {
-            a: f"Kept {change.name(a)} and {_elsewhere(b)} apart"
+            a: marked(f"Kept {change.name(a)} and {_elsewhere(b)} apart")
             for a, b in ((one, another), (another, one))
         }
         return change.record(CorrectionKind.DIFFER, told, (uuid4().hex,))
@@ -110,7 +111,7 @@ def split_off(store: Store, video: str, person: str) -> Correction:
         one = change.find(video, person)
         if len(change.links.person_of(one)) == 1:
             raise InputError(f"{change.name(one)} is joined with nobody in another video")
-        told = {one: f"Split {change.name(one)} off the same person in other videos"}
+        told = {one: marked(f"Split {change.name(one)} off the same person in other videos")}
         ids = tuple(sorted(change.links.persons[one]))
         return change.record(CorrectionKind.LEAVE, told, ids)
 
@@ -158,7 +159,7 @@ def characters_of_person(store: Store, video: str, person: str) -> list[Characte
 
 def _elsewhere(character: CharacterRef) -> str:
     """Name a character in a correction of another video: by its number, which says nothing else."""
-    return f"person {character.number} of video {character.video}"
+    return marked(f"person {character.number} of video {character.video}")
 
 
 class _Change:
@@ -223,7 +224,9 @@ class _Change:
         return min((i for ref in person for i in self.links.persons.get(ref, ())), default=None)
 
     def _joined(self, ref: CharacterRef, other: CharacterRef, why: str) -> str:
-        return f"Joined {self.name(ref)} with {_elsewhere(other)}{f', as {why}' if why else ''}"
+        if why:
+            return marked(f"Joined {self.name(ref)} with {_elsewhere(other)}, as {why}")
+        return marked(f"Joined {self.name(ref)} with {_elsewhere(other)}")
 
     def _require_none_apart(
         self, ours: Persons, theirs: Persons, named: Sequence[CharacterRef]

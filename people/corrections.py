@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from domain.audit import Deed
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
+from domain.marked import marked
 from domain.media import Video
 from domain.people import (
     ACROSS_VIDEOS,
@@ -19,7 +20,6 @@ from domain.people import (
     Correction,
     CorrectionKind,
     escape_tags,
-    tag_name,
 )
 from domain.texts import make_storable
 from domain.time import TimeSpan
@@ -29,6 +29,7 @@ from people.video_people import (
     MAX_NAME,
     PERSON_TAG,
     VideoPeople,
+    describe_members,
     describe_person,
     find_person,
     lock_people,
@@ -171,10 +172,10 @@ def rename_character(
 def _renamed(character: CharacterAt, new_name: str) -> str:
     """Describe a change of name, also to none."""
     if not new_name:
-        return f"Removed the name of {describe_person(character)}"
+        return marked(f"Removed the name of {describe_person(character)}")
     if character.character.name:
-        return f"Renamed {describe_person(character)} to {new_name}"
-    return f"Named {describe_person(character)} {new_name}"
+        return marked(f"Renamed {describe_person(character)} to {new_name}")
+    return marked(f"Named person {character.character.number} {new_name}")
 
 
 def merge(store: Store, video: str, person: str, into: str) -> Correction:
@@ -195,7 +196,7 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
             members=(*people.tags(target), *people.tags(source)),
             names=tuple(dict.fromkeys(n.text for n in _names_from_users(target, source))),
         )
-        summary = f"Merged {describe_person(source)} into {describe_person(target)}"
+        summary = marked(f"Merged {describe_person(source)} into {describe_person(target)}")
         return record_correction(
             session, people, CorrectionKind.MERGE, summary, [source, target], [outcome]
         )
@@ -236,9 +237,11 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
                 people, numbers[1], remaining, tuple(n.text for n in _names_from_users(character))
             ),
         ]
-        parts = " and ".join(tag_name(people.origins[row].tag) for row in removed)
+        parts = describe_members([people.origins[row].tag for row in removed])
         summary = (
-            f"Split {parts} off {describe_person(character)}, as {new_name or 'another person'}"
+            marked(f"Split {parts} off {describe_person(character)}, as {new_name}")
+            if new_name
+            else marked(f"Split {parts} off {describe_person(character)}, as another person")
         )
         return record_correction(
             session, people, CorrectionKind.SPLIT, summary, [character], outcomes
@@ -266,7 +269,7 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
             raise InputError(
                 f"{describe_person(first)} and {describe_person(second)} are two people already"
             )
-        summary = f"Kept {describe_person(first)} and {describe_person(second)} apart"
+        summary = marked(f"Kept {describe_person(first)} and {describe_person(second)} apart")
         outcomes = [
             CorrectedCharacter(
                 number=a.character.number, members=people.tags(a), others=people.tags(b)

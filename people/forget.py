@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from domain.alerts import AlertKind
 from domain.audit import Deed
 from domain.errors import InputError
+from domain.marked import marked
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import CorrectedCharacter, Correction, CorrectionKind
 from domain.time import TimeSpan
@@ -45,7 +46,7 @@ from store.queries.videos import find_video, lock_video_for_delete
 from store.recap_files import remove_recap_files
 from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow
 
-FORGOTTEN_SUMMARY = "About somebody who was forgotten"
+FORGOTTEN_SUMMARY = marked("About somebody who was forgotten")
 """Replaces the summary of a correction that was about a forgotten person only."""
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from domain.errors import InputError
+from domain.marked import marked
 from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import CharacterRef, Correction
@@ -87,8 +88,9 @@ def accept(store: Store, pair: LikelySame) -> Correction:
         InputError: they are joined already, or a user said that they are two people.
     """
     one, other = pair.one, pair.other
-    verb = "look" if pair.kind is IdentityKind.FACE else "sound"
-    why = f"they {verb} alike ({pair.cosine:.2f})"
+    looks = marked(f"they look alike ({pair.cosine:.2f})")
+    sounds = marked(f"they sound alike ({pair.cosine:.2f})")
+    why = looks if pair.kind is IdentityKind.FACE else sounds
     return join(store, one.video, str(one.number), other.video, str(other.number), why)
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from domain.errors import Ambiguous, NotFound
+from domain.marked import marked
 from domain.media import Video
+from domain.people import tag_name
 from people.corrected import characters_at
 from store.queries import corrections as stored
 from store.queries.characters import CharacterAt
@@ -111,5 +113,15 @@ def _by_name(people: VideoPeople, wanted: str) -> list[CharacterAt]:
 
 def describe_person(person: CharacterAt) -> str:
     """Name a character in a sentence: ``person 2``, or ``Ada (person 2)``."""
-    number = f"person {person.character.number}"
-    return f"{person.character.name} ({number})" if person.character.name else number
+    name, number = person.character.name, person.character.number
+    return marked(f"{name} (person {number})") if name else marked(f"person {number}")
+
+
+def describe_members(tags: Sequence[str]) -> str:
+    """Return ``face 3 and voice 1`` for tags; at least one."""
+    kind, number = tag_name(tags[0]).split()
+    if len(tags) == 1:
+        return marked(f"face {number}") if kind == "face" else marked(f"voice {number}")
+    others = describe_members(tags[1:])
+    face, voice = marked(f"face {number} and {others}"), marked(f"voice {number} and {others}")
+    return face if kind == "face" else voice

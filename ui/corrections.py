@@ -12,7 +12,7 @@ import streamlit as st
 from domain.errors import HomerError
 from domain.marked import marked
 from domain.media import Video
-from domain.people import CharacterRef, tag_name, tags_in_words
+from domain.people import CharacterRef, Correction, tag_name, tags_in_words
 from people.corrections import KnownPerson, history, keep_apart, merge, rename, split, undo
 from people.forget import Forgotten, forget, restore_forgotten
 from store.database import Store
@@ -23,6 +23,7 @@ from ui.media import stored_image
 from ui.navigation import set_params
 from ui.sign_in import set_acting_user
 from views.people_view import PeopleView, PersonCard, PersonEntry, PersonLane
+from views.sentences import translate_sentence
 from views.translation import translate
 from views.words import capitalized, counted, join_words
 
@@ -361,7 +362,7 @@ def show_history(store: Store, video: Video) -> None:
             horizontal=True, vertical_alignment="center", key=f"made_{correction.number}"
         ):
             undone = translate(" (undone)") if correction.undone else ""
-            st.write(escape_markdown(f"{tags_in_words(correction.told)}{undone}"))
+            st.write(escape_markdown(f"{_in_words(correction)}{undone}"))
             st.button(
                 translate("Undo"),
                 key=f"undo_{correction.number}",
@@ -377,12 +378,17 @@ def show_history(store: Store, video: Video) -> None:
             st.rerun()
 
 
+def _in_words(correction: Correction) -> str:
+    """Return what a correction did, in the language of the page."""
+    return translate_sentence(tags_in_words(correction.told))
+
+
 def _undo_corrections(store: Store, video: str, numbers: Sequence[int]) -> None:
     """Undo corrections, the last one first: it may depend on those before."""
 
     def change() -> CorrectionResult:
         undone = [undo(store, video, number) for number in reversed(numbers)]
-        listed = "; ".join(tags_in_words(one.told) for one in reversed(undone))
+        listed = "; ".join(_in_words(one) for one in reversed(undone))
         return CorrectionResult(translate("Undone: {listed}.").format(listed=listed))
 
     _close_toast()

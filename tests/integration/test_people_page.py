@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from domain.media import ClipState, Percept
 from memory.write_clip import remember
-from people.corrections import history, list_people, merge, rename
+from people.corrections import history, keep_apart, list_people, merge, rename, split
 from store.database import Store
 from store.queries.audit import audit_entries
 from tests.support.app_pages import (
@@ -20,6 +20,7 @@ from tests.support.app_pages import (
     app_over,
     forget_app_state,
     open_page,
+    open_page_in,
     press,
     sign_in,
     words,
@@ -41,6 +42,7 @@ from tests.support.memory import (
 )
 from ui.corrections import FORGOTTEN_FILE
 from views.people_view import likely_same_people, load_people_view
+from views.translation import language
 
 JPEG = b"\xff\xd8 a face"
 SHA = hashlib.sha256(JPEG).hexdigest()
@@ -199,6 +201,41 @@ def test_corrections_are_listed_in_sentences(recording: Store) -> None:
     shown = words(open_page("people", video=VIDEO))
     assert f"Merged person {numbers[1]} into person {numbers[0]}" in shown
     assert f"Named person {numbers[0]} Ruth" in shown
+
+
+@pytest.fixture
+def in_german() -> Iterator[None]:
+    """A press names the options of a choice, outside of a page's run."""
+    before = language.set("de")
+    yield
+    language.reset(before)
+
+
+def test_corrections_are_listed_and_undone_in_the_language_of_the_page(
+    recording: Store, in_german: None
+) -> None:
+    first, second, third = (str(one.number) for one in list_people(recording, VIDEO)[:3])
+    rename(recording, VIDEO, third, "Ann and Eve")
+    rename(recording, VIDEO, first, "Ruth")
+    rename(recording, VIDEO, second, "")
+    keep_apart(recording, VIDEO, second, third)
+    merge(recording, VIDEO, third, first)
+    tags = [tag for one in list_people(recording, VIDEO)[:1] for tag in one.tags[1:]]
+    split(recording, VIDEO, first, tags[:2])
+    plain = str.maketrans({"<": "", ">": "", "_": " "})
+    parts = " und ".join(tags[:2]).translate(plain)
+    parts = parts.replace("face", "Gesicht").replace("voice", "Stimme")
+    page = open_page_in("de", "people", video=VIDEO)
+    shown = words(page)
+    assert f"Person {third} benannt: Ann and Eve" in shown
+    assert f"Grace Hopper (Person {first}) umbenannt in Ruth" in shown
+    assert f"Name entfernt: Grace Hopper (Person {second})" in shown
+    assert f"Person {second} und Ann and Eve (Person {third}) getrennt gehalten" in shown
+    assert f"Ann and Eve (Person {third}) mit Ruth (Person {first}) zusammengeführt" in shown
+    assert f" von Ruth (Person {first}) abgetrennt, als andere Person" in shown
+    next(one for one in page.button if one.label == "Rückgängig").click().run()
+    assert f"Rückgängig gemacht: {parts} von Ruth (Person {first}) abgetrennt" in words(page)
+    assert history(recording, VIDEO)[0].told == f"Named person {third} Ann and Eve"
 
 
 def test_who_is_in_one_frame_is_never_suggested(library: Store) -> None:

@@ -41,7 +41,7 @@ from views.words import plural
 ROOT = Path(__file__).parents[2]
 SOURCES = (
     *("ui/**/*.py", "views/*.py", "auth/signin_page.py", "flows/delete.py", "evals/layout.py"),
-    *("services/health.py", "models/devices.py"),
+    *("services/health.py", "models/devices.py", "people/*.py"),
 )
 """Files with words of the app."""
 VALUES = (
