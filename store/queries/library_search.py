@@ -14,7 +14,7 @@ from domain.memories import Scope
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_text
 from store.queries.transcript import MARK_END, MARK_START
-from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
+from store.queries.view_conditions import IN_VIEW, Reader, last_clip_of, reading_driver
 from store.tables.schema import VideoRow
 
 MOST_MATCHES = 2_000
@@ -51,24 +51,20 @@ class LibraryMatches(NamedTuple):
 
 
 _MATCHES = f"""
-    WITH {VIEW},
-    sought AS MATERIALIZED (SELECT websearch_to_tsquery('english', %(words)s) AS query),
-    matching AS MATERIALIZED (
-        SELECT id, video_id, clip, source, text, speaker, start_ms, end_ms, words, superseded_at
-        FROM memories, sought
+    WITH sought AS MATERIALIZED (SELECT websearch_to_tsquery('english', %(words)s) AS query),
+    found AS MATERIALIZED (
+        SELECT id, video_id, clip, source, text, speaker, start_ms, end_ms, words
+        FROM memories AS m, sought
         WHERE (%(words)s = '' OR words @@ sought.query) AND kind = 'episodic'
-          AND source = ANY(%(sources)s::text[]) AND video_id IN (SELECT video FROM view)
+          AND source = ANY(%(sources)s::text[])
+          AND video_id IN (SELECT jsonb_object_keys(%(last_clip_of)s::jsonb)) AND {IN_VIEW}
           AND (%(anybody)s OR id IN (
               SELECT l.memory_id FROM memory_links AS l
               JOIN identities AS i ON i.id = l.identity_id
               JOIN unnest(%(tag_videos)s::text[], %(tags)s::text[]) AS who (video, tag)
                 ON who.video = i.video_id AND who.tag = concat('<', i.kind, '_', i.number, '>'))
             OR speaker = %(name)s)
-        LIMIT %(matches)s),
-    found AS MATERIALIZED (
-        SELECT m.* FROM matching AS m
-        JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
-             AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip))
+        LIMIT %(matches)s)
     (SELECT NULL::int, found.id, video_id, clip, source,
            CASE WHEN %(words)s = '' THEN text
                 ELSE ts_headline('english', text, sought.query, %(marked)s) END,
@@ -80,8 +76,6 @@ _MATCHES = f"""
     UNION ALL
     SELECT count(*)::int, 0, video_id, 0, source, '', NULL, 0, 0
     FROM found GROUP BY video_id, source
-    UNION ALL
-    SELECT count(*)::int, 0, '', 0, '', '', NULL, 0, 0 FROM matching
 """  # noqa: S608
 
 
@@ -108,7 +102,8 @@ def lines_in_library(
     """
     name, tags = person or ("", {})
     pairs = [(video, tag) for video, of_video in tags.items() for tag in sorted(of_video)]
-    parameters = view_parameters(scopes) | {
+    parameters = {
+        "last_clip_of": last_clip_of(scopes),
         "words": words,
         "sources": sorted(sources),
         "anybody": person is None,
@@ -121,14 +116,11 @@ def lines_in_library(
     }
     rows = reading_driver(database).execute(_MATCHES, parameters, prepare=False).fetchall()
     lines = [_line(row[1:]) for row in rows if row[0] is None]
-    videos, by_source, looked_at = Counter[str](), Counter[str](), 0
+    videos, by_source = Counter[str](), Counter[str]()
     for count, line in ((row[0], _line(row[1:])) for row in rows if row[0] is not None):
-        if not line.video:
-            looked_at = count
-            continue
         videos[line.video] += count
         by_source[line.source] += count
-    return LibraryMatches(lines, videos, by_source, looked_at > MOST_MATCHES)
+    return LibraryMatches(lines, videos, by_source, videos.total() > MOST_MATCHES)
 
 
 _NAMED = """

@@ -13,6 +13,7 @@ from domain.errors import InputError
 from people.corrections import rename
 from people.forget import forget
 from store.database import Store
+from store.queries import library_search as stored_search
 from tests.support.app_pages import EVIL, app_over, open_page
 from tests.support.asking import PARTY
 from tests.support.library import FULL
@@ -162,3 +163,15 @@ def test_a_search_is_saved_on_the_page_and_opened_again(app: Store) -> None:
     again = open_page("search")
     next(one for one in again.button if one.label == "lights").click().run()
     assert "3 moments with these words" in [one.value for one in again.header]
+
+
+def test_lines_that_were_superseded_do_not_hide_the_one_that_holds(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slide that stays is one line, written anew in each clip: the earlier ones do not count."""
+    monkeypatch.setattr(stored_search, "MOST_MATCHES", 2)
+    slide = [[Said("The lighthouse", 1, source="read", until=clip + 1)] for clip in range(4)]
+    watch(store, PARTY, [*slide, [Said("The lighthouse stays", 1, source="read")]])
+    results = found(store, "lighthouse")
+    assert texts(results) == ["The lighthouse stays"]
+    assert not results.more
