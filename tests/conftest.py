@@ -192,6 +192,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     EmbeddedPostgres(found).stop(fast=False)
 
 
+@pytest.fixture
+def in_german() -> Iterator[None]:
+    """Set the language outside of a page's run too, where a press names the options of a choice."""
+    from views.translation import language
+
+    before = language.set("de")
+    yield
+    language.reset(before)
+
+
 @pytest.fixture(autouse=True)
 def telemetry_off() -> Iterator[None]:
     """End the log and the export that a command set up in this process."""

@@ -27,8 +27,9 @@ from views.rounds import (
     inspect_trajectory,
     recently_asked,
 )
+from views.sentences import translate_sentence
 from views.suggestions import SuggestedQuestion, suggested_questions
-from views.translation import translate
+from views.translation import ENGLISH, language, translate
 from views.words import counted, shortened
 
 MAX_SUGGESTED_VIDEOS = 3
@@ -73,13 +74,21 @@ def _show_beginnings(state: PageState, known: Mapping[str, str]) -> None:
             st.header(translate("Try a question"), anchor=False)
         for index, one in enumerate(suggested):
             title = escape_markdown(shortened(known[one.video], MAX_TITLE_CHARS))
-            label = f"{escape_markdown(one.text)} :small[{title}]"
-            if st.button(label, key=f"suggested_{index}", icon=":material/lightbulb:"):
+            label = f"{escape_markdown(translate_sentence(one.text))} :small[{title}]"
+            key, note = f"suggested_{index}", _asked_in_english(one.text)
+            if st.button(label, key=key, icon=":material/lightbulb:", help=note):
                 fields = QuestionFields((one.video,), one.text, "", "", state.profile)
                 _start_run(state, fields, state.toolbox().profile.settings.ask.strategy)
     with right:
         _show_recent(state)
         _show_newest_videos(state.store, len(known))
+
+
+def _asked_in_english(text: str) -> str | None:
+    """Say that a question is asked in English; None if it is shown so."""
+    if language.get() == ENGLISH:
+        return None
+    return escape_markdown(translate("Asked in English: {question}").format(question=text))
 
 
 def _show_newest_videos(store: Store, total: int) -> None:

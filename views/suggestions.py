@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from domain.base import Frozen
+from domain.marked import marked
 from domain.memories import Segment
 from domain.people import TAG
 from people.corrections import list_people
@@ -21,7 +22,10 @@ ON_SCREEN = "On screen:"
 
 
 class SuggestedQuestion(Frozen):
-    """A question, and the video that it is about."""
+    """A question, and the video that it is about.
+
+    ``text`` is asked as it is, in English, which the local rules and text models are made for.
+    """
 
     video: str
     text: str
@@ -45,7 +49,7 @@ def suggested_questions(
 def _questions(store: Store, video: str) -> Iterator[str]:
     """Yield questions about a named person first, then about topics, the longest first."""
     named = [person.label for person in list_people(store, video) if person.names]
-    yield from (f"What does {name} say?" for name in named[:1] if not TAG.search(name))
+    yield from (marked(f"What does {name} say?") for name in named[:1] if not TAG.search(name))
     segments = load_graph_page(store, video, 0, MAX_SEGMENTS).segments
     for segment in sorted(segments, key=lambda one: -one.span.length_ms):
         yield from _about(segment)
@@ -58,7 +62,7 @@ def _about(segment: Segment) -> Iterator[str]:
         return
     if "," not in label:
         if len(label) <= MAX_LABEL_CHARS:
-            yield f"What happens in \u201c{label}\u201d?"
+            yield marked(f"What happens in \u201c{label}\u201d?")
         return
     # Words that were only read on screen may be misread; spoken ones make better questions.
     spoken = " ".join(
@@ -66,4 +70,4 @@ def _about(segment: Segment) -> Iterator[str]:
     ).casefold()
     words = [word.strip() for word in label.split(",")]
     topics = [word for word in words if len(word) >= MIN_WORD_CHARS and word.casefold() in spoken]
-    yield from (f"What is said about {word.lower()}?" for word in topics[:1])
+    yield from (marked(f"What is said about {word.lower()}?") for word in topics[:1])

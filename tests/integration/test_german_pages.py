@@ -26,7 +26,6 @@ from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.searching_model import PLAY, searching
 from ui.navigation import PAGE_NAMES
-from views.translation import language
 
 ASKED = "ASKED"
 """Stands for the trajectory."""
@@ -150,14 +149,6 @@ def test_the_pages_are_english_unless_another_language_is_chosen(trajectory: str
     choice.select("de").run()
     assert "Fragen durchsuchen" in set(drawn(page))
     assert "Beantwortet, " in words(page)
-
-
-@pytest.fixture
-def in_german() -> Iterator[None]:
-    """Options are named outside of a page's run too, where a test chooses one."""
-    before = language.set("de")
-    yield
-    language.reset(before)
 
 
 def test_the_address_has_no_german_words(trajectory: str, in_german: None) -> None:

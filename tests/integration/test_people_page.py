@@ -42,7 +42,6 @@ from tests.support.memory import (
 )
 from ui.corrections import FORGOTTEN_FILE
 from views.people_view import likely_same_people, load_people_view
-from views.translation import language
 
 JPEG = b"\xff\xd8 a face"
 SHA = hashlib.sha256(JPEG).hexdigest()
@@ -201,14 +200,6 @@ def test_corrections_are_listed_in_sentences(recording: Store) -> None:
     shown = words(open_page("people", video=VIDEO))
     assert f"Merged person {numbers[1]} into person {numbers[0]}" in shown
     assert f"Named person {numbers[0]} Ruth" in shown
-
-
-@pytest.fixture
-def in_german() -> Iterator[None]:
-    """A press names the options of a choice, outside of a page's run."""
-    before = language.set("de")
-    yield
-    language.reset(before)
 
 
 def test_corrections_are_listed_and_undone_in_the_language_of_the_page(

@@ -7,7 +7,7 @@ import pytest
 from domain.memories import Segment
 from domain.time import TimeSpan
 from store.database import Store
-from tests.support.app_pages import app_over, open_page, output, press, words
+from tests.support.app_pages import app_over, open_page, open_page_in, output, press, words
 from tests.support.asking import PARTY, remember_party
 from tests.support.library_templates import FilledLibraries
 from ui.app_state import page_state
@@ -52,6 +52,19 @@ def test_a_list_of_words_is_asked_about_by_a_spoken_one(
 @pytest.mark.parametrize("label", ["", "<voice_1> waits", "EAR, ACmal", "long " * 20])
 def test_what_would_make_a_bad_question_makes_none(label: str) -> None:
     assert list(suggestions._about(segment(label, "On screen: EAR / ACmal"))) == []
+
+
+def test_a_german_suggestion_is_asked_in_english(
+    party: Store, monkeypatch: pytest.MonkeyPatch, in_german: None
+) -> None:
+    with app_over(party, monkeypatch):
+        page = open_page_in("de", "ask")
+        shown = next(one for one in page.button if one.label.startswith("Was geschieht in"))
+        assert "Auf Englisch gestellt: What happens in" in shown.help.replace("\\", "")
+        shown.click().run()
+        name = output(page, "trajectory")
+        page_state().runs.wait(name, 60)
+        assert "What happens in \u201c" in words(page.run())
 
 
 def test_a_press_on_a_suggestion_asks_it(party: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -207,13 +207,6 @@ def test_sentences_with_values_are_beside_the_catalogues() -> None:
         assert all(inner), f"{sentence}: two values that nothing is between cannot be told apart"
 
 
-@pytest.fixture
-def german() -> Any:
-    before = language.set("de")
-    yield
-    language.reset(before)
-
-
 def test_english_is_as_it_is_written() -> None:
     assert language.get() == ENGLISH
     assert translate("Open") == "Open"
@@ -225,7 +218,7 @@ def test_english_is_as_it_is_written() -> None:
     assert format_bytes(1) == "1 bytes"
 
 
-def test_words_and_numbers_are_german_where_that_is_chosen(german: None) -> None:
+def test_words_and_numbers_are_german_where_that_is_chosen(in_german: None) -> None:
     assert translate("Open") == "Öffnen"
     assert (counted(1, "memory"), counted(1_200, "memory")) == (
         "1 Erinnerung",
@@ -241,20 +234,20 @@ def test_words_and_numbers_are_german_where_that_is_chosen(german: None) -> None
     assert counted(2, "frame") == "2 Einzelbilder"
 
 
-def test_dates_are_written_as_the_language_does(german: None) -> None:
+def test_dates_are_written_as_the_language_does(in_german: None) -> None:
     at = datetime(2026, 11, 5, 7, 9, tzinfo=UTC)
     assert format_date(at) == "05.11.2026, 07:09 UTC"
     with in_english():
         assert format_date(at) == "2026-11-05 07:09 UTC"
 
 
-def test_what_has_no_translation_is_english(german: None) -> None:
+def test_what_has_no_translation_is_english(in_german: None) -> None:
     assert translate("no such words") == "no such words"
     assert translate("") == ""
     assert counted(2, "unheard noun") == "2 unheard nouns"
 
 
-def test_values_of_a_sentence_stay_and_the_sentences_among_them_do_not(german: None) -> None:
+def test_values_of_a_sentence_stay_and_the_sentences_among_them_do_not(in_german: None) -> None:
     sentence = "images and voices: CPU; speech: cpu, int8; there is also: cuda"
     there = "Bilder und Stimmen: CPU; Sprache: cpu, int8; außerdem vorhanden: cuda"
     assert translate_sentence(sentence) == there
