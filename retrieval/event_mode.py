@@ -112,11 +112,12 @@ def event(
     """Return the best segment and up to ``neighbours`` one-hop neighbours, ranked by the query."""
     best = ranked.best()
     if best is None:
+        none = "there are no events yet" if context.share == 1 else "no event is in these videos"
         return Retrieval(
             mode=Mode.EVENT,
             query=context.query,
             nothing_close=True,
-            searched=context.searched("there are no events yet; searched"),
+            searched=context.searched(f"{none}; searched"),
         )
     return _neighbourhood(context, ranked, best, edges_of, neighbours, Mode.EVENT)
 

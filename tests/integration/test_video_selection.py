@@ -136,6 +136,13 @@ def test_an_answer_says_that_only_some_videos_were_searched(store: Store) -> Non
     assert made.answer.citations[0].video == video(VIDEOS - 1)
 
 
+def test_events_of_other_videos_are_not_denied(store: Store, retrievers: Retrievers) -> None:
+    fill(store, [])
+    add_event_graph(store, video(4), [Event(0, "A crossing", "A zebra crosses.", (1,), 1)], [])
+    found = retrievers.search(view(), Mode.EVENT, "Which zebra crosses the river?")
+    assert found.searched.startswith("no event is in these videos")
+
+
 def test_a_small_library_is_searched_whole(store: Store, retrievers: Retrievers) -> None:
     fill(store, [])
     found = retrievers.search(view(videos=CHOSEN), Mode.VIDEO, "the lamp of the kitchen")
