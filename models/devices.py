@@ -156,14 +156,19 @@ def cuda_devices() -> int:
     Its package counts devices wherever there is a driver, and fails at the first product of
     matrices where cuBLAS is missing.
     """
+    count = counted_devices()
+    return count if count and load_cublas() else 0
+
+
+def counted_devices() -> int:
+    """Return how many CUDA devices the driver has; 0 without one."""
     # Slow to import.
     import ctranslate2
 
     try:
-        count = int(ctranslate2.get_cuda_device_count())
+        return int(ctranslate2.get_cuda_device_count())
     except RuntimeError:
         return 0
-    return count if count and load_cublas() else 0
 
 
 @cache
@@ -217,6 +222,8 @@ def describe_devices(device: str) -> str:
     text = marked(f"images and voices: {first}; speech: {speech.device}, {speech.compute_type}")
     if others:
         text = marked(f"{text}; there is also: {', '.join(others)}")
+    if device == AUTO and counted_devices() and speech.device == CPU:
+        text = marked(f"{text}; speech does not run on cuda here: {advice('cuda')}")
     for kind in broken:
         text = marked(f"{text}; {kind} does not run here: {advice(kind)}")
     return text
