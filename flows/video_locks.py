@@ -19,7 +19,9 @@ from views.library import LibraryEntry
 
 PAUSED = "paused"
 
-_BUSY = "{} is being watched by another homer: wait until it is done"
+
+def _busy(title: str) -> Busy:
+    return Busy(f"{title} is being watched by another homer: wait until it is done")
 
 
 def is_watched(store: Store, video: str) -> bool:
@@ -71,8 +73,8 @@ def exclusive_lock(
     """
     with try_file_lock(_lock_path(store.home.make(), video)) as locked:
         if not locked:
-            raise Busy(_BUSY.format(title))
+            raise _busy(title)
         with claim_video(store, video, grace_s) as claimed:
             if not claimed:
-                raise Busy(_BUSY.format(title))
+                raise _busy(title)
             yield

@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from domain.errors import SetupError, WeightsMissing
+from domain.marked import marked
 from models.fetch import CHUNK, FetchProgress, FileFetcher, OnProgress
 from models.manifest import ModelWeights, WeightFile, weights_named
 
@@ -100,10 +101,12 @@ def verified_folder(weights: Path, name: str) -> Path:
     """
     for found in status(weights, [name]):
         if found.state is not FileState.PRESENT:
-            word = "is missing" if found.state is FileState.MISSING else "is not what it should be"
+            file, folder = found.file.path, found.path.parent
+            missing = marked(f"{file} is missing in {folder}")
+            wrong = marked(f"{file} is not what it should be in {folder}")
+            problem = missing if found.state is FileState.MISSING else wrong
             raise WeightsMissing(
-                f"the model {name} cannot be used: {found.file.path} {word} in "
-                f"{found.path.parent}. Run: homer models pull {name}"
+                f"the model {name} cannot be used: {problem}. Run: homer models pull {name}"
             )
     return weights / name
 

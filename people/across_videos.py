@@ -22,6 +22,7 @@ from people.persons import PersonLinks, Persons, links_of
 from people.video_people import (
     LAST_CLIP,
     VideoPeople,
+    already_named,
     describe_person,
     find_person,
     people_of_video,
@@ -135,8 +136,7 @@ def rename_everywhere(store: Store, video: str, person: str, name: str) -> Corre
         found = [(change.people(ref.video), change.character(ref)) for ref in everywhere]
         to_name = [(people, who) for people, who in found[1:] if not has_name(who, new_name)]
         if not to_name and has_name(found[0][1], new_name):
-            state = f"is already called {new_name}" if new_name else "already has no name"
-            raise InputError(f"{change.name(one)} {state}")
+            raise InputError(already_named(change.name(one), new_name))
         act = uuid4().hex
         named = [found[0], *to_name]
         done = [rename_character(session, people, who, new_name, act) for people, who in named]

@@ -29,6 +29,7 @@ from people.video_people import (
     MAX_NAME,
     PERSON_TAG,
     VideoPeople,
+    already_named,
     describe_members,
     describe_person,
     find_person,
@@ -140,8 +141,7 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
         people = lock_people(session, video)
         character = find_person(people, person)
         if has_name(character, new_name):
-            state = f"is already called {new_name}" if new_name else "already has no name"
-            raise InputError(f"{describe_person(character)} {state}")
+            raise InputError(already_named(describe_person(character), new_name))
         return rename_character(session, people, character, new_name)
 
 
@@ -423,8 +423,10 @@ def _members_of_tags(
         if named not in rows_by_tag:
             raise InputError(f"{tag!r} is no face or voice of {person!r}, who has {have}")
         rows.append(rows_by_tag[named])
-    if not 0 < len(set(rows)) < len(rows_by_tag):
-        raise InputError(f"name some of {have}, not {'all' if rows else 'none'} of them")
+    if not rows:
+        raise InputError(f"name some of {have}, not none of them")
+    if len(set(rows)) == len(rows_by_tag):
+        raise InputError(f"name some of {have}, not all of them")
     return tuple(dict.fromkeys(rows))
 
 

@@ -117,6 +117,13 @@ def describe_person(person: CharacterAt) -> str:
     return marked(f"{name} (person {number})") if name else marked(f"person {number}")
 
 
+def already_named(person: str, name: str) -> str:
+    """Say that a person, described, has a name already, or none where ``name`` is empty."""
+    if name:
+        return marked(f"{person} is already called {name}")
+    return marked(f"{person} already has no name")
+
+
 def describe_members(tags: Sequence[str]) -> str:
     """Return ``face 3 and voice 1`` for tags; at least one."""
     kind, number = tag_name(tags[0]).split()

@@ -17,6 +17,7 @@ from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
 from domain.errors import MediaError
+from domain.marked import marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,8 +64,8 @@ def refuse_unreadable(path: Path) -> None:
 
 def _reason(path: Path, error: av.FFmpegError) -> str:
     if isinstance(error, PermissionError):
-        return f"{path}: no permission to read it"
-    return f"{path}: not a video or audio file, or damaged beyond reading"
+        return marked(f"{path}: no permission to read it")
+    return marked(f"{path}: not a video or audio file, or damaged beyond reading")
 
 
 def reject_truncated(path: Path) -> None:

@@ -79,7 +79,7 @@ def show_last_result(store: Store, video: str) -> None:
     """
     result = st.session_state.pop(LAST_RESULT, None)
     if isinstance(result, HomerError):
-        st.error(escape_markdown(str(result)))
+        st.error(escape_markdown(translate_sentence(str(result))))
     elif result is not None:
         st.session_state[SHOWN] = (video, result)
     of_video, shown = st.session_state.get(SHOWN, ("", None))

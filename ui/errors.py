@@ -11,6 +11,7 @@ from telemetry.logs import log_error
 from ui.formatting import escape_markdown
 from ui.language import use_language
 from ui.media import database_answers
+from views.sentences import translate_sentence
 from views.translation import translate
 
 DATABASE_POLL_S = 2.0
@@ -35,14 +36,14 @@ def show_errors(body: Callable[[], None]) -> None:
 
 def show_error(error: HomerError) -> None:
     """Draw a box with the message of an error."""
-    st.error(escape_markdown(translate(str(error))))
+    st.error(escape_markdown(translate_sentence(str(error))))
 
 
 @st.fragment(run_every=DATABASE_POLL_S)
 def _wait_for_database(message: str) -> None:
     """Draw the error, and draw the page again once the database answers."""
     use_language()
-    st.error(escape_markdown(message))
+    st.error(escape_markdown(translate_sentence(message)))
     st.caption(translate("Nothing is lost. This page continues as soon as the database is back."))
     if database_answers():
         st.rerun()

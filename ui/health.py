@@ -203,7 +203,6 @@ def _show_failures(failures: Sequence[RecentFailure]) -> None:
                     video=failure.video,
                     show="Clips",
                 )
-            st.write(
-                escape_markdown(tags_in_words(failure.told)) or translate("No reason is known.")
-            )
+            reason = translate_sentence(tags_in_words(failure.told))
+            st.write(escape_markdown(reason) or translate("No reason is known."))
             st.caption(format_date(failure.at))

@@ -34,6 +34,7 @@ from ui.language import use_language
 from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import SIGN_IN, set_acting_user
 from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
+from views.sentences import translate_sentence
 from views.streams import load_stream_details
 from views.translation import translate
 from views.words import capitalized, counted, format_span
@@ -164,7 +165,8 @@ def show_failed_uploads() -> None:
     for number, (name, reason) in enumerate(failed):
         with st.container(border=True, key=f"upload_{number}"):
             st.markdown(translate("**{name}** was not uploaded").format(name=escape_markdown(name)))
-            st.markdown(translate("Failed: {reason}").format(reason=escape_markdown(reason)))
+            why = escape_markdown(translate_sentence(reason))
+            st.markdown(translate("Failed: {reason}").format(reason=why))
             st.button(
                 translate("Clear"),
                 key=f"clear_upload_{number}",
@@ -369,7 +371,8 @@ def _reason(clip: StoredClip) -> str:
         if clip.attempts > 1
         else ""
     )
-    return f"{clip.error or translate('unknown error')}{times}"
+    reason = translate_sentence(clip.error) if clip.error else translate("unknown error")
+    return f"{reason}{times}"
 
 
 def retry_button(store: Store, video: str, clip: int | None = None) -> None:

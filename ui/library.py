@@ -29,6 +29,7 @@ from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from ui.sharing import show_shared_links
 from views.library_view import ListedVideo, page_of_videos
+from views.sentences import translate_sentence
 from views.translation import translate
 from views.words import capitalized, counted, format_time, join_words
 
@@ -119,7 +120,8 @@ def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequ
             ):
                 _show_menu(state, jobs, video, all_jobs)
         if video.error:
-            st.caption(translate("Failed: {error}").format(error=escape_markdown(video.error)))
+            error = escape_markdown(translate_sentence(video.error))
+            st.caption(translate("Failed: {error}").format(error=error))
         if video.failed and video.path:
             show_failed_clips(state.store, video.id, video.failed)
             retry_button(state.store, video.id)

@@ -13,6 +13,7 @@ from domain.time import parse_clock
 from models.profile import profile_names
 from ui.app_state import PageState
 from ui.formatting import escape_markdown
+from views.sentences import translate_sentence
 from views.strategies import askable_titles
 from views.translation import translate
 from views.words import capitalized
@@ -108,4 +109,4 @@ def index_of(names: Sequence[str], name: str) -> int:
 
 def warn(error: HomerError | ValueError) -> None:
     """Show why a question cannot be asked."""
-    st.warning(escape_markdown(capitalized(translate(str(error)))))
+    st.warning(escape_markdown(capitalized(translate_sentence(str(error)))))

@@ -15,6 +15,7 @@ from store.home import Home
 from ui.app_state import page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_date
+from views.sentences import translate_sentence
 from views.translation import translate
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def show_schedules(home: Home) -> None:
         show_error(error)
         return
     if message := st.session_state.pop(SCHEDULE_ERROR, None):
-        st.error(escape_markdown(message))
+        st.error(escape_markdown(translate_sentence(message)))
     if ScheduleWorker(home).address() is None:
         _offer_start(home)
     if not entries:

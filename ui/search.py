@@ -23,6 +23,7 @@ from views.library_search import (
     search_library,
 )
 from views.saved_searches import SavedSearch, delete_search, list_searches, save_search
+from views.sentences import translate_sentence
 from views.transcript import GROUPS
 from views.translation import translate
 from views.words import counted, format_time
@@ -232,7 +233,7 @@ def _escape(text: str) -> str:
 def _show_saved(saved: Sequence[SavedSearch]) -> None:
     """Draw the saved searches; a press opens one."""
     if message := st.session_state.pop(ERROR, None):
-        st.error(escape_markdown(message))
+        st.error(escape_markdown(translate_sentence(message)))
     if not saved:
         return
     with st.container(horizontal=True, key="saved", vertical_alignment="center"):

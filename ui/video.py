@@ -41,6 +41,7 @@ from ui.video_memory import show_memory
 from ui.video_search import show_search
 from views.library import ShownClip
 from views.people_view import load_lanes
+from views.sentences import translate_sentence
 from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
 from views.translation import format_number, translate
 from views.video_view import (
@@ -404,7 +405,8 @@ def _show_clip(
         if stream is not None and clip.index in stream.clips:
             st.caption(escape_markdown(describe_watching(stream.clips[clip.index])))
         if clip.error:
-            st.markdown(translate("Failed: {error}").format(error=escape_markdown(clip.error)))
+            error = escape_markdown(translate_sentence(clip.error))
+            st.markdown(translate("Failed: {error}").format(error=error))
         if clip.state == ClipState.FAILED and video.path:
             retry_button(store, video.id, clip.index)
         _show_frames(store, clip, frames)

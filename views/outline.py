@@ -82,9 +82,10 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
         people = view_people({video.id: people_as_of(session, scope)})
     whole = next((node for node in nodes if node.level == levels[0].level), None)
     if whole is None:
-        missing = "has no outline yet" if built else "has no outline"
         command = f"homer build {video.id[:8]} --memory {strategy.name}"
-        raise InputError(f"{video.title} {missing}: {command}")
+        if built:
+            raise InputError(f"{video.title} has no outline yet: {command}")
+        raise InputError(f"{video.title} has no outline: {command}")
     words = _Words(people.names(video.id))
     return Outline(
         video=video.id,

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from domain.errors import Ambiguous, NotFound
+from domain.marked import marked
 from domain.media import Clip, ClipState, Video
 from domain.texts import make_storable
 from store.queries.blobs import unused_blobs
@@ -107,7 +108,7 @@ def _hint(session: Session, name: str) -> str:
     near = [spelled[word] for word in get_close_matches(name.lower(), spelled, NEAR)]
     if not (found := list(dict.fromkeys([*holding, *near]))[:NEAR]):
         return "`homer videos` lists them"
-    return f"did you mean {' or '.join(map(repr, found))}?"
+    return marked(f"did you mean {' or '.join(map(repr, found))}?")
 
 
 def known_video(session: Session, video_id: str) -> Video | None:
@@ -273,9 +274,9 @@ def _delete_checkpoints(session: Session, trajectories: Sequence[str]) -> None:
 
 def _unambiguous(name: str, rows: Sequence[VideoRow]) -> Video:
     if len(rows) > 1:
-        listed = ", ".join(f"{row.id} ({row.title})" for row in rows[:5])
-        more = ", ..." if len(rows) > 5 else ""
-        raise Ambiguous(f"several videos go by {name!r}: {listed}{more}; give more of the id")
+        shown = [f"{row.id} ({row.title})" for row in rows[:5]]
+        listed = ", ".join([*shown, "..."] if len(rows) > len(shown) else shown)
+        raise Ambiguous(f"several videos go by {name!r}: {listed}; give more of the id")
     return _video(rows[0])
 
 

@@ -17,6 +17,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from domain import errors
 from domain.alerts import DeliveryState
 from domain.asking import ConfidenceLevel, Standing, SubtaskState
 from domain.built import RULES
@@ -42,6 +43,14 @@ ROOT = Path(__file__).parents[2]
 SOURCES = (
     *("ui/**/*.py", "views/*.py", "auth/signin_page.py", "flows/delete.py", "evals/layout.py"),
     *("services/health.py", "models/devices.py", "people/*.py"),
+    # Errors that people meet in the app.
+    *("domain/asking.py", "domain/recaps.py", "flows/clip_memory.py", "flows/jobs.py"),
+    *("flows/retry.py", "flows/schedules/deployments.py", "flows/shared_links.py"),
+    *("flows/uploads.py", "flows/video_locks.py", "graphs/forks.py"),
+    *("models/chat_models.py", "models/profile.py", "models/weights.py"),
+    *("models/whisper_models.py", "perception/containers.py", "perception/source.py"),
+    *("retrieval/images_alike.py", "store/blobs.py", "store/queries/clips.py"),
+    *("store/queries/trajectories.py", "store/queries/videos.py"),
 )
 """Files with words of the app."""
 VALUES = (
@@ -54,6 +63,13 @@ SENTENCES = (
     *(ALL_RESOLVED, NOTHING_NEW, NOTHING_LEFT, REASONER_ANSWERED, ANSWERED, WHY),
 )
 """Fixed sentences and states that are stored."""
+
+ERRORS = {
+    name
+    for name, value in vars(errors).items()
+    if isinstance(value, type) and issubclass(value, errors.HomerError)
+}
+"""Classes whose messages are in the catalogues without being marked."""
 
 HEADER = """msgid ""
 msgstr ""
@@ -84,7 +100,7 @@ def words_of(source: bytes) -> Iterator[Words]:
 
 
 def _words_of_call(name: str, given: list[str]) -> Iterator[Words]:
-    if name in ("translate", "marked") and given[0]:
+    if name in {"translate", "marked"} | ERRORS and given and given[0]:
         yield given[0]
     if name == "marked_each":
         yield from given

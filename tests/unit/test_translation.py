@@ -13,6 +13,9 @@ import pytest
 
 from agent.reasoners.local import NOTE
 from domain.built import RULES
+from domain.errors import MediaError, WeightsMissing
+from models.weights import verified_folder
+from perception.containers import open_media
 from retrieval.built_views import writers_note
 from retrieval.video_selection import LIKELIEST_ONLY
 from tests.support.catalogues import (
@@ -203,7 +206,8 @@ def test_translations_have_the_same_values_spaces_and_marks(path: Path) -> None:
 def test_sentences_with_values_are_beside_the_catalogues() -> None:
     assert SENTENCES.read_text("utf-8").splitlines() == sentences(), "run `make catalogues`"
     for sentence in sentences():
-        _, *inner, _ = literals_of(sentence)
+        first, *inner, last = literals_of(sentence)
+        assert re.search(r"[A-Za-z]{2}", first + "".join(inner) + last), f"{sentence}: fits all"
         assert all(inner), f"{sentence}: two values that nothing is between cannot be told apart"
 
 
@@ -257,6 +261,26 @@ def test_values_of_a_sentence_stay_and_the_sentences_among_them_do_not(in_german
     assert translate_sentence("no such sentence") == "no such sentence"
     with in_english():
         assert translate_sentence(sentence) == sentence
+
+
+def test_errors_are_translated_with_what_they_name(tmp_path: Path, in_german: None) -> None:
+    path = tmp_path / "a b.mp4"
+    for content, reason in (
+        (None, "Datei nicht gefunden"),
+        (b"", "Die Datei ist leer"),
+        (b"words", "keine Video- oder Audiodatei, oder unlesbar beschädigt"),
+    ):
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(MediaError) as caught:
+            open_media(path)
+        assert translate_sentence(str(caught.value)) == f"{path}: {reason}"
+    with pytest.raises(WeightsMissing) as missing:
+        verified_folder(tmp_path, "minilm")
+    assert translate_sentence(str(missing.value)) == (
+        f"das Modell minilm ist nicht verwendbar: model.onnx fehlt in {tmp_path / 'minilm'}. "
+        "Abhilfe: homer models pull minilm"
+    )
 
 
 def test_each_language_is_named_by_itself() -> None:
