@@ -28,12 +28,13 @@ from benchmarks.grown import (
     vectors_of,
     world,
 )
-from benchmarks.lines import Line, Taken, milliseconds
+from benchmarks.lines import Line, Taken, costs, milliseconds
 from benchmarks.search import NUMPY, nearest
 from benchmarks.search_process import Known, Tools
-from domain.asking import Mode
+from domain.asking import Mode, Question
 from domain.memories import MemoryView
 from domain.settings import Settings
+from graphs.ask import ask
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from retrieval.result import Retrieval
@@ -50,6 +51,8 @@ from views.transcript import SEEN
 
 VIDEOS, CLIPS = 10_000, 12
 PAGE_MS, SEARCH_MS = 1_000.0, 200.0
+ANSWERED = 5
+"""Questions that are answered from beginning to end."""
 FOUND = 0.95
 """Share of sentences of which a search finds a line, at least."""
 QUERIES, ROUNDS = 20, 3
@@ -92,8 +95,21 @@ def measured(store: Store, tools: Tools, made: World, exact: Vectors) -> Iterato
     gc.freeze()
     for what, (bar, way) in ways.items():
         yield _line(what, bar, way, queries, tools, exact)
+    yield _answered(store, [f"Who {words}?" for words in queries[:ANSWERED]], view.videos)
     found = Taken((float(np.mean([_finds(search(words), words) for words in queries])),), "of 1")
     yield Line("sentences found", found, Taken((1.0,), "of 1"), "all", found.median, FOUND)
+
+
+def _answered(store: Store, questions: Sequence[str], videos: tuple[str, ...]) -> Line:
+    """Time whole questions with the profile `local`, after one that loads the models."""
+    toolbox = Toolbox(load_profile("local"), Home.default().weights)
+
+    def answer(text: str) -> None:
+        ask(store, toolbox, Question(text=text, videos=videos))
+
+    answer(questions[0])
+    taken = Taken(tuple(milliseconds(partial(answer, text)) for text in questions))
+    return costs("a question, answered", taken, Taken((1_000.0,)), "a second")
 
 
 def _view(store: Store) -> MemoryView:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sqlalchemy.orm import Session
 
@@ -18,7 +18,7 @@ from retrieval.result import ResolvedRefs
 from store.queries.builds import cited_built
 from store.queries.clip_contents import clip_contents
 from store.queries.frames import cited_kept
-from store.queries.search import cited_frames, cited_memories, cited_segments
+from store.queries.search import cited_frames, cited_memories, cited_segments, videos_of_refs
 
 Key = tuple[str, int]
 """Kind, one of ``REF_KINDS``, and row id."""
@@ -34,9 +34,11 @@ def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> ResolvedRef
     """
     wanted = {ref: _key(ref) for ref in refs}
     keys = {key for key in wanted.values() if key is not None}
+    ids = {kind: [number for k, number in keys if k == kind] for kind in REF_KINDS}
+    videos = videos_of_refs(session, ids)
     known: dict[Key | None, Citation] = {}
-    for scope in view.scopes:
-        for citation in _in_scope(session, scope, keys):
+    for scope in (scope for scope in view.scopes if scope.video in videos):
+        for citation in _in_scope(session, scope, ids):
             known[_key(citation.ref)] = citation
     citations = [known[key] for key in wanted.values() if key in known]
     unknown = tuple(ref for ref, key in wanted.items() if key not in known)
@@ -48,8 +50,9 @@ def _key(ref: str) -> Key | None:
     return (match[1], int(match[2])) if match else None
 
 
-def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> Iterator[Citation]:
-    ids = {kind: [number for k, number in wanted if k == kind] for kind in REF_KINDS}
+def _in_scope(
+    session: Session, scope: Scope, ids: Mapping[str, Collection[int]]
+) -> Iterator[Citation]:
     names = view_people({scope.video: people_as_of(session, scope)}).names(scope.video)
     for line in cited_memories(session, scope, ids["m"]):
         span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
@@ -64,7 +67,7 @@ def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> I
 
 
 def _frames(
-    session: Session, scope: Scope, ids: list[int], names: dict[str, str]
+    session: Session, scope: Scope, ids: Collection[int], names: dict[str, str]
 ) -> Iterator[Citation]:
     frames = cited_frames(session, scope, ids)
     clips = {frame.clip for frame in frames}
@@ -77,7 +80,7 @@ def _frames(
 
 
 def _kept(
-    session: Session, scope: Scope, ids: list[int], names: dict[str, str]
+    session: Session, scope: Scope, ids: Collection[int], names: dict[str, str]
 ) -> Iterator[Citation]:
     frames = cited_kept(session, scope, ids)
     contents = clip_contents(session, scope, {frame.clip for frame in frames})

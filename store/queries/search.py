@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Connection,
@@ -12,6 +12,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    union_all,
 )
 from sqlalchemy.orm import Session
 
@@ -21,8 +22,12 @@ from store.queries.conditions import valid_at
 from store.tables.schema import (
     ClipRow,
     EdgeRow,
+    EntityRow,
+    FrameRow,
     KeyframeRow,
     MemoryRow,
+    NodeRow,
+    RelationRow,
     SegmentRevisionRow,
     SegmentRow,
 )
@@ -93,6 +98,28 @@ LINE_COLUMNS = (
     MemoryRow.superseded_at,
 )
 """The columns of a ``StoredLine``."""
+
+
+_ROWS: Mapping[str, Any] = {
+    "m": MemoryRow,
+    "s": SegmentRow,
+    "k": KeyframeRow,
+    "f": FrameRow,
+    "n": NodeRow,
+    "e": EntityRow,
+    "r": RelationRow,
+}
+"""The rows that refs of each of ``REF_KINDS`` name."""
+
+
+def videos_of_refs(session: Session, ids: Mapping[str, Collection[int]]) -> set[str]:
+    """Return the videos that have the rows of these refs, by kind."""
+    named = [
+        select(row.video_id).where(row.id.in_(sorted(ids[kind])))
+        for kind, row in _ROWS.items()
+        if ids.get(kind)
+    ]
+    return set(session.scalars(union_all(*named))) if named else set()
 
 
 def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[StoredLine]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Engine, event, select, update
 
 from domain.asking import Mode, Question
 from domain.memories import MemoryView, Scope
@@ -13,6 +15,7 @@ from domain.search import Aim, Asks, Structure
 from domain.settings import Settings
 from graphs.runner import Runner
 from retrieval import video_selection as selection
+from retrieval.citations import cite
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
@@ -207,3 +210,33 @@ def test_a_word_that_is_frequent_in_lines_out_of_view_chooses_no_video(
     with store.begin() as session:
         scopes = view(0, videos=1).scopes
         assert stored_selection.videos_with_words(session, scopes, [["zebra"]]) == {}
+
+
+@contextmanager
+def statements_run() -> Iterator[Callable[[], int]]:
+    """Count the statements that the database gets."""
+    statements: list[str] = []
+
+    def note(*call: Any) -> None:
+        statements.append(call[2])
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield lambda: len(statements)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def test_citing_reads_the_videos_of_its_refs_only(store: Store) -> None:
+    fill(store, [Said("A zebra crosses the river", 4)])
+    last = view().model_copy(update={"scopes": view().scopes[-1:]})
+    with store.begin() as session:
+        (line,) = session.scalars(select(MemoryRow.id).where(MemoryRow.text.contains("zebra")))
+        found = {}
+        for seen in (last, view()):
+            with statements_run() as count:
+                resolved = cite(session, seen, [f"m{line}", "m999"])
+            found[count()] = resolved
+    (resolved,) = found.values()
+    assert [one.video for one in resolved.citations] == [video(VIDEOS - 1)]
+    assert resolved.unknown == ("m999",)

@@ -153,7 +153,9 @@ def test_threads_that_look_for_a_device_leave_standard_output_as_it_was(
     assert sys.stdout is before
 
 
-def test_a_driver_without_the_library_of_speech_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_without_the_library_of_speech_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
     assert "speech: cpu, int8; speech does not run on cuda here" in describe_devices("auto")
     assert "does not run" not in describe_devices("cpu")
