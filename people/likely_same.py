@@ -26,7 +26,7 @@ from store.queries.characters import CharacterAt
 from store.queries.identities import Centre, centres_of
 from store.queries.nearest_identities import PORTS, models_of_videos, nearest_identities
 
-NEAREST = 150
+NEAREST = 100
 """Exemplars that are looked at for each face or voice: its own video may have many of them."""
 MOST_COMPARED = 200
 """The most characters of a video that are compared, those with most exemplars first."""

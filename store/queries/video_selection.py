@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from psycopg.sql import SQL, Literal, Placeholder
 
 from domain.memories import Scope
-from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
+from store.queries.view_conditions import Reader, last_clip_of, reading_driver
 
 FREQUENT = 2_000
 """Searches that more lines match are left out: they tell videos too little apart."""
@@ -32,13 +33,15 @@ def frequent_words(database: Reader, words: Sequence[str]) -> set[str]:
     return {word for word, lines in rows if lines > FREQUENT}
 
 
+# The view is parsed once, however many searches there are.
+_VIEW = "WITH view AS MATERIALIZED (SELECT %(last_clip_of)s::jsonb AS last_clips)"
 _MATCHES = """
-    (SELECT {number}, count(*), array_agg(view.video) FILTER (WHERE view.video IS NOT NULL)
-     FROM (SELECT video_id, clip, superseded_at FROM memories
-           WHERE words @@ ({query}) AND video_id IN (SELECT video FROM view)
-           LIMIT %(limit)s) AS m
-     LEFT JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
-          AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip))
+    (SELECT {number}, array_agg(found.video_id)
+     FROM (SELECT m.video_id FROM memories AS m CROSS JOIN LATERAL (
+               SELECT ((SELECT last_clips FROM view) ->> m.video_id)::int AS last_clip) AS scope
+           WHERE words @@ ({query}) AND m.clip <= scope.last_clip
+             AND (m.superseded_at IS NULL OR m.superseded_at > scope.last_clip)
+           LIMIT %(limit)s) AS found)
 """
 
 
@@ -54,11 +57,11 @@ def videos_with_words(
 
     Returns:
         By the number of a search, the video of each line that it matches; without searches that
-        more than ``FREQUENT`` lines match, now or later.
+        more than ``FREQUENT`` lines in view match.
     """
     if not searches or not scopes:
         return {}
-    parameters = view_parameters(scopes) | {"limit": FREQUENT + 1}
+    parameters: dict[str, Any] = {"last_clip_of": last_clip_of(scopes), "limit": FREQUENT + 1}
     parts = []
     for number, words in enumerate(searches):
         names = [f"word{number}_{place}" for place in range(len(words))]
@@ -67,6 +70,6 @@ def videos_with_words(
             SQL("phraseto_tsquery('english', {})").format(Placeholder(name)) for name in names
         )
         parts.append(SQL(_MATCHES).format(number=Literal(number), query=query))
-    statement = SQL("WITH {} {}").format(SQL(VIEW), SQL(" UNION ALL ").join(parts))
+    statement = SQL("{} {}").format(SQL(_VIEW), SQL(" UNION ALL ").join(parts))
     rows = reading_driver(database).execute(statement, parameters, prepare=False).fetchall()
-    return {number: videos for number, lines, videos in rows if videos and lines <= FREQUENT}
+    return {number: videos for number, videos in rows if videos and len(videos) <= FREQUENT}

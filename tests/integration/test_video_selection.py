@@ -201,15 +201,16 @@ def test_nothing_is_found_without_vectors_to_compare_and_words_that_match(
     assert found.unloaded
 
 
-def test_a_word_that_is_frequent_in_lines_out_of_view_chooses_no_video(
+def test_only_lines_in_view_make_a_word_frequent(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a frequent word some lines are read, in no order: they may be any of its videos'."""
     monkeypatch.setattr(stored_selection, "FREQUENT", CHOSEN)
     watch(store, video(0), [[Said("A zebra crosses the river")], [Said("A zebra")] * CHOSEN])
     with store.begin() as session:
-        scopes = view(0, videos=1).scopes
-        assert stored_selection.videos_with_words(session, scopes, [["zebra"]]) == {}
+        early, late = (view(last, videos=1).scopes for last in (0, 1))
+        chosen = stored_selection.videos_with_words(session, early, [["zebra"]])
+        assert chosen == {0: [video(0)]}
+        assert stored_selection.videos_with_words(session, late, [["zebra"]]) == {}
 
 
 @contextmanager
