@@ -20,6 +20,8 @@ from store.tables.videos import UNFINISHED
 
 MAX_ATTEMPTS = 3
 """A clip that failed this often is not retried, unless explicitly requested."""
+MOST_CLIPS = 2**31 - 1
+"""A number that no clip reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,26 +199,14 @@ def memory_view(
 
 def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str, int]:
     """Select each video's last clip that is settled with all before it and ended in time."""
-    of_view = is_any_text(ClipRow.video_id, video_ids)
     left_out = _unsettled() if as_of_ms is None else or_(_unsettled(), ClipRow.end_ms > as_of_ms)
-    # Two aggregates, which read an index each, and no window over the rows of a whole library.
-    first_out = (
-        select(ClipRow.video_id, func.min(ClipRow.clip).label("clip"))
-        .join(VideoRow, VideoRow.id == ClipRow.video_id)
-        .where(of_view, left_out)
-        .group_by(ClipRow.video_id)
-        .subquery()
-    )
-    last = (
-        select(ClipRow.video_id, func.max(ClipRow.clip).label("clip"))
-        .outerjoin(first_out, first_out.c.video_id == ClipRow.video_id)
-        .where(of_view, or_(first_out.c.clip.is_(None), ClipRow.clip < first_out.c.clip))
-        .group_by(ClipRow.video_id)
-        .subquery()
-    )
-    joined = select(VideoRow.id, func.coalesce(last.c.clip, -1))
-    joined = joined.outerjoin(last, last.c.video_id == VideoRow.id)
-    return joined.where(is_any_text(VideoRow.id, video_ids))
+    # Two probes of an index for each video: what they take depends on no statistics of the tables.
+    of_video = ClipRow.video_id == VideoRow.id
+    first_out = select(func.min(ClipRow.clip)).where(of_video, left_out).correlate(VideoRow)
+    before = ClipRow.clip < func.coalesce(first_out.scalar_subquery(), MOST_CLIPS)
+    last = select(func.max(ClipRow.clip)).where(of_video, before).correlate(VideoRow)
+    settled = func.coalesce(last.scalar_subquery(), -1)
+    return select(VideoRow.id, settled).where(is_any_text(VideoRow.id, video_ids))
 
 
 def _unsettled() -> ColumnElement[bool]:
