@@ -78,8 +78,8 @@ def execution_providers(device: str) -> list[Provider]:
 def _with_options(provider: str, index: str = "") -> Provider:
     """Add what a provider needs to be told.
 
-    CUDA would round the factors of products to 10 bits (TF32), which moves the boxes of the object
-    detector by more than their size.
+    CUDA would round the factors of products to 10 bits (TF32). What the object detector returns
+    then differs from what it returns on a CPU.
     """
     options = {"device_id": index} if index else {}
     if provider == PROVIDERS["cuda"]:

@@ -1,8 +1,7 @@
 """The statements of a search: clips by vector distance, clips by word, and the lines of clips.
 
-A view is a list of videos, each up to a clip. Every statement takes it as two arrays
-(``%(videos)s`` and ``%(last_clips)s``), so that it reads no line of a later clip and none that is
-superseded there.
+Every statement takes a view (``store.queries.view_conditions``), so that it reads no line of a
+later clip and none that is superseded there.
 """
 
 from __future__ import annotations
@@ -150,9 +149,12 @@ def _near_clips(
 ) -> list[NearClip]:
     template = _CLIPS_BY_INDEX if by_index else _CLIPS_EXACT
     statement = _vector_statement(template, vectors.shape[1], restriction, part)
-    parameters = _vector_parameters(scopes, limit, restriction) | {
-        "vectors": [vector_literal(vector) for vector in vectors]
-    }
+    view = _view_of_search(scopes, by_index=by_index)
+    parameters = (
+        view
+        | _vector_parameters(limit, restriction)
+        | {"vectors": [vector_literal(vector) for vector in vectors]}
+    )
     rows = _run_vector_search(reading_driver(database), statement, parameters, by_index=by_index)
     if not by_index:
         return [NearClip._make(row) for row in rows]
@@ -201,17 +203,20 @@ def near_lines(
     wide = not restriction.selective and is_wide(database, scopes)
     by_index = wide and has_index(database, len(vector))
     template = _LINES_BY_INDEX if by_index else _LINES_EXACT
-    parameters = _vector_parameters(scopes, limit, restriction) | {"vector": vector_literal(vector)}
+    view = _view_of_search(scopes, by_index=by_index)
+    parameters = view | _vector_parameters(limit, restriction) | {"vector": vector_literal(vector)}
     statement = _vector_statement(template, len(vector), restriction, part)
     rows = _run_vector_search(reading_driver(database), statement, parameters, by_index=by_index)
     return sorted(map(ScoredLine._make, rows), key=lambda line: (line.distance, line.id))
 
 
-def _vector_parameters(
-    scopes: Sequence[Scope], limit: int, restriction: Restriction
-) -> dict[str, Any]:
-    return view_parameters(scopes) | {
-        "last_clip_of": last_clip_of(scopes),
+def _view_of_search(scopes: Sequence[Scope], *, by_index: bool) -> dict[str, Any]:
+    """Return the view as a scan of the index takes it, or an exact search."""
+    return {"last_clip_of": last_clip_of(scopes)} if by_index else view_parameters(scopes)
+
+
+def _vector_parameters(limit: int, restriction: Restriction) -> dict[str, Any]:
+    return {
         "limit": limit,
         "identities": list(restriction.identities),
         "speaker": restriction.speaker,

@@ -1,8 +1,9 @@
 """SQL fragments that restrict a statement to the memory in a view.
 
-A view is a list of videos, each up to a clip. Statements take it as two arrays (``%(videos)s`` and
-``%(last_clips)s``). Rows of its videos are those whose video is ``IN (SELECT video FROM view)``:
-``= ANY`` of an array of thousands takes Postgres tens of milliseconds to plan.
+A view is a list of videos, each up to a clip. Statements that join it take it as two arrays
+(``%(videos)s`` and ``%(last_clips)s``), those that check row by row as JSON
+(``%(last_clip_of)s``). Rows of its videos are those whose video is ``IN (SELECT video FROM
+view)``: ``= ANY`` of an array of thousands takes Postgres tens of milliseconds to plan.
 """
 
 from __future__ import annotations

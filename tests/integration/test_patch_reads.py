@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from store.home import Home
 from store.queries.events import add_revisions, add_segments, open_edges_of, open_segments_near
 from store.tables.schema import Base
 from tests.support.memory import VIDEO, known_video
+from tests.support.statements import statements
 
 SEGMENTS = 3_000
 OPENING = {
@@ -42,20 +42,6 @@ def large(
                 session.execute(text(f"ALTER TABLE {name} SET (autovacuum_enabled = off)"))
         fill(store, first_graph(SEGMENTS))
         yield store
-
-
-@contextmanager
-def statements(session: Session) -> Iterator[list[tuple[str, Any]]]:
-    """What is sent to the database meanwhile, with its parameters."""
-    sent: list[tuple[str, Any]] = []
-
-    def note(_c: Any, _cursor: Any, statement: str, given: Any, _x: Any, _many: Any) -> None:
-        sent.append((statement, given))
-
-    engine = session.get_bind()
-    event.listen(engine, "before_cursor_execute", note)
-    yield sent
-    event.remove(engine, "before_cursor_execute", note)
 
 
 def rows_visited(session: Session, statement: str, given: Any) -> float:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
-from sqlalchemy import Engine, event, select, update
+from sqlalchemy import select, update
 
 from domain.asking import Mode, Question
 from domain.memories import MemoryView, Scope
@@ -24,6 +22,7 @@ from store.queries import view_sizes
 from store.tables.schema import MemoryRow, VideoRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import Event, Said, Tools, add_event_graph, name, watch
+from tests.support.statements import statements
 
 VIDEOS = 9
 CHOSEN = 3
@@ -213,21 +212,6 @@ def test_only_lines_in_view_make_a_word_frequent(
         assert stored_selection.videos_with_words(session, late, [["zebra"]]) == {}
 
 
-@contextmanager
-def statements_run() -> Iterator[Callable[[], int]]:
-    """Count the statements that the database gets."""
-    statements: list[str] = []
-
-    def note(*call: Any) -> None:
-        statements.append(call[2])
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield lambda: len(statements)
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
-
-
 def test_citing_reads_the_videos_of_its_refs_only(store: Store) -> None:
     fill(store, [Said("A zebra crosses the river", 4)])
     last = view().model_copy(update={"scopes": view().scopes[-1:]})
@@ -235,9 +219,9 @@ def test_citing_reads_the_videos_of_its_refs_only(store: Store) -> None:
         (line,) = session.scalars(select(MemoryRow.id).where(MemoryRow.text.contains("zebra")))
         found = {}
         for seen in (last, view()):
-            with statements_run() as count:
+            with statements(session) as sent:
                 resolved = cite(session, seen, [f"m{line}", "m999"])
-            found[count()] = resolved
+            found[len(sent)] = resolved
     (resolved,) = found.values()
     assert [one.video for one in resolved.citations] == [video(VIDEOS - 1)]
     assert resolved.unknown == ("m999",)
