@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from domain.time import TimeSpan
-from memory.writers.tiling import depth_scores
 
 Matrix = NDArray[np.float64]
+Times = NDArray[np.int64]
 
 CONTEXT_MS = 60_000
 """So long before the window's end there is no border yet: too little of what follows is known."""
 
-
-class QuietMoment(NamedTuple):
-    """Where a border may be: before the line that begins at ``at_ms``; the deeper, the likelier."""
-
-    at_ms: int
-    depth: float
+_DIGITS = 6
+"""The cohesion of an episode is rounded, so that equal texts are cut alike on every processor."""
 
 
 class Lengths(NamedTuple):
@@ -30,6 +25,16 @@ class Lengths(NamedTuple):
 
     least: int
     most: int
+
+
+class _Places(NamedTuple):
+    """Where episodes may begin and end: (P,) times in milliseconds, (P,) numbers of lines before.
+
+    The first is the window's start, the last its end.
+    """
+
+    times: Times
+    lines: Times
 
 
 def episode_ends(
@@ -42,8 +47,10 @@ def episode_ends(
 ) -> list[int]:
     """Return where the complete episodes of a window end.
 
-    Borders are where the topic shifts most, at least ``lengths.least`` apart; an episode of more
-    than ``lengths.most`` is split at its deepest gap. What follows the last end is not complete.
+    The window is cut so that the lines of each part are most alike, by dynamic programming. One
+    more border has to explain more of the lines than the Bayesian information criterion asks of
+    it, so that their noise is not cut. Parts are of ``lengths.least`` at least and, where there is
+    a gap between lines, of ``lengths.most`` at most. What follows the last end is not complete.
 
     Args:
         window: the window.
@@ -56,58 +63,66 @@ def episode_ends(
         Times in the window in ascending order, at least one; the last is the window's end if
         ``ended``, and where there is no border.
     """
-    depth = depth_scores(vectors) if len(vectors) > 1 else np.zeros(0)
-    spare = lengths.least if ended else CONTEXT_MS
-    latest = window.end_ms - spare
-    gaps = [gap for gap in _gaps(starts, depth) if gap.at_ms <= latest]
-    cuts = _deep_cuts(window, gaps, depth, lengths.least)
-    cuts = _split_long(window, gaps, cuts, lengths, ended=ended)
-    return [*cuts, window.end_ms] if ended or not cuts else cuts
+    places = _places(window, starts, lengths.least if ended else CONTEXT_MS, lengths.least)
+    if len(places.times) <= 2:
+        return [window.end_ms]
+    spans = places.times[None] - places.times[:, None]
+    scores = _scores(vectors, places.lines) - len(vectors) * np.maximum(0, spans - lengths.most)
+    allowed = spans >= lengths.least
+    allowed[:, -1] = spans[:, -1] >= (lengths.least if ended else CONTEXT_MS)
+    allowed[0, -1] = True
+    ends = [int(places.times[place]) for place in _best_ends(np.where(allowed, scores, -np.inf))]
+    return ends if ended or len(ends) == 1 else ends[:-1]
 
 
-def _gaps(starts: Sequence[int], depth: Matrix) -> Iterator[QuietMoment]:
-    """Yield the gaps before lines that begin later than those before them."""
-    for (before, at_ms), deep in zip(pairwise(starts), depth, strict=True):
-        if before < at_ms and deep > 0:
-            yield QuietMoment(at_ms, float(deep))
+def _places(window: TimeSpan, starts: Sequence[int], spare: int, least: int) -> _Places:
+    """Return the window's bounds and the gaps before lines that begin later than those before."""
+    first, last = window.start_ms + least, window.end_ms - spare
+    gaps = [
+        line
+        for line in range(1, len(starts))
+        if starts[line - 1] < starts[line] and first <= starts[line] <= last
+    ]
+    times = [window.start_ms, *(starts[line] for line in gaps), window.end_ms]
+    return _Places(np.asarray(times), np.asarray([0, *gaps, len(starts)]))
 
 
-def _deep_cuts(
-    window: TimeSpan, gaps: Sequence[QuietMoment], depth: Matrix, least: int
-) -> list[int]:
-    """Return the gaps of more than the mean depth and half a standard deviation, well apart."""
-    threshold = float(depth.mean() + depth.std() / 2) if len(depth) else 0.0
-    cuts: list[int] = []
-    for gap in sorted(gaps, key=lambda one: (-one.depth, one.at_ms)):
-        if gap.depth < threshold:
-            break
-        apart = all(abs(gap.at_ms - cut) >= least for cut in cuts)
-        if apart and gap.at_ms - window.start_ms >= least:
-            cuts.append(gap.at_ms)
-    return sorted(cuts)
+def _scores(vectors: Matrix, lines: Times) -> Matrix:
+    """Return the cohesion of the lines between each two places, less the cost of a part.
+
+    The cohesion is by how much the squared distances of lines to their mean are smaller within a
+    part than within the window. The cost is the logarithm of the number of lines times the squared
+    distance of a line that is left with one part (the BIC of a change of the mean).
+
+    Returns:
+        (P, P); entry (i, j) is the part from place i to place j.
+    """
+    shifts = vectors - vectors.mean(axis=0)
+    norms = np.linalg.norm(shifts, axis=1, keepdims=True)
+    rows = shifts / np.where(norms > 0, norms, 1.0)
+    sums = np.vstack([np.zeros(rows.shape[1]), np.cumsum(rows, axis=0)])[lines]
+    products = sums @ sums.T
+    squares = np.diag(products)
+    counts = np.maximum(1, lines[None] - lines[:, None])
+    cohesion = np.round((squares[:, None] + squares - 2 * products) / counts, _DIGITS)
+    left = 1 - cohesion[0, -1] / len(rows)
+    return np.asarray(cohesion - np.log(len(rows)) * left)
 
 
-def _split_long(
-    window: TimeSpan,
-    gaps: Sequence[QuietMoment],
-    cuts: Sequence[int],
-    lengths: Lengths,
-    *,
-    ended: bool,
-) -> list[int]:
-    """Split what is longer than an episode typically is, where there is a gap."""
-    last = [window.end_ms] if ended or not cuts else []
-    ends: list[int] = []
-    begin = window.start_ms
-    for end in (*cuts, *last):
-        while end - begin > lengths.most:
-            until = min(begin + lengths.most, end - lengths.least if end in cuts else end)
-            inside = [gap for gap in gaps if begin + lengths.least <= gap.at_ms <= until]
-            if not inside:
-                break
-            begin = max(inside, key=lambda gap: (gap.depth, -gap.at_ms)).at_ms
-            ends.append(begin)
-        if end in cuts:
-            ends.append(end)
-            begin = end
-    return ends
+def _best_ends(scores: Matrix) -> list[int]:
+    """Return the places where the parts of the best partition end; the last is the last place.
+
+    Args:
+        scores: (P, P), of the part from place i to place j; minus infinity where none may be.
+    """
+    best = np.full(len(scores), -np.inf)
+    best[0] = 0
+    before = np.zeros(len(scores), dtype=int)
+    for place in range(1, len(scores)):
+        totals = best[:place] + scores[:place, place]
+        before[place] = np.argmax(totals)
+        best[place] = totals[before[place]]
+    ends = [len(scores) - 1]
+    while before[ends[-1]]:
+        ends.append(int(before[ends[-1]]))
+    return ends[::-1]
