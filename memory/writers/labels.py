@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,7 +36,13 @@ def content_words(text: str) -> list[str]:
     """Return the content words of ``text`` in lower case: neither stop words nor single letters."""
     untagged = _TAG.sub(" ", text).replace("’", "'")
     words = (word.strip("'-").removesuffix("'s") for word in _WORD.findall(untagged.casefold()))
-    return [word for word in words if len(word) > 1 and word not in load_words("stop")]
+    stop_words = load_words("stop")
+    return [word for word in words if len(word) > 1 and word not in stop_words]
+
+
+@lru_cache(1 << 14)
+def _is_content(word: str) -> bool:
+    return bool(content_words(word)) and not word[0].isdigit()
 
 
 def phrases(text: str) -> Iterable[tuple[str, ...]]:
@@ -43,7 +50,7 @@ def phrases(text: str) -> Iterable[tuple[str, ...]]:
     for chunk in _CHUNK.findall(_TAG.sub(" . ", text).replace("’", "'")):
         run: list[str] = []
         for word in _WORD.findall(chunk):
-            if content_words(word) and not word[0].isdigit():
+            if _is_content(word):
                 run.append(word.removesuffix("'s"))
             else:
                 yield from _ngrams(run)

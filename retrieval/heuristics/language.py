@@ -33,6 +33,8 @@ def detect_language(text: str) -> Language | None:
 
 def _by_letters(text: str) -> Language | None:
     """Detect the language by the script of most letters; None for Latin."""
+    if text.isascii():
+        return None
     letters = [
         unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()
     ]
@@ -49,8 +51,8 @@ def _by_letters(text: str) -> Language | None:
 def _by_words(text: str) -> Language | None:
     words = Counter(plain_words(text))
     hits = {
-        code: sum(words[word] for word in set(entry["words"].split()) & words.keys())
-        for code, entry in _word_lists()["words"].items()
+        code: sum(words[word] for word in known & words.keys())
+        for code, known in _words_by_code().items()
     }
     best, *runners_up = sorted(hits.items(), key=lambda hit: -hit[1])
     if best[1] < MIN_HITS or any(count == best[1] for _, count in runners_up):
@@ -79,6 +81,12 @@ def function_words(text: str) -> frozenset[str]:
 def _stems(code: str) -> tuple[str, ...]:
     entry = _word_lists()["words"][code]
     return tuple(map(stem, f"{entry['words']} {entry.get('also', '')}".split()))
+
+
+@cache
+def _words_by_code() -> dict[str, frozenset[str]]:
+    entries = _word_lists()["words"].items()
+    return {code: frozenset(entry["words"].split()) for code, entry in entries}
 
 
 @cache
