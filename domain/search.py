@@ -108,8 +108,9 @@ class Aim(Frozen):
 
     ``text`` is what the whole view is ranked by; ``options`` are those of the question, against
     which every piece of evidence is weighed; ``letters`` are the options that this search is about,
-    empty for all. At most ``moments`` of the whole view are listed. ``structure`` is a question
-    about how the video is built, None for an ordinary one.
+    empty for all. At most ``moments`` of the whole view are listed; with none, only the search for
+    somebody's last appearance is unlike one without an aim. ``structure`` is a question about how
+    the video is built, None for an ordinary one.
     """
 
     text: str = Field(min_length=1)

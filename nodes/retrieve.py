@@ -16,6 +16,7 @@ from agent.state import (
     question_of,
     view_of,
 )
+from agent.whereabouts import sought_person
 from domain import faults
 from domain.asking import Action, Mode
 from domain.errors import HomerError, InputError
@@ -72,13 +73,13 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
 
 
 def aim_of(state: State, context: RunContext, action: Action) -> Aim | None:
-    """Return what the search is for, if moments of the whole view are wanted.
+    """Return what the search is for, if moments of the whole view or a last appearance are wanted.
 
     A query that only restates its subtask is ranked by the subtask's own words, any other as it is.
     """
     task, question = current_of(state), question_of(state)
     if not context.moments:
-        return None
+        return _whereabouts_aim(state, context, action)
     is_restated = task is not None and action.query == query_of(task, question)
     text = ranking_text_of(task, question) if task is not None and is_restated else action.query
     return Aim(
@@ -88,6 +89,17 @@ def aim_of(state: State, context: RunContext, action: Action) -> Aim | None:
         moments=context.moments,
         structure=structure_of(text, question.options),
     )
+
+
+def _whereabouts_aim(state: State, context: RunContext, action: Action) -> Aim | None:
+    """Return the aim of a search for the last appearance of somebody, for a language model."""
+    task, question = current_of(state), question_of(state)
+    if question.options:
+        return None
+    texts = [action.query, *([task.text] if task else []), question.text]
+    found = [one.finding for one in context.recorder.of(EvidenceRetrieved) if one.finding]
+    person = sought_person(action.query, texts, found)
+    return Aim(text=action.query, structure=person) if person else None
 
 
 def letters_of(state: State) -> tuple[str, ...]:

@@ -156,6 +156,8 @@ class Retrievers:
         ordinary = partial(self._with_aim, context, request, segment, aim.moments)
         if places := self._whereabouts(view, request, context, aim):
             result, limits["selected"] = places, False
+        elif not aim.moments:
+            return self._in_mode(whole, request, segment).model_copy(update=limits)
         elif not (aim.structure and context.relevance) or not whole.may_read_all:
             plain = aim.model_copy(update={"structure": None})
             each = self._each_video(view, request, plain) if request.is_wide else ()

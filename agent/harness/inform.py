@@ -10,9 +10,11 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from agent.harness.constrain import letter
+from agent.whereabouts import last_seen_sentences
 from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.base import Frozen
 from domain.people import TAG
+from domain.search import Asks
 from domain.skills import RoutedSkill, Tone
 from domain.texts import strip_invisible
 from domain.time import format_clock
@@ -88,6 +90,9 @@ def _card_head(retrieval: EvidenceRetrieved, repeats: bool) -> list[str]:
     if retrieval.focus:
         again = " (as before; only what is new follows)" if repeats else ""
         lines.append(f'Focus: [{retrieval.focus}] "{quote_label(retrieval.focus_label)}"{again}')
+    if retrieval.finding and retrieval.finding.asks is Asks.WHEREABOUTS:
+        found = " ".join(last_seen_sentences(retrieval.finding.parts))
+        lines.append(f"Read off from who was recognised: {quote_untrusted(found, 600)}")
     if retrieval.nothing_close:
         lines.append("Nothing in memory is close to this query.")
     return lines

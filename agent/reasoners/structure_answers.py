@@ -8,6 +8,7 @@ from string import ascii_uppercase
 
 from agent.reasoners.concluding import answering_subtasks, found_for, quote_of
 from agent.reasoners.port import Conclusion, DecisionContext
+from agent.whereabouts import last_seen_sentences
 from domain.asking import Evidence, Subtask, Support
 from domain.search import Asks, Finding, StructurePart
 from domain.texts import first_number
@@ -216,11 +217,8 @@ def _mention(finding: Finding, parts: Sequence[StructurePart], held: Held) -> Pa
 
 def _last_seen(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:  # noqa: ARG001
     """Name for each person of the name the time and the video."""
-    sentences = []
-    for part in parts:
-        how, (span,) = ("seen", part.seen) if part.seen else ("heard", part.heard)
-        sentences.append(f"{part.label} was last {how} at {span} of {part.text}.")
-    return PartAnswer(" ".join(sentences), _refs(parts), FAIR if parts[1:] else SURE)
+    text = " ".join(last_seen_sentences(parts))
+    return PartAnswer(text, _refs(parts), FAIR if parts[1:] else SURE)
 
 
 def _adjacent(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer | None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from domain.asking import Question
@@ -12,6 +16,8 @@ from people.across_videos import join
 from people.corrections import rename
 from store.database import Store
 from tests.support.asking import WordToolbox
+from tests.support.obedient_model import LlmToolbox, obedient
+from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import recording
 from tests.support.several_videos import INTERVIEW, LECTURE, TALK, watch_people
 
@@ -65,3 +71,33 @@ def test_two_of_one_name_are_both_told(three: Store) -> None:
 def test_nobody_of_that_name_is_searched_for_as_usual(three: Store) -> None:
     answer = asked(three, "Where was Zoe last seen?").answer
     assert "last seen at" not in answer.text
+
+
+def test_a_language_model_reads_it_in_the_first_search_for_the_person(three: Store) -> None:
+    join(three, TALK, "1", LECTURE, "2")
+    with OpenAIServer(_searches_for("Ada's last appearance")) as server:
+        question = Question(text="Where was Ada last seen?", videos=ALL)
+        made = ask(three, LlmToolbox(server), question)
+        assert replay(three, made.trajectory_id).divergence is None
+        shown = [json.dumps(one["messages"]) for one in server.requests]
+    read = [one for one in shown if "Ada was last seen at 00:08-00:11 of lecture." in one]
+    assert read
+    assert 'id=\\"[k' in read[0]
+    assert {cited.video for cited in made.answer.citations} == {LECTURE}
+    assert [cited.ref[0] for cited in made.answer.citations][:1] == ["k"]
+
+
+def test_a_language_model_searches_for_anything_else_as_ever(three: Store) -> None:
+    with OpenAIServer(_searches_for("a red car")) as server:
+        ask(three, LlmToolbox(server), Question(text="Where was Ada last seen?", videos=ALL))
+        assert not any("was last seen at" in json.dumps(one) for one in server.requests)
+
+
+def _searches_for(query: str) -> Callable[[dict[str, Any]], Any]:
+    """Reply as an obedient model, with queries of its own."""
+
+    def reply(request: dict[str, Any]) -> Any:
+        said = obedient(request)
+        return said | {"query": query} if isinstance(said, dict) and "query" in said else said
+
+    return reply
