@@ -30,13 +30,14 @@ from domain.settings import AskSettings
 from domain.skills import RoutedSkill, StrategyChoice
 from domain.time import TimeSpan
 
-MACHINE_VERSION = 4
+MACHINE_VERSION = 5
 """The version of the HOMER machine, stored with each trajectory, since replays depend on it.
 
 1: without a language model, the answer came from a ranking of the whole view. 2: from the ledger.
 3: images are shown with their refs in more steps, and what is seen on them is evidence. 4: without
 a language model, an open question over a few videos is answered for each of them; records of before
-have no quotation by video, and are answered from as they were.
+have no quotation by video, and are answered from as they were. 5: so is an ordinary part of a
+question that also asks about structure.
 """
 OLDEST_REPLAYED = 2
 """The oldest version whose records are replayed: what changed since is done as it was then."""

@@ -142,7 +142,7 @@ class ProfileContexts:
 
     def _reasoner(self, recorder: Recorder, calls: Calls | None, settings: AskSettings) -> Reasoner:
         if calls is None:
-            return LocalReasoner()
+            return LocalReasoner(recorder.version)
         return LlmReasoner(calls, settings, self._store.blobs.get, recorder.version)
 
 

@@ -283,7 +283,7 @@ def _calls(
 
 def _reasoner(store: Store, question_event: QuestionAsked, calls: Calls | None) -> Reasoner:
     if question_event.reasoner == "local":
-        return LocalReasoner()
+        return LocalReasoner(question_event.version)
     if calls is None:
         raise InputError(f"a reasoner of the kind {question_event.reasoner!r} cannot be replayed")
     settings, version = question_event.setup.settings, question_event.version

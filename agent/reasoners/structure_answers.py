@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from agent.reasoners.concluding import answering_subtasks, found_for, quote_of
+from agent.reasoners.concluding import (
+    answering_subtasks,
+    found_for,
+    quote_of,
+    searched_videos,
+    under_titles,
+)
 from agent.reasoners.port import Conclusion, DecisionContext
 from agent.whereabouts import last_seen_sentences
 from domain.asking import Evidence, Subtask, Support
@@ -41,20 +47,27 @@ class PartAnswer:
         return tuple(Support(ref=ref, score=self.sure) for ref in self.refs)
 
 
-def by_structure(decision: DecisionContext) -> Conclusion | None:
-    """Answer from structural searches; None if none was made."""
+def by_structure(decision: DecisionContext, *, each_video: bool = True) -> Conclusion | None:
+    """Answer from structural searches; None if none was made.
+
+    Args:
+        decision: what was found.
+        each_video: quote what answers another part of the question of each of a few videos.
+    """
     held = {e.ref: e for e in decision.held}
+    titles = searched_videos(decision) if each_video else {}
     tasks = answering_subtasks(decision.ledger.subtasks)
     if not any(_finding(task, decision) for task in tasks):
         return None
     if decision.question.options:
         return _by_number(decision, held)
-    answers = [answer for task in tasks if (answer := _said(task, decision, held)) is not None]
+    said = [_said(task, decision, held, titles) for task in tasks]
+    answers = [answer for answer in said if answer is not None]
     if not answers:
         return None
     refs = tuple(dict.fromkeys(ref for answer in answers for ref in answer.refs))
     return Conclusion(
-        text=" ".join(answer.text for answer in answers),
+        text=("\n" if titles else " ").join(answer.text for answer in answers),
         refs=refs,
         ranked=refs,
         support=tuple(support for answer in answers for support in answer.support),
@@ -81,12 +94,28 @@ def _finding(task: Subtask, decision: DecisionContext) -> EvidenceRetrieved | No
     return results[-1] if results else None
 
 
-def _said(task: Subtask, decision: DecisionContext, held: Held) -> PartAnswer | None:
+def _said(
+    task: Subtask, decision: DecisionContext, held: Held, titles: Mapping[str, str]
+) -> PartAnswer | None:
     retrieval = _finding(task, decision)
     if retrieval is not None and retrieval.finding is not None:
         return said_of(retrieval.finding, retrieval.evidence, held)
-    quote = quote_of(found_for(task, decision.searches), held)
+    searches = found_for(task, decision.searches)
+    if titles:
+        return _quoted_of_each(searches, held, titles)
+    quote = quote_of(searches, held)
     return None if quote is None else PartAnswer(quote.text, quote.refs, FAIR)
+
+
+def _quoted_of_each(
+    searches: Sequence[EvidenceRetrieved], held: Held, titles: Mapping[str, str]
+) -> PartAnswer | None:
+    """Quote what answers of each video, after its title; None if nothing is close in any."""
+    quotes = {video: quote_of(searches, held, video) for video in titles}
+    found = [quote for quote in quotes.values() if quote is not None]
+    texts = {video: "" if quote is None else quote.text for video, quote in quotes.items()}
+    refs = tuple(dict.fromkeys(ref for quote in found for ref in quote.refs))
+    return PartAnswer(under_titles(titles, texts), refs, FAIR) if found else None
 
 
 def said_of(finding: Finding, evidence: Sequence[Evidence], held: Held) -> PartAnswer | None:

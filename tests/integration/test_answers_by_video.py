@@ -98,3 +98,12 @@ def test_a_fork_quotes_of_each_video_what_was_put_there(talks: Store) -> None:
     forked = fork(talks, WordToolbox(), made.trajectory_id, at.round, ForkEdit(evidence=left))
     assert replay(talks, forked.trajectory_id).divergence is None
     assert f"{HARBOUR}: Roses are sold on the pier" in forked.answer.text
+
+
+def test_an_ordinary_part_beside_structure_is_quoted_of_each_video(talks: Store) -> None:
+    answer = asked(talks, "How does it begin and where are the roses?", GARDEN, HARBOUR).answer
+    quoted = answer.text.splitlines()[-2:]
+    assert "roses" in quoted[0].lower()
+    assert quoted == [quoted[0], f"{HARBOUR}: Roses are sold on the pier"]
+    assert quoted[0].startswith(f"{GARDEN}: ")
+    assert answer.text.count("begins with") == 2

@@ -12,7 +12,7 @@ from agent.reasoners.port import CompletedSearch, DecisionContext
 from agent.state import Focus
 from domain.asking import Evidence, Ledger, Mode, Question, Subtask
 from domain.memories import MemoryView, Scope
-from domain.search import Extract, VideoQuote, Weighed
+from domain.search import Asks, Extract, Finding, StructurePart, VideoQuote, Weighed
 from domain.skills import Policy, RoutedSkill, Tone
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved, Neighbour
@@ -290,3 +290,30 @@ def test_a_broad_question_is_answered_by_the_best_event_of_each_of_a_few_videos(
         "street: nothing close was found.",
     ]
     assert made.refs == ("s1", "s2")
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [(4, ["What it says"]), (5, ["day: What it says", "night: What it says"])]
+)
+def test_a_part_beside_structure_is_answered_as_the_machine_of_the_run_did(
+    version: int, said: list[str]
+) -> None:
+    ends = Finding(asks=Asks.END, parts=(StructurePart(label="", text="They leave", refs=("m1",)),))
+    quotes = tuple(
+        VideoQuote(video=video, title=title, close=True, extract=_extract(video))
+        for video, title in (("a" * 16, "day"), ("b" * 16, "night"))
+    )
+    structure = seen(Mode.EVENT, evidence(1), finding=ends)
+    ordinary = seen(Mode.VIDEO, evidence(2), extract=_extract("a" * 16), by_video=quotes)
+    made = LocalReasoner(version).conclude(
+        after(("How does it end", structure), ("what is said?", ordinary))
+    )
+    first, *rest = made.text.replace("They leave ", "They leave\n").splitlines()
+    assert first.endswith("They leave")
+    assert rest == said
+
+
+def _extract(video: str) -> Extract:
+    return Extract(
+        text="What it says", refs=("m2",), video=video, span=TimeSpan.of(0, 1_000), score=0.9
+    )
