@@ -8,8 +8,8 @@ from typing import NamedTuple
 from domain.search import Finding, Structure, VideoQuote
 from retrieval.result import Retrieval
 
-MOST_VIDEOS = 5
-"""With more videos in view, a question is answered from all of them as one."""
+FEW_VIDEOS = 5
+"""A question over more videos is answered from all of them as one."""
 
 
 class VideoResult(NamedTuple):

@@ -17,10 +17,14 @@ from domain.search import Aim, Extract, Ranking
 from domain.settings import Settings
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from models.ports import Reranker
-from retrieval.by_video import MOST_VIDEOS, VideoResult, answered_by_video, quoted_by_video
+from retrieval.by_video import FEW_VIDEOS, VideoResult, answered_by_video, quoted_by_video
 from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
-from retrieval.heuristics.answer_sentence import Score, extract, quote_evidence, score_by_words
+from retrieval.heuristics.answer_sentence import (
+    extract,
+    quote_evidence,
+    score_by_reranker,
+    score_by_words,
+)
 from retrieval.image_encoders import ImageEncoders
 from retrieval.keyframe_mode import ImageModel, VideoKeyframes, keyframe, keyframes_at
 from retrieval.line_ranking import RankedLine, add_strength, best_lines
@@ -184,7 +188,7 @@ class Retrievers:
 
     def _each_video(self, view: MemoryView, request: _ModeSearch, aim: Aim) -> list[VideoResult]:
         """Search each of a few videos by itself for an open question; none for any other."""
-        if not 1 < len(view.scopes) <= MOST_VIDEOS or aim.options:
+        if not 1 < len(view.scopes) <= FEW_VIDEOS or aim.options:
             return []
         with self._store.begin() as session:
             titles = video_titles(session)
@@ -370,7 +374,7 @@ class Retrievers:
 
     def _extract(self, context: QueryContext, best: RankedLine, evidence: Evidence) -> Extract:
         text, reranker = context.question.text, self._tools.reranker
-        score = score_by_words(text) if reranker is None else _score_by_reranker(text, reranker)
+        score = score_by_words(text) if reranker is None else score_by_reranker(text, reranker)
         names = context.people.names(evidence.video)
         lines, line = self._lines_around(context, best.line)
         return extract(lines, line, score, names, evidence.score)
@@ -491,10 +495,3 @@ class _ModeSearch:
 
 def _clips_of(segment: Segment) -> list[tuple[str, int]]:
     return [(segment.video, clip) for clip in segment.clips]
-
-
-def _score_by_reranker(question: str, reranker: Reranker) -> Score:
-    def score(parts: Sequence[str]) -> list[float]:
-        return [float(value) for value in reranker.scores(question, list(parts))]
-
-    return score

@@ -14,6 +14,7 @@ from domain.asking import Evidence
 from domain.search import Extract
 from domain.time import TimeSpan
 from domain.wording import split_sentences
+from models.ports import Reranker
 from retrieval.heuristics.language import function_words, is_english
 from retrieval.line_set import LineSet
 from retrieval.people_in_query import line_text, with_names
@@ -117,6 +118,15 @@ def score_by_words(question: str) -> Score:
         return [
             len(words & set(terms(part, english=english))) / max(1, len(words)) for part in parts
         ]
+
+    return score
+
+
+def score_by_reranker(question: str, reranker: Reranker) -> Score:
+    """Return a score: the probability by a reranker that a sentence answers."""
+
+    def score(parts: Sequence[str]) -> list[float]:
+        return [float(value) for value in reranker.scores(question, list(parts))]
 
     return score
 
