@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agent.reasoners.structure_questions import structure_of
 from domain.search import Asks, Finding, Structure, StructurePart
+from retrieval.terms import plain_words
 
 
 def sought_person(query: str, texts: Iterable[str], found: Sequence[Finding]) -> Structure | None:
@@ -21,10 +22,15 @@ def sought_person(query: str, texts: Iterable[str], found: Sequence[Finding]) ->
     asked = (structure_of(text) for text in texts)
     sought = (one for one in asked if one is not None and one.asks is Asks.WHEREABOUTS)
     person = next(sought, None)
-    if person is None or person.subject.casefold() not in query.casefold():
+    if person is None or _words(person.subject) not in _words(query):
         return None
     known = any(one.asks is person.asks and one.subject == person.subject for one in found)
     return None if known else person
+
+
+def _words(text: str) -> str:
+    """Return the words of a text between spaces, so that none is found within another."""
+    return f" {' '.join(plain_words(text))} "
 
 
 def last_seen_sentences(parts: Iterable[StructurePart]) -> Iterator[str]:

@@ -94,7 +94,7 @@ def aim_of(state: State, context: RunContext, action: Action) -> Aim | None:
 def _whereabouts_aim(state: State, context: RunContext, action: Action) -> Aim | None:
     """Return the aim of a search for the last appearance of somebody, for a language model."""
     task, question = current_of(state), question_of(state)
-    if question.options:
+    if question.options or action.mode is Mode.NEIGHBOR:  # The query is then a neighbour's label.
         return None
     texts = [action.query, *([task.text] if task else []), question.text]
     found = [one.finding for one in context.recorder.of(EvidenceRetrieved) if one.finding]

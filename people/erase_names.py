@@ -14,10 +14,13 @@ MIN_LETTERS = 3
 """Words of a name with fewer letters are not erased on their own."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-_TITLES = frozenset(
+TITLES = frozenset(
     {"doctor", "professor", "miss", "mrs", "sir", "dame", "lord", "lady", "judge", "captain"}
-    | {"the", "and", "von", "van"}
+    | {"mr", "ms", "dr", "prof"}
 )
+"""Words before a name that are not part of it."""
+_SHARED = TITLES | {"the", "and", "von", "van"}
+"""Words of names that are not erased on their own."""
 
 
 class NameEraser:
@@ -41,7 +44,7 @@ class NameEraser:
                 word
                 for name in self.names
                 for word in _WORD.findall(name)
-                if len(word) >= MIN_LETTERS and word.casefold() not in words | _TITLES
+                if len(word) >= MIN_LETTERS and word.casefold() not in words | _SHARED
             }
         )
 

@@ -11,7 +11,8 @@ from itertools import chain
 from domain.memories import with_attribution
 from domain.people import TAG, Character
 from people.clip_people import replace_names
-from retrieval.terms import STOP, plain_words, terms
+from people.erase_names import TITLES
+from retrieval.terms import STOP, content_words, plain_words, terms
 from store.queries.search import StoredLine
 
 _WORD = re.compile(r"[^\W_]+")
@@ -71,6 +72,12 @@ class ViewPeople:
         return tuple(
             self.people[n] for n in candidates if self._is_referred_to(self.people[n], text, words)
         )
+
+    def only_named_in(self, text: str) -> tuple[ViewPerson, ...]:
+        """Return the people of a text that names them and nothing else: none for "Ann's car"."""
+        people = self.named_in(text)
+        names = TITLES.union(*(person.name_words for person in people))
+        return people if names.issuperset(content_words(TAG.sub(" ", text))) else ()
 
     def _people_with_words(self, words: Iterable[str]) -> list[int]:
         """Return the numbers of the people with any of these words in their name, ascending."""

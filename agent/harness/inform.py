@@ -14,7 +14,7 @@ from agent.whereabouts import last_seen_sentences
 from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.base import Frozen
 from domain.people import TAG
-from domain.search import Asks
+from domain.search import Asks, StructurePart
 from domain.skills import RoutedSkill, Tone
 from domain.texts import strip_invisible
 from domain.time import format_clock
@@ -90,12 +90,19 @@ def _card_head(retrieval: EvidenceRetrieved, repeats: bool) -> list[str]:
     if retrieval.focus:
         again = " (as before; only what is new follows)" if repeats else ""
         lines.append(f'Focus: [{retrieval.focus}] "{quote_label(retrieval.focus_label)}"{again}')
-    if retrieval.finding and retrieval.finding.asks is Asks.WHEREABOUTS:
-        found = " ".join(last_seen_sentences(retrieval.finding.parts))
-        lines.append(f"Read off from who was recognised: {quote_untrusted(found, 600)}")
+    finding = retrieval.finding
+    if finding and finding.asks is Asks.WHEREABOUTS and not finding.put:
+        found = " ".join(last_seen_sentences(map(_quoted, finding.parts)))
+        lines.append(f"Read off from who was recognised: {found}")
     if retrieval.nothing_close:
         lines.append("Nothing in memory is close to this query.")
     return lines
+
+
+def _quoted(part: StructurePart) -> StructurePart:
+    """Return a person and a video's title made safe, the title between quotation marks."""
+    name, title = quote_untrusted(part.label, 60), quote_label(part.text)
+    return part.model_copy(update={"label": name, "text": f'"{title}"'})
 
 
 def memory_line(evidence: Evidence) -> str:

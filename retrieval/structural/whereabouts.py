@@ -49,7 +49,8 @@ def where_last_seen(
 ) -> Retrieval | None:
     """Answer where the people that a question names were last seen, with images of that time.
 
-    Everybody is looked for in all videos of the view that they are joined across.
+    Everybody is looked for in all videos of the view that they are joined across. A thing of
+    somebody's, or somebody beside them, is not the person.
 
     Returns:
         The latest first; None for any other question, or if nobody of that name is in view.
@@ -57,7 +58,7 @@ def where_last_seen(
     if structure is None or structure.asks is not Asks.WHEREABOUTS:
         return None
     with store.begin(snapshot=True) as session:
-        places = _last_places(session, view.scopes, people.named_in(structure.subject))
+        places = _last_places(session, view.scopes, people.only_named_in(structure.subject))
     looks = [
         (place, look(view.model_copy(update={"scopes": (place.scope,)}), place.span))
         for place in places

@@ -8,14 +8,25 @@ from typing import Any
 
 import pytest
 
-from domain.asking import Question
-from graphs.ask import ask
+from agent.whereabouts import sought_person
+from domain.asking import Mode, Question
+from domain.trajectory import EvidenceRetrieved, ForkEdit
+from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.replay import replay
 from people.across_videos import join
 from people.corrections import rename
 from store.database import Store
+from store.queries.trajectories import events_of
 from tests.support.asking import WordToolbox
+from tests.support.machine import (
+    FINDS,
+    ScriptedMemory,
+    ScriptedReasoner,
+    run,
+    search,
+    watched,
+)
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import recording
@@ -80,7 +91,7 @@ def test_a_language_model_reads_it_in_the_first_search_for_the_person(three: Sto
         made = ask(three, LlmToolbox(server), question)
         assert replay(three, made.trajectory_id).divergence is None
         shown = [json.dumps(one["messages"]) for one in server.requests]
-    read = [one for one in shown if "Ada was last seen at 00:08-00:11 of lecture." in one]
+    read = [one for one in shown if 'Ada was last seen at 00:08-00:11 of \\"lecture\\".' in one]
     assert read
     assert 'id=\\"[k' in read[0]
     assert {cited.video for cited in made.answer.citations} == {LECTURE}
@@ -91,6 +102,47 @@ def test_a_language_model_searches_for_anything_else_as_ever(three: Store) -> No
     with OpenAIServer(_searches_for("a red car")) as server:
         ask(three, LlmToolbox(server), Question(text="Where was Ada last seen?", videos=ALL))
         assert not any("was last seen at" in json.dumps(one) for one in server.requests)
+
+
+def test_a_language_model_reads_what_a_person_put_in_place_of_it(three: Store) -> None:
+    with OpenAIServer(_searches_for("Ada's last appearance")) as server:
+        toolbox = LlmToolbox(server)
+        made = ask(three, toolbox, Question(text="Where was Ada last seen?", videos=ALL))
+        with three.begin() as session:
+            events = events_of(session, made.trajectory_id)
+        at = next(one for one in events if isinstance(one, EvidenceRetrieved) and one.finding)
+        put = tuple(one.model_copy(update={"text": "Ada waves"}) for one in at.evidence)
+        before = len(server.requests)
+        forked = fork(three, toolbox, made.trajectory_id, at.round, ForkEdit(evidence=put))
+        shown = [json.dumps(one["messages"]) for one in server.requests[before:]]
+    assert replay(three, forked.trajectory_id).divergence is None
+    assert any("Ada waves" in one for one in shown)
+
+
+@pytest.mark.parametrize("whose", ["Ada's car", "the man behind Ada", "the book that Ada wrote"])
+def test_a_thing_or_somebody_else_with_a_name_in_it_is_not_the_person(
+    three: Store, whose: str
+) -> None:
+    answer = asked(three, f"Where was {whose} last seen?").answer
+    assert "Ada was last seen" not in answer.text
+
+
+def test_a_neighbour_is_walked_to_whatever_its_label_names(store: Store) -> None:
+    watched(store)
+    label, question = "Ada at the gate", "Where was Ada last seen?"
+    memory = ScriptedMemory(FINDS, labels=(label,))
+    acts = [search("a gate"), search(label, Mode.NEIGHBOR), search(label)]
+    run(store, ScriptedReasoner(act=acts), memory, question=question)
+    assert [aim is not None for aim in memory.aims[:3]] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("query", "sought"),
+    [("Al's last appearance", True), ("AL", True), ("an algorithm", False), ("also", False)],
+)
+def test_a_query_names_the_person_by_whole_words(query: str, sought: bool) -> None:
+    found = sought_person(query, ["Where was Al last seen?"], [])
+    assert (found is not None) == sought
 
 
 def _searches_for(query: str) -> Callable[[dict[str, Any]], Any]:

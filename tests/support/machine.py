@@ -99,6 +99,7 @@ class ScriptedMemory:
     finds: list[Callable[[Mode, str], Retrieval]]
     labels: tuple[str, ...] = ("segment 2",)
     searches: list[tuple[Mode, str, int | None]] = field(default_factory=list)
+    aims: list[Aim | None] = field(default_factory=list)
     supports: dict[str, float] = field(default_factory=dict)
     claims: list[str] = field(default_factory=list)
 
@@ -114,6 +115,7 @@ class ScriptedMemory:
     ) -> Retrieval:
         at = min(len(self.searches), len(self.finds) - 1)
         self.searches.append((mode, query, focus))
+        self.aims.append(aim)
         if mode is Mode.NEIGHBOR and query not in self.labels:
             raise UnknownLabel(query, self.labels)
         return self.finds[at](mode, query)
