@@ -49,7 +49,7 @@ def timed_question(text: str) -> TimedQuestion | None:
     match = _CLOCK.search(text)
     if match is None:
         return None
-    first, first_half, last, last_half = match.groups()
+    start, end = _start_and_end(*match.groups(""))
     day = _DAY.search(text)
     rest = text.replace(match[0], " ")
     rest = " ".join((rest.replace(day[0], " ") if day else rest).split()).replace(" ?", "?")
@@ -58,8 +58,8 @@ def timed_question(text: str) -> TimedQuestion | None:
         times = ClockRange(
             kind="clock",
             day=_NAMED_DAYS.get(named, named),
-            start=_written(first, first_half or (last_half if last else "")),
-            end=_written(last, last_half) if last else "",
+            start=start,
+            end=end,
         )
     except ValueError:
         return None
@@ -67,7 +67,23 @@ def timed_question(text: str) -> TimedQuestion | None:
     return TimedQuestion(times, "" if anything else rest)
 
 
-def _written(time: str, half: str | None) -> str:
+def _start_and_end(first: str, first_half: str, last: str, last_half: str) -> tuple[str, str]:
+    """Return times of a day of 24 hours; "" without a last one.
+
+    Where am or pm is said of one of them only, the other is so close to it that they are in order:
+    "11:30 to 12:30 pm" begins in the morning.
+    """
+    if not last or bool(first_half) == bool(last_half):
+        return _written(first, first_half), last and _written(last, last_half)
+    half = first_half or last_half
+    start, end = _written(first, half), _written(last, half)
+    if (clock_parts(start) or ()) <= (clock_parts(end) or ()):
+        return start, end
+    other = "am" if half.lower() == "pm" else "pm"
+    return (start, _written(last, other)) if first_half else (_written(first, other), end)
+
+
+def _written(time: str, half: str) -> str:
     """Return a time of a day of 24 hours; ``half``: am or pm, if it was one of 12."""
     hour, rest = time.split(":", 1)
     if not half:
