@@ -16,6 +16,9 @@ Times = NDArray[np.int64]
 CONTEXT_MS = 60_000
 """So long before the window's end there is no border yet: too little of what follows is known."""
 
+MOST_GAPS = 1_000
+"""Of more gaps between lines only some are looked at: memory and time grow with their square."""
+
 _DIGITS = 6
 """The cohesion of an episode is rounded, so that equal texts are cut alike on every processor."""
 
@@ -83,6 +86,7 @@ def _places(window: TimeSpan, starts: Sequence[int], spare: int, least: int) -> 
         for line in range(1, len(starts))
         if starts[line - 1] < starts[line] and first <= starts[line] <= last
     ]
+    gaps = gaps[:: len(gaps) // (MOST_GAPS + 1) + 1]
     times = [window.start_ms, *(starts[line] for line in gaps), window.end_ms]
     return _Places(np.asarray(times), np.asarray([0, *gaps, len(starts)]))
 
@@ -91,8 +95,8 @@ def _scores(vectors: Matrix, lines: Times) -> Matrix:
     """Return the cohesion of the lines between each two places, less the cost of a part.
 
     The cohesion is by how much the squared distances of lines to their mean are smaller within a
-    part than within the window. The cost is the logarithm of the number of lines times the squared
-    distance of a line that is left with one part (the BIC of a change of the mean).
+    part than within the window. The cost is the logarithm of the number of lines times the variance
+    of lines about one mean (the BIC of a change of the mean).
 
     Returns:
         (P, P); entry (i, j) is the part from place i to place j.
@@ -106,7 +110,7 @@ def _scores(vectors: Matrix, lines: Times) -> Matrix:
     squares = np.diag(products)
     counts = np.maximum(1, lines[None] - lines[:, None])
     cohesion = np.round((squares[:, None] + squares - 2 * products) / counts, _DIGITS)
-    left = 1 - cohesion[0, -1] / len(rows)
+    left = (len(rows) - cohesion[0, -1]) / (len(rows) - 1)
     return np.asarray(cohesion - np.log(len(rows)) * left)
 
 

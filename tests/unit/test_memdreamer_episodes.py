@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,8 +28,13 @@ def lines(*minutes: float, seed: int = 0, noise: float = 1.0) -> tuple[list[int]
 
 
 def cut(starts: list[int], vectors: Matrix, *, ended: bool = False) -> list[int]:
-    window = TimeSpan.of(0, len(starts) * LINE)
-    return episode_ends(window, starts, vectors, LENGTHS, ended=ended)
+    return cut_at(starts, vectors, len(starts) * LINE, ended=ended)
+
+
+def cut_at(
+    starts: list[int], vectors: Matrix, end_ms: int = 8 * MINUTE, *, ended: bool = False
+) -> list[int]:
+    return episode_ends(TimeSpan.of(0, end_ms), starts, vectors, LENGTHS, ended=ended)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -39,6 +46,28 @@ def test_an_episode_ends_where_the_subject_changes(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_lines_of_one_subject_are_not_cut_by_their_noise(seed: int) -> None:
     assert cut(*lines(7.5, seed=seed), ended=True) == [7.5 * MINUTE]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_lines_are_not_cut_by_their_noise(seed: int) -> None:
+    starts, window = [0, 4 * MINUTE, 7 * MINUTE], TimeSpan.of(0, 7 * MINUTE + MINUTE // 2)
+    same = lines(3 * LINE / MINUTE, seed=seed, noise=0.5)[1]
+    other = lines(LINE / MINUTE, 2 * LINE / MINUTE, seed=seed, noise=0.5)[1]
+    assert episode_ends(window, starts, same, LENGTHS, ended=True) == [window.end_ms]
+    ends = episode_ends(window, starts, other, LENGTHS, ended=True)
+    assert ends == [4 * MINUTE, window.end_ms]
+
+
+def test_a_crowded_window_takes_bounded_memory() -> None:
+    starts, vectors = lines(4, 4)
+    many = np.repeat(vectors, 50, axis=0)
+    at = [start + place * LINE // 50 for start in starts for place in range(50)]
+    tracemalloc.start()
+    ends = cut_at(at, many)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.allclose(ends[0], 4 * MINUTE, atol=LINE)
+    assert most < 100_000_000
 
 
 def test_what_is_longer_than_an_episode_is_split() -> None:
