@@ -275,11 +275,10 @@ def add_events(session: Session, waiting: WaitingClip, matches: Sequence[Match])
         earlier = known.get((match.alert.id, _debounced_face(match)), ())
         if not any(_gap_ms(match.extent, one) < match.alert.debounce_ms for one in earlier):
             found.setdefault(match.alert.id, match)
-    if not found:
-        return 0
     rows = [_event_values(waiting, match) for match in found.values()]
-    added = insert(AlertEventRow).on_conflict_do_nothing().returning(AlertEventRow.id)
-    return len(session.scalars(added, rows).all())
+    if rows:
+        session.execute(insert(AlertEventRow), rows)
+    return len(rows)
 
 
 def _debounced_face(match: Match) -> int | None:

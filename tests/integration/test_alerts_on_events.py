@@ -17,6 +17,7 @@ from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import EventWindow, Writers
 from store.database import Store
+from store.queries.events import delete_event_graph
 from store.queries.videos import DONE, find_video, set_video_state
 from tests.support.alerted import clip_with, events, judged, text_alert, watch, workspace_of
 from tests.support.memory import (
@@ -169,6 +170,19 @@ def test_deleting_a_part_of_a_segment_deletes_its_event(workspace: Workspace) ->
     assert len(events(workspace)) == 1, "the clip after which it was written is none of its own"
     delete_video_span(workspace, video, TimeSpan.of(31_000, 32_000))
     assert events(workspace) == []
+
+
+def test_building_the_event_graph_again_deletes_the_events_of_its_segments(
+    workspace: Workspace,
+) -> None:
+    text_alert(workspace)
+    text_alert(workspace, "weather", question="the weather is fine")
+    watch_talk(workspace.store, range(10))
+    patch(workspace.store, Told((CARRIED, REST)))
+    assert {one.event.alert.name for one in found(workspace)} == {"ladder", "weather"}
+    with workspace.store.begin() as session:
+        delete_event_graph(session, VIDEO)
+    assert {one.event.alert.name for one in events(workspace)} == {"weather"}
 
 
 class WithoutThings:
