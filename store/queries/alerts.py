@@ -35,7 +35,6 @@ from store.tables.schema import (
     AlertClipRow,
     AlertEventRow,
     AlertRow,
-    ClipRow,
     IdentityRow,
     KeyframeRow,
     MemoryRow,
@@ -234,14 +233,6 @@ def faces_of_clip(session: Session, video: str, clip: int) -> list[SeenFace]:
         .group_by(seen.identity_id)
     )
     return [SeenFace(*row) for row in session.execute(query.order_by(first, seen.identity_id))]
-
-
-def clip_span(session: Session, video: str, clip: int) -> TimeSpan | None:
-    """Return the span of a clip; None if it is no more."""
-    row = ClipRow
-    query = select(row.start_ms, row.end_ms).where(row.video_id == video, row.clip == clip)
-    found = session.execute(query).one_or_none()
-    return None if found is None else TimeSpan.of(*found)
 
 
 @dataclass(frozen=True)
