@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
+from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
 from domain.texts import make_storable
 from models.profile import Structure
 
@@ -22,6 +23,11 @@ STRUCTURES: tuple[Structure, ...] = ("json_schema", "tools", "text")
 PROTOCOL = Path(__file__).with_name("protocol.md")
 METHODS = {"json_schema": "json_schema", "tools": "function_calling"}
 CHARACTERS_A_TOKEN = 4
+_FILE_TOKENS = {
+    "image_url": IMAGE_TOKENS,
+    **dict.fromkeys(("video", "video_url"), 30 * VIDEO_SECOND_TOKENS),
+}
+"""Tokens of a file by the type of its part, where a server does not count; videos are 30 s long."""
 CUT_OFF = "LengthFinishReasonError"
 ENDED_BY_LIMIT = frozenset({"length", "max_tokens"})
 """Finish reasons of providers for a reply that the limit on tokens cut off."""
@@ -185,7 +191,7 @@ class StreamedReply:
         text = make_storable(self._text())
         return StructuredReply(
             text=text[: self._max_characters] if self.too_long else text,
-            tokens_in=self._usage.get("input_tokens") or _estimate_tokens(json.dumps(_texts(sent))),
+            tokens_in=self._usage.get("input_tokens") or _sent_tokens(sent),
             tokens_out=self._usage.get("output_tokens") or _estimate_tokens(text),
             cut=self._ended.lower() in ENDED_BY_LIMIT,
             too_long=self.too_long,
@@ -234,7 +240,7 @@ def _reply_of_completion(completion: Any, sent: Sequence[dict[str, Any]]) -> Str
     usage = completion.usage
     return StructuredReply(
         text=text,
-        tokens_in=usage.prompt_tokens if usage else _estimate_tokens(json.dumps(_texts(sent))),
+        tokens_in=usage.prompt_tokens if usage else _sent_tokens(sent),
         tokens_out=usage.completion_tokens if usage else _estimate_tokens(text),
         cut=True,
     )
@@ -251,7 +257,7 @@ def _reply_of_message(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> Structu
     ended = str(raw.response_metadata.get("finish_reason", "")).lower()
     return StructuredReply(
         text=text,
-        tokens_in=usage.get("input_tokens") or _estimate_tokens(json.dumps(_texts(sent))),
+        tokens_in=usage.get("input_tokens") or _sent_tokens(sent),
         tokens_out=usage.get("output_tokens") or _estimate_tokens(text),
         cut=ended in ENDED_BY_LIMIT,
     )
@@ -266,13 +272,16 @@ def _object_text(raw: AIMessage) -> str:
     return str(raw.text)
 
 
-def _texts(sent: Sequence[dict[str, Any]]) -> list[Any]:
-    """Return the texts of messages; tokens of images do not depend on their bytes."""
+def _sent_tokens(sent: Sequence[dict[str, Any]]) -> int:
+    """Estimate the tokens of messages; those of images do not depend on their bytes."""
     contents = [message["content"] for message in sent]
-    return [
+    texts = [
         content if isinstance(content, str) else [part.get("text", "") for part in content]
         for content in contents
     ]
+    parts = [part for content in contents if not isinstance(content, str) for part in content]
+    files = sum(_FILE_TOKENS.get(part.get("type", ""), 0) for part in parts)
+    return _estimate_tokens(json.dumps(texts)) + files
 
 
 def _estimate_tokens(text: str) -> int:

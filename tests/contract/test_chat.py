@@ -12,10 +12,11 @@ import pytest
 from pydantic import BaseModel, Field
 
 from domain.errors import HomerError, ModelError, ReplayMiss, SetupError
+from domain.settings import IMAGE_TOKENS
 from models import retries
 from models.chat import CallRecord, Recorded, StructuredChat
 from models.messages import system, user
-from models.profile import ChatSpec, Price, Profile
+from models.profile import ChatSpec, Price, Profile, Structure
 from models.slots import Slots
 from models.toolbox import Toolbox
 from telemetry import tracing
@@ -161,6 +162,15 @@ def test_a_reply_can_be_held_shorter_than_the_profile_does(room: int | None, sen
     with OpenAIServer([{"name": "Paris"}]) as server:
         chat_of(server, max_tokens=900).ask(TURNS, City, purpose="t", max_tokens=room)
     assert server.requests[0]["max_tokens"] == sent
+
+
+@pytest.mark.parametrize("structure", ["json_schema", "tools", "text"])
+def test_images_count_where_the_server_reports_no_tokens(structure: Structure) -> None:
+    with OpenAIServer([{"name": "Paris"}] * 2, EVERYTHING - {"usage"}) as server:
+        chat = chat_of(server, structure=structure)
+        without = chat.ask(TURNS, City, purpose="act").tokens_in
+        shown = chat.ask(TURNS, City, purpose="act", images=[JPEG, JPEG]).tokens_in
+    assert shown - without == pytest.approx(2 * IMAGE_TOKENS, rel=0.05)
 
 
 def test_a_model_that_cannot_see_is_not_shown_images() -> None:
