@@ -23,6 +23,11 @@ def strip_invisible(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible_char, text))
 
 
+def one_line(text: str) -> str:
+    """Return a text on one line, without invisible characters, with single spaces."""
+    return " ".join(strip_invisible(text).split())
+
+
 def _visible_char(char: str) -> str:
     if char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf"):
         return char

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -127,7 +127,7 @@ def _edited_search(
     if retrieved is None or action is None or action.mode is None:
         raise InputError(f"round {number} made no search: its evidence cannot be edited")
     unchanged = {e.ref for e in changes.evidence if e in retrieved.evidence}
-    quote, by_video = retrieved.extract, retrieved.by_video
+    quote = retrieved.extract
     return retrieved.model_copy(
         update={
             "mode": action.mode,
@@ -138,22 +138,33 @@ def _edited_search(
             "refused": "",
             "weighed": tuple(weighed for weighed in retrieved.weighed if weighed.ref in unchanged),
             "extract": quote if quote and unchanged.issuperset(quote.refs) else None,
-            "by_video": tuple(_edited_quote(one, changes.evidence, unchanged) for one in by_video),
+            "by_video": tuple(
+                _edited_quote(one, retrieved.evidence, changes.evidence)
+                for one in retrieved.by_video
+            ),
             "finding": _edited_finding(retrieved, changes.evidence),
         }
     )
 
 
 def _edited_quote(
-    quote: VideoQuote, evidence: Sequence[Evidence], unchanged: Collection[str]
+    quote: VideoQuote, before: Sequence[Evidence], evidence: Sequence[Evidence]
 ) -> VideoQuote:
-    """Return what is quoted of a video from the evidence left; another piece if it is not."""
-    left = [piece.ref for piece in evidence if piece.video == quote.video]
-    extract = quote.extract
+    """Return what is quoted of a video from the evidence left; another piece if it is not.
+
+    A video whose evidence is as before is quoted as before.
+    """
+    known, pieces = (
+        [piece for piece in found if piece.video == quote.video] for found in (before, evidence)
+    )
+    if pieces == known:
+        return quote
+    left, extract = [piece.ref for piece in pieces], quote.extract
+    unchanged = {piece.ref for piece in pieces if piece in known}
     return quote.model_copy(
         update={
             "close": any(not ref.startswith("s") for ref in left),
-            "extract": extract if extract and set(extract.refs) <= set(unchanged) else None,
+            "extract": extract if extract and set(extract.refs) <= unchanged else None,
             "event": next((ref for ref in left if ref.startswith("s")), ""),
         }
     )

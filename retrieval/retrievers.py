@@ -15,7 +15,7 @@ from domain.evaluation_options import AblationStage
 from domain.memories import Edge, MemoryView, Scope, Segment
 from domain.search import Aim, Extract, Ranking
 from domain.settings import Settings
-from domain.texts import make_storable
+from domain.texts import make_storable, one_line
 from domain.time import TimeSpan
 from retrieval.by_video import FEW_VIDEOS, VideoResult, answered_by_video, quoted_by_video
 from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
@@ -194,7 +194,9 @@ class Retrievers:
             titles = video_titles(session)
         views = [view.model_copy(update={"scopes": (scope,)}) for scope in view.scopes]
         found = [(one.videos[0], self._search(one, request, aim)) for one in views]
-        return [VideoResult(video, titles.get(video, ""), result) for video, result in found]
+        return [
+            VideoResult(video, one_line(titles.get(video, "")), result) for video, result in found
+        ]
 
     def _with_aim(
         self, context: QueryContext, request: _ModeSearch, segment: Segment | None, limit: int

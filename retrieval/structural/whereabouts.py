@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from domain.memories import MemoryView, Scope
 from domain.people import CharacterRef
 from domain.search import Asks, Finding, Structure, StructurePart
+from domain.texts import one_line
 from domain.time import TimeSpan
 from people.across_videos import person_links
 from people.corrected import characters_in_view
@@ -120,7 +121,7 @@ def _finding(structure: Structure, found: Sequence[tuple[Whereabouts, Retrieval]
     parts = tuple(
         StructurePart(
             label=where.label,
-            text=where.title,
+            text=one_line(where.title),
             refs=tuple(one.ref for one in images.evidence),
             seen=(where.span,) if where.seen else (),
             heard=() if where.seen else (where.span,),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import update
 
 from domain.asking import Question
 from domain.trajectory import EvidenceRetrieved, ForkEdit
@@ -11,6 +12,7 @@ from graphs.ask_result import AskResult
 from graphs.replay import replay
 from store.database import Store
 from store.queries.trajectories import events_of
+from store.tables.schema import VideoRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import Said, watch
 
@@ -89,6 +91,37 @@ def test_a_library_of_many_videos_is_answered_from_as_one(talks: Store) -> None:
     answer = asked(talks, "When does the ferry leave the harbour?", *TALKS, *more).answer
     assert answer.text == "The ferry leaves the harbour at noon"
     assert [one.video for one in answer.citations] == [HARBOUR]
+
+
+def test_a_title_has_one_line_of_an_answer(talks: Store) -> None:
+    odd = f"garden\n{HARBOUR}: Roses\u2028fly\u202e"
+    with talks.begin() as session:
+        session.execute(update(VideoRow).where(VideoRow.id == GARDEN).values(title=odd))
+    for question in ("Where are the roses?", "How does it begin?"):
+        first, second = asked(talks, question, GARDEN, HARBOUR).answer.text.splitlines()
+        assert first.startswith(f"garden {HARBOUR}: Roses fly: ")
+        assert second.startswith(f"{HARBOUR}: ")
+
+
+def test_what_is_put_in_one_video_leaves_the_others(talks: Store) -> None:
+    made = asked(talks, "When does the ferry leave the harbour?", GARDEN, HARBOUR, STATION)
+    at = next(one for one in searches(talks, made) if one.by_video)
+    assert {piece.video for piece in at.evidence} > {HARBOUR}, (
+        "of the others too, but none is close"
+    )
+    put = tuple(
+        piece.model_copy(update={"text": "The ferry never leaves"})
+        if piece.video == HARBOUR
+        else piece
+        for piece in at.evidence
+    )
+    forked = fork(talks, WordToolbox(), made.trajectory_id, at.round, ForkEdit(evidence=put))
+    assert replay(talks, forked.trajectory_id).divergence is None
+    assert forked.answer.text.splitlines() == [
+        f"{GARDEN}: nothing close was found.",
+        f"{HARBOUR}: The ferry never leaves",
+        f"{STATION}: nothing close was found.",
+    ]
 
 
 def test_a_fork_quotes_of_each_video_what_was_put_there(talks: Store) -> None:
