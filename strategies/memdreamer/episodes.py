@@ -105,8 +105,8 @@ def _scores(vectors: Matrix, lines: Times) -> Matrix:
     norms = np.linalg.norm(shifts, axis=1, keepdims=True)
     rows = shifts / np.where(norms > 0, norms, 1.0)
     sums = np.vstack([np.zeros(rows.shape[1]), np.cumsum(rows, axis=0)])[lines]
-    # Not by BLAS, whose threads stay busy for longer than this takes.
-    products = np.einsum("ik,jk->ij", sums, sums)
+    # Not a matrix product: the threads of BLAS would spin for longer than this takes.
+    products = np.vecdot(sums[:, None], sums)
     squares = np.diag(products)
     counts = np.maximum(1, lines[None] - lines[:, None])
     cohesion = np.round((squares[:, None] + squares - 2 * products) / counts, _DIGITS)
