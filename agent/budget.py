@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from domain.marked import marked
 from domain.settings import AskSettings
 from domain.trajectory import Event, ModelCalled, TimeUp
 
@@ -106,9 +107,9 @@ class RunBudget:
 
     def _short_of(self, tokens: int, *, late: bool) -> str:
         if late:
-            return f"the {self._settings.seconds:g} seconds are spent"
+            return marked(f"the {self._settings.seconds:g} seconds are spent")
         if self.tokens_left <= 0 or self.tokens_left < tokens:
-            return f"the {self._settings.tokens} tokens are spent"
+            return marked(f"the {self._settings.tokens} tokens are spent")
         return ""
 
 

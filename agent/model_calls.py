@@ -13,6 +13,7 @@ from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
 from agent.step_writers import note_writer
 from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
+from domain.marked import marked
 from domain.trajectory import ModelCalled, Prompted
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, request_tokens
@@ -111,7 +112,7 @@ class Calls:
         tokens_left = self._budget.tokens_left - reserve - tokens_in
         exhausted = self._exhausted(last=last, for_tool=for_tool)
         if exhausted or tokens_left < LEAST_REPLY:
-            raise BudgetExceeded(exhausted or "too few tokens are left for another call")
+            raise BudgetExceeded(exhausted or marked("too few tokens are left for another call"))
         return tokens_left
 
     def _exhausted(self, *, last: bool, for_tool: bool) -> str:

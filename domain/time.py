@@ -8,6 +8,7 @@ from typing import Self
 from pydantic import NonNegativeInt, model_validator
 
 from domain.base import Frozen
+from domain.marked import marked
 
 _CLOCK = re.compile(r"(?:d([1-9]\d{0,5})\s+)?((?:\d{1,9}:){0,2}\d{1,9}(?:\.\d*)?)", re.ASCII)
 
@@ -67,7 +68,8 @@ def parse_clock(text: str) -> int:
     """
     match = _CLOCK.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is not a time: write MM:SS, H:MM:SS or 'd2 H:MM:SS'")
+        problem = marked(f"{text!r} is not a time: write MM:SS, H:MM:SS or 'd2 H:MM:SS'")
+        raise ValueError(problem)
     days = int(match[1] or 1) - 1
     parts = reversed(match[2].split(":"))
     total = sum(float(part) * 60.0**power for power, part in enumerate(parts))

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from domain.base import Frozen
 from domain.errors import HomerError, InputError, SetupError
+from domain.marked import marked
 from flows.http_file import HttpFile, IsPage
 from flows.schedules.fetching import hosts_allowed_for, video_fetcher
 from flows.uploads import move_upload
@@ -127,9 +128,13 @@ def find_files(
 def _failure(url: str, folder: Path, why: str) -> str:
     """Return why an address failed, and what is kept of it."""
     kept = sum(part.stat().st_size for part in _parts(folder))
-    goes_on = f"; {kept / 1e6:.1f} MB are kept for a week, and the next try continues there"
-    reason = redact(why, secrets_of_url(url)) + (goes_on if kept else "")
-    return f"{redacted_url(url)} cannot be fetched: {reason}"
+    address, reason = redacted_url(url), redact(why, secrets_of_url(url))
+    if not kept:
+        return marked(f"{address} cannot be fetched: {reason}")
+    return marked(
+        f"{address} cannot be fetched: {reason}; {kept / 1e6:.1f} MB are kept for a week, and the "
+        "next try continues there"
+    )
 
 
 def _parts(folder: Path) -> list[Path]:
@@ -214,11 +219,11 @@ def _fetch_page(
     try:
         fetcher = video_fetcher()
     except SetupError as error:
-        raise SetupError(f"{why}; {error}") from error
+        raise SetupError(f"{why}; for pages, {error}") from error
     result = fetcher(url, folder, 1, _Unknown(), allowed)
     if not result.files:
         reason = "; ".join(fault.partition(" cannot be fetched: ")[2] for fault in result.faults)
-        raise InputError(reason or "there is no video on that page")
+        raise InputError(reason or marked("there is no video on that page"))
     for file in result.files:
         yield move_upload(home, file.name, file)
 

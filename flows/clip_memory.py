@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 from domain.errors import ModelError, NotFound
+from domain.marked import marked
 from domain.media import ClipState, Video
 from flows.clip_drafts import ClipDrafts
 from flows.due_windows import build_due_windows
@@ -194,4 +195,4 @@ class ClipMemory:
     def _reason(self, clip: int) -> str:
         with self._workspace.store.begin() as session:
             errors = [row.error for row in clip_rows.clips_of(session, self.video.id)]
-        return errors[clip] or "no reason is known"
+        return errors[clip] or marked("no reason is known")

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from domain.base import Frozen
 from domain.errors import InputError
+from domain.marked import marked
 from flows.schedules.fetching import ANSWER_S, LONGEST_S, MOST_BYTES
 from flows.uploads import safe_name
 from perception.allowed_hosts import AllowedHosts
@@ -184,7 +185,7 @@ class HttpFile:
                     counter.step(len(data))
                 self._check(size)
         if total is not None and size < total:
-            raise ConnectionError(f"the connection broke after {size} of {total} bytes")
+            raise ConnectionError(marked(f"the connection broke after {size} of {total} bytes"))
 
     def _check(self, size: int) -> None:
         if size > MOST_BYTES:
@@ -248,6 +249,6 @@ def _first_byte(response: HTTPResponse) -> int:
 def _reason(error: Exception) -> str:
     """Return why an address cannot be had, without the address."""
     if isinstance(error, TimeoutError):
-        return "the server does not answer in time"
+        return marked("the server does not answer in time")
     text = getattr(error, "strerror", None) or str(error)
-    return text or f"the connection broke ({type(error).__name__})"
+    return text or marked(f"the connection broke ({type(error).__name__})")

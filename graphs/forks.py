@@ -210,7 +210,7 @@ def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings)
     free = {"replan_adds": UNLIMITED, "replan_abandons": UNLIMITED}
     changed, refused = edit_ledger(ledger, edits, settings.model_copy(update=free))
     if refused:
-        raise InputError("the plan cannot be edited so: " + "; ".join(refused))
+        raise InputError(f"the plan cannot be edited so: {'; '.join(refused)}")
     return changed
 
 

@@ -25,6 +25,7 @@ from agent.state import State
 from agent.strategy import PolicyParts, Strategy, Tool, ToolArguments
 from domain.asking import Mode
 from domain.errors import HomerError, InputError, MachineChanged, NotFound, ReplayMiss
+from domain.marked import marked
 from domain.memories import MemoryView
 from domain.search import Aim
 from domain.time import TimeSpan
@@ -136,7 +137,9 @@ def _check_version(trajectory: str, events: Sequence[Event]) -> None:
         return
     name, version = first.machine, first.version
     strategy = _strategy_of(first)
-    now = f"this is version {strategy.version}" if strategy else "there is no such strategy here"
+    now = marked("there is no such strategy here")
+    if strategy:
+        now = marked(f"this is version {strategy.version}")
     raise MachineChanged(
         f"trajectory {trajectory} was made by version {version} of the strategy {name}, {now}: it "
         "can be looked at, not run again; ask the question anew"

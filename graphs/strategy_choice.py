@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent.strategy import AUTO, Strategy
 from domain.errors import InputError, NotFound
+from domain.marked import marked
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill, StrategyChoice
 from models.chat import CallRecord
@@ -88,7 +89,8 @@ class StrategyChooser:
             with self._store.begin() as session:
                 built = built_encoders(session, strategy.memory, videos)
             if missing := len(set(videos) - built.keys()):
-                of = "of this video" if len(videos) == 1 else f"of {missing} of the videos"
+                one, some = marked("of this video"), marked(f"of {missing} of the videos")
+                of = one if len(videos) == 1 else some
                 raise InputError(f"the memory of {strategy.memory} is not built {of}")
         return strategy
 

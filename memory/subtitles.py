@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import InputError
+from domain.marked import marked
 from domain.media import Clip, Percept, Utterance, Video
 from domain.settings import Subtitles
 from domain.time import TimeSpan
@@ -139,7 +140,7 @@ def reject_changed_subtitles(video: Video | None, texts: SourceTexts | None) -> 
     """
     if video is None or _are_same(video.subtitles, texts.names if texts else None):
         return
-    stored_names = ", ".join(video.subtitles) if video.subtitles else "no subtitles"
+    stored_names = ", ".join(video.subtitles) if video.subtitles else marked("no subtitles")
     current_names = ", ".join(texts.names) if texts and texts.names else "none"
     choice = "use" if texts else "ignore"
     raise InputError(

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from domain import faults
 from domain.errors import ModelError, ReplayMiss
+from domain.marked import marked
 from models.endpoint import Endpoint
 from models.json_repair import is_complete_object, read_object
 from models.messages import Message, is_video, request_hash, to_langchain, to_record
@@ -268,7 +269,7 @@ class StructuredChat:
                 "it was recorded with other settings, prompts or videos"
             )
         if found.error is not None or found.reply is None:
-            raise ModelError(found.error or "the recorded call has no reply")
+            raise ModelError(found.error or marked("the recorded call has no reply"))
         return _reply(read_value(str(found.reply["text"]), schema), found, self.model)
 
     def _record(self, record: CallRecord, on_record: OnRecord) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import SetupError
+from domain.marked import marked
 from models.extras import extra_of
 from models.profile import IN_PROCESS, ChatSpec
 from models.secrets import SERVICE, read_key, redact, secrets_of_url
@@ -94,4 +95,6 @@ def redact_key(text: str, spec: ChatSpec) -> str:
 
 def _missing_package(spec: ChatSpec) -> str:
     hint = extra_of(spec.provider).hint
-    return f"the language model {spec.model!r} needs a package that is not installed: {hint}"
+    return marked(
+        f"the language model {spec.model!r} needs a package that is not installed: {hint}"
+    )

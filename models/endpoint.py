@@ -118,8 +118,10 @@ class Endpoint:
         if failure.status in KEY_REFUSED:
             variable = key_variable(self.spec) or "the key"
             return SetupError(f"{name} does not let us in ({failure.status}): check {variable}")
-        where = f" at {redacted_url(self.spec.base_url)}" if self.spec.base_url else ""
-        return ModelError(f"{name}{where} did not answer: {redact_key(str(failure), self.spec)}")
+        reason = redact_key(str(failure), self.spec)
+        if not self.spec.base_url:
+            return ModelError(f"{name} did not answer: {reason}")
+        return ModelError(f"{name} at {redacted_url(self.spec.base_url)} did not answer: {reason}")
 
 
 @contextmanager

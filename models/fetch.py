@@ -77,7 +77,7 @@ class FileFetcher:
                 reasons.append(f"{source} ({error})")
             else:
                 return target, source
-        raise WeightsMissing(f"could not get {label}; tried: " + "; ".join(reasons))
+        raise WeightsMissing(f"could not get {label}; tried: {'; '.join(reasons)}")
 
     def _sources(self, file: WeightFile) -> Iterator[tuple[str, Iterator[bytes]]]:
         for url in file.urls:

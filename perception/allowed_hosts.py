@@ -16,6 +16,8 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TypeAlias
 
+from domain.marked import marked
+
 Ip: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 
 _LAST_32_BITS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
@@ -31,7 +33,7 @@ class HostForbidden(OSError):
     """A source leads to a host that it may not reach. The message repeats no address."""
 
 
-PRIVATE_ADDRESS = (
+PRIVATE_ADDRESS = marked(
     "it leads to a private address, or one of this machine; name that address yourself"
 )
 
@@ -113,7 +115,7 @@ class AllowedHosts:
         try:
             allowed = [ip for ip in _resolve(host, port) if self._allows(ip)]
         except UnicodeError as error:
-            raise OSError("no host has such a name") from error
+            raise OSError(marked("no host has such a name")) from error
         failure: OSError = HostForbidden(PRIVATE_ADDRESS)
         for address in allowed:
             try:

@@ -115,7 +115,7 @@ def store_skills(store: Store, skills: Sequence[Skill]) -> list[Skill]:
         names = stored.names_of_people(session)
         faults = [f"{skill.name}: {fault}" for skill in skills for fault in review(skill, names)]
         if faults:
-            raise InputError("not kept: " + "; ".join(faults))
+            raise InputError(f"not kept: {'; '.join(faults)}")
         latest = {skill.skill.name: skill.skill for skill in stored.latest_versions(session)}
         fresh = []
         for skill in skills:

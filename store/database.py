@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session, configure_mappers
 
 from domain import faults
 from domain.errors import AccessDenied, DatabaseError
+from domain.marked import marked
 from store.advisory_locks import PriorityLock
 from store.blobs import BlobStore
 from store.driver import (
@@ -40,7 +41,7 @@ from store.viewers import VIEWER, restrict
 
 T = TypeVar("T")
 
-MAY_ONLY_LOOK = "you may look and ask here, and change nothing"
+MAY_ONLY_LOOK = marked("you may look and ask here, and change nothing")
 READ_CONNECTIONS = 5
 """Connections in the pool for read-only statements."""
 
@@ -167,10 +168,10 @@ class Store:
         try:
             yield
         except NoneFree as exc:
-            message = (
-                f"all connections to the {describe_url(self._url)} are in use: do less at a time"
-            )
-            raise DatabaseError(message) from exc
+            database = describe_url(self._url)
+            raise DatabaseError(
+                f"all connections to the {database} are in use: do less at a time"
+            ) from exc
         except (DBAPIError, psycopg.Error) as exc:
             if self.viewer is not None and is_denied(exc):
                 raise AccessDenied(MAY_ONLY_LOOK) from exc

@@ -10,6 +10,7 @@ from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 
 from domain.errors import DatabaseError
+from domain.marked import marked
 
 
 def is_lost(connection: Connection) -> bool:
@@ -46,13 +47,17 @@ def explain_failure(exc: Failure, database: str) -> str:
     cause = exc if isinstance(exc, psycopg.Error) else exc.orig
     detail = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
     if isinstance(cause, errors.DiskFull):
-        return f"the disk of the {database} is full ({detail}): free some space and run this again"
+        return marked(
+            f"the disk of the {database} is full ({detail}): free some space and run this again"
+        )
     if isinstance(cause, errors.OutOfMemory):
-        return f"the {database} is out of memory ({detail}): free some and run this again"
+        return marked(f"the {database} is out of memory ({detail}): free some and run this again")
     lost = isinstance(cause, errors.OperationalError) and not cause.sqlstate
     if lost or (isinstance(exc, DBAPIError) and exc.connection_invalidated):
-        return f"the {database} cannot be reached ({detail}): see that it runs, then run this again"
-    return f"the {database} gave up ({detail}): run this again"
+        return marked(
+            f"the {database} cannot be reached ({detail}): see that it runs, then run this again"
+        )
+    return marked(f"the {database} gave up ({detail}): run this again")
 
 
 _DRIVERS = {"postgres", "postgresql", "postgresql+psycopg"}
@@ -85,5 +90,5 @@ def describe_url(url: URL) -> str:
     """Describe the database for messages, without password and options."""
     hosts = url.query.get("host", url.host)
     host = hosts if isinstance(hosts, str) else ",".join(hosts or ("localhost",))
-    port = f":{url.port}" if url.port else ""
-    return f"database {url.database} on {host}{port}"
+    server = f"{host}:{url.port}" if url.port else host
+    return marked(f"database {url.database} on {server}")

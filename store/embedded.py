@@ -22,6 +22,7 @@ import psycopg
 from psycopg import sql
 
 from domain.errors import DatabaseError
+from domain.marked import marked
 from store import idle_stop, postmaster
 from store.file_locks import try_lock_file
 from store.home import Home
@@ -144,7 +145,9 @@ class EmbeddedPostgres:
                 connect_timeout=PATIENCE_S,
             )
         except psycopg.OperationalError as exc:
-            raise self._error("does not answer") from exc
+            raise self._error(
+                marked(f"the embedded Postgres in {self._data} does not answer")
+            ) from exc
         with connection:
             yield connection
 
@@ -181,7 +184,10 @@ class EmbeddedPostgres:
         """Wait for a server that is starting or stopping; return whether it is running."""
         postmaster.wait_until(lambda: self.running() or not self._alive(), PATIENCE_S)
         if self._alive() and not self.running():
-            raise self._error("hangs: end it with `homer down`")
+            problem = marked(
+                f"the embedded Postgres in {self._data} hangs: end it with `homer down`"
+            )
+            raise self._error(problem)
         return self.running()
 
     def _alive(self) -> bool:
@@ -196,7 +202,8 @@ class EmbeddedPostgres:
         result = self._run(runner, "initdb", "-D", str(temporary), *_initdb_options(self._fsync))
         if result.returncode != 0:
             shutil.rmtree(temporary, ignore_errors=True)
-            raise self._error("cannot be made", _last_line(result.stderr))
+            problem = marked(f"the embedded Postgres in {self._data} cannot be made")
+            raise self._error(problem, _last_line(result.stderr))
         with (temporary / "postgresql.conf").open("a") as file:
             file.write("include_if_exists = 'homer.conf'\n")
         temporary.rename(self._data)
@@ -233,7 +240,7 @@ class EmbeddedPostgres:
             *("-w", "-t", str(PATIENCE_S), "start"),
         )
         if result.returncode != 0:
-            raise self._error("does not start")
+            raise self._error(marked(f"the embedded Postgres in {self._data} does not start"))
         idle_stop.launch_watcher(self.home)
 
     def _run(
@@ -252,15 +259,15 @@ class EmbeddedPostgres:
             os.kill(pid, signal_number)
             if postmaster.wait_until(lambda: not self._alive(), PATIENCE_S / 2):
                 return True
-        raise self._error(f"(process {pid}) does not stop")
+        raise self._error(
+            marked(f"the embedded Postgres in {self._data} (process {pid}) does not stop")
+        )
 
     def _error(self, problem: str, reason: str = "") -> DatabaseError:
         details = reason or _last_line(_tail(self._log))
-        return DatabaseError(
-            f"the embedded Postgres in {self._data} {problem}"
-            + (f" ({details})" if details else "")
-            + f"; its log is {self._log}"
-        )
+        if details:
+            return DatabaseError(f"{problem} ({details}); its log is {self._log}")
+        return DatabaseError(f"{problem}; its log is {self._log}")
 
 
 def _initdb_options(fsync: bool) -> list[str]:

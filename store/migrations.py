@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from domain.errors import DatabaseError, InputError
+from domain.marked import marked
 from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import describe_url, explain_failure, libpq_url, parse_url
 from store.viewers import refresh_viewer_role
@@ -66,8 +67,10 @@ def require_current(url: URL) -> None:
     """
     revision = _fetch_revision(url)
     if revision != HEAD:
-        state = f"is at revision {revision}" if revision else "has no tables of Homer's yet"
-        raise DatabaseError(f"the {describe_url(url)} {state}: run `{COMMAND}` (it needs {HEAD})")
+        todo = f"run `{COMMAND}` (it needs {HEAD})"
+        if revision:
+            raise DatabaseError(f"the {describe_url(url)} is at revision {revision}: {todo}")
+        raise DatabaseError(f"the {describe_url(url)} has no tables of Homer's yet: {todo}")
 
 
 def script_folder() -> Path:
@@ -153,7 +156,7 @@ def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
 def _explain(exc: DBAPIError, url: URL) -> str:
     problem = str(exc.orig)
     if "extension" in problem:
-        return (
+        return marked(
             f"the {describe_url(url)} lacks an extension ({problem.splitlines()[0]}): let its "
             "administrator run CREATE EXTENSION vector; CREATE EXTENSION pg_trgm"
         )

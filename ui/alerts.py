@@ -23,6 +23,7 @@ from ui.navigation import (
 )
 from views.alerts import ShownAlert, ShownEvent, page_of_events, shown_alerts
 from views.library import all_titles
+from views.sentences import translate_sentence
 from views.translation import format_number, translate
 from views.words import counted, format_time
 
@@ -132,4 +133,6 @@ def _show_event(one: ShownEvent) -> None:
         facts = translate("{when}, match {score}, {state}").format(
             when=when, score=format_number(event.score, ".2f"), state=translate(event.state)
         )
-        st.caption(escape_markdown(f"{facts}: {event.error}" if event.error else facts))
+        st.caption(
+            escape_markdown(f"{facts}: {translate_sentence(event.error)}" if event.error else facts)
+        )

@@ -24,6 +24,7 @@ from views.rounds import (
     round_headline,
     search_in_words,
 )
+from views.sentences import translate_sentence
 from views.translation import format_number, translate
 from views.words import capitalized, counted, format_time
 
@@ -66,9 +67,9 @@ def show_run(state: PageState, run: InspectedTrajectory, *, with_player: bool = 
 
 
 def _show_interrupted(state: PageState, run: InspectedTrajectory) -> None:
-    reasons = [error.message for error in run.history.errors]
+    reasons = [one_line(translate_sentence(error.message)) for error in run.history.errors]
     message = (
-        translate("The search was interrupted: {reason}").format(reason=one_line(reasons[-1]))
+        translate("The search was interrupted: {reason}").format(reason=reasons[-1])
         if reasons
         else translate("The search was interrupted.")
     )

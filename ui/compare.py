@@ -18,6 +18,7 @@ from ui.tables import show_table
 from views.answer_lines import answer_line, confidence_line, note_line, one_line
 from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
+from views.sentences import translate_sentence
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import askable_titles, built_strategies
 from views.translation import translate
@@ -170,9 +171,9 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
     videos = videos_named(state.store, question.videos)
     st.header(escape_markdown(row.strategy), anchor=False)
     if row.answer is None:
-        reasons = [error.message for error in run.history.errors]
+        reasons = [one_line(translate_sentence(error.message)) for error in run.history.errors]
         st.markdown(
-            translate("Failed: {reason}").format(reason=escape_markdown(one_line(reasons[-1])))
+            translate("Failed: {reason}").format(reason=escape_markdown(reasons[-1]))
             if reasons
             else translate("There is no answer.")
         )

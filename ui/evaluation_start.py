@@ -18,6 +18,7 @@ from ui.app_state import page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.navigation import set_params
+from views.sentences import translate_sentence
 from views.translation import translate
 
 POLL_S = 2.0
@@ -80,7 +81,8 @@ def _open_when_recorded(job: RunJob) -> None:
         st.error(
             escape_markdown(
                 translate("The evaluation ended: {reason}").format(
-                    reason=job.error or translate("see {file}").format(file=job.log)
+                    reason=translate_sentence(job.error)
+                    or translate("see {file}").format(file=job.log)
                 )
             )
         )

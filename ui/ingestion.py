@@ -246,7 +246,8 @@ def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVid
     with st.container(border=True, key=f"job_{job.id}"):
         st.markdown(f"**{escape_markdown(names)}** {translate(STATE_TEXTS[job.stage])}")
         for error in job.errors[-3:]:
-            st.markdown(translate("Failed: {error}").format(error=escape_markdown(error)))
+            why = escape_markdown(translate_sentence(error))
+            st.markdown(translate("Failed: {error}").format(error=why))
         if job.stage is JobState.KILLED:
             st.markdown(
                 translate(

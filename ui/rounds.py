@@ -28,6 +28,7 @@ from views.rounds import (
     place_in_words,
     round_headline,
 )
+from views.sentences import translate_sentence
 from views.trajectory import Round
 from views.translation import format_number, translate
 from views.words import counted, format_span, format_time, short_times, shortened
@@ -319,7 +320,7 @@ def _show_call(call: ShownCall, number: int) -> None:
     took.append(format_duration(event.ms / 1000))
     with st.expander(escape_markdown(f"{event.purpose}: {event.model} · {' · '.join(took)}")):
         if event.error:
-            st.error(escape_markdown(event.error))
+            st.error(escape_markdown(translate_sentence(event.error)))
         for index, (role, text) in enumerate(call.messages):
             st.caption(translate("Prompt, {role}").format(role=escape_markdown(role)))
             _show_text(text, f"prompt_{number}_{index}")

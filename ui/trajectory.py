@@ -21,6 +21,7 @@ from views.rounds import (
     forks_among,
     inspect_trajectory,
 )
+from views.sentences import translate_sentence
 from views.translation import translate
 from views.words import capitalized, counted
 
@@ -69,7 +70,7 @@ def _show_head(state: PageState, inspected: InspectedTrajectory) -> None:
         st.markdown(
             "  \n".join(
                 translate("Failed: {reason}").format(
-                    reason=escape_markdown(tags_in_words(error.message))
+                    reason=escape_markdown(translate_sentence(tags_in_words(error.message)))
                 )
                 for error in history.errors
             )

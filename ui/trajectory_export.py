@@ -25,6 +25,7 @@ from views.rounds import (
     calls_in_round,
     round_headline,
 )
+from views.sentences import translate_sentence
 from views.trajectory import Round
 from views.translation import format_number, language, translate
 from views.words import counted, format_span, format_time
@@ -171,7 +172,7 @@ def _call(call: ShownCall) -> str:
         (translate("Prompt, {role}").format(role=role), text) for role, text in call.messages
     )
     reply = _text_blocks(
-        [(translate("Error"), event.error)] if event.error else [],
+        [(translate("Error"), translate_sentence(event.error))] if event.error else [],
         [(translate("Reply"), call.reply)],
     )
     return f"<details><summary>{head}</summary>{prompts}{reply}</details>"

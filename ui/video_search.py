@@ -26,6 +26,7 @@ from ui.errors import show_error
 from ui.evidence import show_moment
 from ui.formatting import escape_markdown
 from ui.navigation import set_params, text_param
+from views.sentences import translate_sentence
 from views.translation import translate
 from views.words import counted
 
@@ -209,4 +210,6 @@ def _span(at: str) -> TimeSpan:
     try:
         return parse_clock_span(at)
     except ValueError as error:
-        raise InputError(translate("At: {reason}").format(reason=error)) from error
+        raise InputError(
+            translate("At: {reason}").format(reason=translate_sentence(str(error)))
+        ) from error

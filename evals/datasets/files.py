@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from domain.errors import InputError
+from domain.marked import marked
 from perception.source import SUFFIXES
 
 VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".mov", ".avi", ".m4v", ".MP4")
@@ -102,7 +103,9 @@ def _under(folder: Path, name: str, place: str) -> Path:
 
 
 def _leads_out(folder: Path, name: str, place: str) -> str:
-    return f"{place}: {name!r} leads out of the folder {folder}: only files within it are read"
+    return marked(
+        f"{place}: {name!r} leads out of the folder {folder}: only files within it are read"
+    )
 
 
 def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:

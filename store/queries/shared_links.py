@@ -12,11 +12,12 @@ from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
 from domain.links import SharedLink
+from domain.marked import marked
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from store.tables.library import SharedLinkRow
 
-_LISTED = "'homer share list' lists the links"
+_LISTED = marked("'homer share list' lists the links")
 
 
 def add_link(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from domain.errors import InputError
+from domain.marked import marked
 from domain.time import TimeSpan
 from strategies.event_documents import EventDocuments
 from strategies.vam.times import (
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from models.ports import Vector
 
 SECOND = 1_000
-NO_CLOCK = "the time of day of these videos is not on record: search by seconds of the video"
+NO_CLOCK = marked(
+    "the time of day of these videos is not on record: search by seconds of the video"
+)
 ALIKE_SCORES = 0.1
 """Events whose scores are this far below the best one at most match as well as it does."""
 

@@ -181,6 +181,14 @@ def test_errors_of_lower_layers_are_in_german(trajectory: str, in_german: None) 
     assert "ein Name mit 201 Zeichen: höchstens 200 werden gespeichert" in words(page)
 
 
+def test_why_an_alert_is_not_added_is_in_german(trajectory: str, in_german: None) -> None:
+    page = open_page_in("de", "alerts")
+    (name,) = [one for one in page.text_input if one.label == "Name"]
+    name.set_value("A b")
+    press(page, "Hinzufügen")
+    assert "'A b' kann kein Alarm heißen: nur Kleinbuchstaben, Ziffern, - und _" in words(page)
+
+
 def test_why_a_clip_failed_is_in_german(trajectory: str, store: Store) -> None:
     with store.begin() as session:
         mark_clip(session, PARTY, 0, ClipState.FAILED, "a.mp4: the file is empty")

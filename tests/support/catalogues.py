@@ -7,8 +7,10 @@ them; ``tests/unit/test_catalogues.py`` says which are.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from io import BytesIO
 from itertools import count
 from pathlib import Path
@@ -26,6 +28,10 @@ from domain.media import ClipState
 from domain.memories import EdgeType, MemorySource, Relation
 from domain.skills import Tone, Topic
 from domain.streams import LEVELS, GapReason
+from flows.alerts.webhook import NotDelivered
+from flows.http_file import IsPage
+from flows.perception_workers import WorkerKilled
+from memory.writers.llm_clip import BudgetSpent
 from nodes.answer import REASONER_ANSWERED
 from nodes.finish import NOT_IN_MEMORY
 from nodes.progress import ALL_RESOLVED, NOTHING_NEW
@@ -40,19 +46,28 @@ from views.translation import DOMAIN, LOCALE, SAMPLE
 from views.words import plural
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (
-    *("ui/**/*.py", "views/*.py", "auth/signin_page.py", "flows/delete.py", "evals/layout.py"),
-    *("services/health.py", "models/devices.py", "people/*.py"),
-    # Errors that people meet in the app.
-    *("domain/asking.py", "domain/recaps.py", "flows/clip_memory.py", "flows/jobs.py"),
-    *("flows/retry.py", "flows/schedules/deployments.py", "flows/shared_links.py"),
-    *("flows/uploads.py", "flows/video_locks.py", "graphs/forks.py"),
-    *("models/chat_models.py", "models/profile.py", "models/weights.py"),
-    *("models/whisper_models.py", "perception/containers.py", "perception/source.py"),
-    *("retrieval/images_alike.py", "store/blobs.py", "store/queries/clips.py"),
-    *("store/queries/trajectories.py", "store/queries/videos.py"),
+PACKAGES = (
+    *("agent", "auth", "domain", "evals", "flows", "graphs", "memory", "models", "people"),
+    *("perception", "retrieval", "services", "skills", "store", "strategies", "ui", "views"),
 )
-"""Files with words of the app."""
+NOT_SHOWN = (
+    # What a server or a command says before there is a page.
+    *("auth/listen.py", "auth/oidc.py", "auth/password.py", "domain/schedules.py"),
+    *("flows/build.py", "flows/reembed.py", "flows/rights.py", "flows/schedules/kinds.py"),
+    *("services/bug_report.py", "skills/files.py", "store/usage.py"),
+    # Streams are watched by a command.
+    "perception/live*.py",
+    # Evaluations that the app does not start, and what a command is given for one.
+    *("evals/annotations.py", "evals/asking.py", "evals/calibration.py", "evals/caption_scales.py"),
+    *("evals/export.py", "evals/perception.py", "evals/plan.py", "evals/question_files.py"),
+    *("evals/submission.py", "evals/training/*.py"),
+    # Batches, LangGraph Studio, llama-index.
+    *("graphs/batch.py", "graphs/studio.py", "retrieval/adapters.py", "retrieval/vector_store.py"),
+    # Imports and back-ups.
+    *("memory/captions.py", "memory/scaled_captions.py", "store/archive.py", "store/backup.py"),
+    *("store/export.py", "store/import_video.py"),
+)
+"""Files whose errors no page shows."""
 VALUES = (
     *(ClipState, ConfidenceLevel, DeliveryState, EdgeType, ErrorType, GapReason, HarnessPart),
     *(MemorySource, Relation, Standing, SubtaskState, Tone, Topic),
@@ -64,12 +79,17 @@ SENTENCES = (
 )
 """Fixed sentences and states that are stored."""
 
+WORD = re.compile(r"(?:^|})[^{]*[^\W\d_]")
+"""A letter that is not within the name of a value."""
+
 ERRORS = {
     name
     for name, value in vars(errors).items()
     if isinstance(value, type) and issubclass(value, errors.HomerError)
-}
+} | {one.__name__ for one in (BudgetSpent, IsPage, NotDelivered, WorkerKilled)}
 """Classes whose messages are in the catalogues without being marked."""
+MARKS = {"translate", "translate_count", "marked", "marked_each", "counted"}
+HAS_WORDS = re.compile(rf"\b({'|'.join(MARKS | ERRORS)})\(".encode())
 
 HEADER = """msgid ""
 msgstr ""
@@ -85,28 +105,34 @@ Words = str | tuple[str, str]
 """A text, or its forms for one and for many."""
 
 
-def words_in_code() -> Iterator[Words]:
-    """Yield what is in the code: a text, or its two forms."""
-    for pattern in SOURCES:
-        for path in sorted(ROOT.glob(pattern)):
-            yield from words_of(path.read_bytes())
+@cache
+def words_in_code() -> tuple[Words, ...]:
+    """Return what is in the code: texts, or their two forms."""
+    return tuple(words for path in sources() for words in words_of(path.read_bytes()))
+
+
+def sources() -> list[Path]:
+    """Return the files with words of the app."""
+    found = {path for name in PACKAGES for path in ROOT.glob(f"{name}/**/*.py")}
+    return sorted(found - {path for pattern in NOT_SHOWN for path in ROOT.glob(pattern)})
 
 
 def words_of(source: bytes) -> Iterator[Words]:
     """Yield the words of one file: also those within f-strings, which Babel does not read."""
-    for node in ast.walk(ast.parse(source)):
+    # Parsing takes long.
+    for node in ast.walk(ast.parse(source)) if HAS_WORDS.search(source) else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _words_of_call(node.func.id, [*map(_text, node.args)])
 
 
 def _words_of_call(name: str, given: list[str]) -> Iterator[Words]:
-    if name in {"translate", "marked"} | ERRORS and given and given[0]:
+    if name in {"translate", "marked"} | ERRORS and given and WORD.search(given[0]):
         yield given[0]
     if name == "marked_each":
         yield from given
     if name == "translate_count" and given[0] and given[1]:
         yield given[0], given[1]
-    if name == "counted" and given[1]:
+    if name == "counted" and len(given) == 2 and given[1]:
         yield f"{{number}} {given[1]}", f"{{number}} {plural(given[1])}"
 
 

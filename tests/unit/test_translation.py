@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from string import Formatter
@@ -13,16 +14,22 @@ import pytest
 
 from agent.reasoners.local import NOTE
 from domain.built import RULES
-from domain.errors import MediaError, WeightsMissing
+from domain.errors import InputError, MediaError, ModelError, NotFound, WeightsMissing
+from domain.ledger import Edits
+from flows.alerts.adding import make_delivery
+from models.chat import read_value
+from models.profile import load_profile
 from models.weights import verified_folder
 from perception.containers import open_media
 from retrieval.built_views import writers_note
 from retrieval.video_selection import LIKELIEST_ONLY
 from tests.support.catalogues import (
+    ERRORS,
     compiled,
     po_files,
     read,
     sentences,
+    sources,
     template,
     untranslated,
     words_of,
@@ -129,6 +136,28 @@ def test_words_without_a_translation_are_found(shown: str) -> None:
 )
 def test_what_is_translated_or_no_words_is_not_found(shown: str) -> None:
     assert list(unwrapped(shown)) == []
+
+
+def test_messages_of_errors_are_made_where_they_are_raised() -> None:
+    made = [
+        f"{path.relative_to(ROOT)}:{call.lineno}: {ast.unparse(call.args[0])}"
+        for path in sources()
+        if b"raise " in path.read_bytes()
+        for call in calls_in(path)
+        if ast.unparse(call.func) in ERRORS and call.args and has_parts(call.args[0])
+    ]
+    assert made == [], "give one text, with values in it"
+
+
+def calls_in(path: Path) -> Iterator[ast.Call]:
+    nodes = ast.walk(ast.parse(path.read_bytes()))
+    return (node for node in nodes if isinstance(node, ast.Call))
+
+
+def has_parts(message: ast.expr) -> bool:
+    joined = isinstance(message, ast.BinOp | ast.BoolOp | ast.IfExp)
+    parts = ast.iter_child_nodes(message)
+    return joined and any(isinstance(one, ast.Constant | ast.JoinedStr) for one in parts)
 
 
 CODE = b"""
@@ -281,6 +310,51 @@ def test_errors_are_translated_with_what_they_name(tmp_path: Path, in_german: No
         f"das Modell minilm ist nicht verwendbar: model.onnx fehlt in {tmp_path / 'minilm'}. "
         "Abhilfe: homer models pull minilm"
     )
+
+
+def test_errors_of_alerts_profiles_and_models_are_translated(in_german: None) -> None:
+    with pytest.raises(InputError) as alert:
+        make_delivery(None, "nothing", None)
+    assert translate_sentence(str(alert.value)) == "--command: Es gibt kein Programm 'nothing'"
+    with pytest.raises(NotFound) as profile:
+        load_profile("nowhere")
+    assert translate_sentence(str(profile.value)).startswith(
+        "es gibt kein Profil 'nowhere'; bekannte Profile: "
+    )
+    with pytest.raises(ModelError) as reply:
+        read_value("[1", Edits)
+    assert translate_sentence(str(reply.value)).startswith("die Antwort lässt sich nicht lesen: ")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "https://a.example/b.mp4 cannot be fetched: the server says 404 Not Found",
+            "https://a.example/b.mp4 lässt sich nicht laden: der Server meldet 404 Not Found",
+        ),
+        (
+            "https://a.example/b cannot be fetched: the connection broke (IncompleteRead); 1.5 MB "
+            "are kept for a week, and the next try continues there",
+            "https://a.example/b lässt sich nicht laden: die Verbindung brach ab (IncompleteRead); "
+            "1.5 MB werden eine Woche lang aufbewahrt, und der nächste Versuch macht dort weiter",
+        ),
+        (
+            "https://a.example/b cannot be fetched: it is a page (text/html), and no video file; "
+            "for pages, fetching needs yt-dlp: pip install yt-dlp",
+            "https://a.example/b lässt sich nicht laden: es ist eine Seite (text/html) und keine "
+            "Videodatei; für Seiten gilt: zum Laden wird yt-dlp gebraucht: pip install yt-dlp",
+        ),
+        (
+            "the database homer on db:5432 cannot be reached (refused): see that it runs, then run "
+            "this again",
+            "die Datenbank homer auf db:5432 ist nicht erreichbar (refused): Sorgen Sie dafür, "
+            "dass sie läuft, und versuchen Sie es noch einmal",
+        ),
+    ],
+)
+def test_reasons_within_an_error_are_translated(said: str, shown: str, in_german: None) -> None:
+    assert translate_sentence(said) == shown
 
 
 def test_each_language_is_named_by_itself() -> None:
