@@ -78,7 +78,10 @@ def _form(state: PageState, known: Mapping[str, str], runs: Sequence[InspectedTr
         text, sent = question_field(translate("Compare"))
         videos = video_field(known, default)
         chosen = st.multiselect(
-            translate("Strategies"), names, default=built_strategies(state.store)
+            translate("Strategies"),
+            names,
+            default=built_strategies(state.store),
+            placeholder=translate("Choose strategies"),
         )
         with st.popover(translate("Advanced options"), icon=":material/tune:"):
             fields = QuestionFields(videos, text, *further_fields(state))

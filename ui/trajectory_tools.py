@@ -190,6 +190,7 @@ def _select_evidence(found: Sequence[Evidence]) -> tuple[Evidence, ...]:
         places,
         default=places,
         format_func=lambda place: _evidence_line(found[place], MAX_CHOICE_CHARS),
+        placeholder=translate("Choose results"),
     )
     return tuple(piece for place, piece in enumerate(found) if place in chosen)
 

@@ -138,6 +138,28 @@ def test_what_is_translated_or_no_words_is_not_found(shown: str) -> None:
     assert list(unwrapped(shown)) == []
 
 
+def test_choices_have_a_placeholder_in_the_language_of_the_page() -> None:
+    without = [
+        f"{path.name}:{call.lineno}"
+        for path in pages()
+        for call in calls_in(path)
+        if ast.unparse(call.func) in {"st.multiselect", "st.selectbox"}
+        and may_be_empty(call)
+        and "placeholder" not in {given.arg for given in call.keywords}
+    ]
+    assert without == [], "Streamlit's own placeholder is English"
+
+
+def calls_in(path: Path) -> Iterator[ast.Call]:
+    nodes = ast.walk(ast.parse(path.read_bytes()))
+    return (node for node in nodes if isinstance(node, ast.Call))
+
+
+def may_be_empty(call: ast.Call) -> bool:
+    index = next((given.value for given in call.keywords if given.arg == "index"), None)
+    return ast.unparse(call.func) == "st.multiselect" or "None" in ast.unparse(index or call.func)
+
+
 def test_messages_of_errors_are_made_where_they_are_raised() -> None:
     made = [
         f"{path.relative_to(ROOT)}:{call.lineno}: {ast.unparse(call.args[0])}"
@@ -147,11 +169,6 @@ def test_messages_of_errors_are_made_where_they_are_raised() -> None:
         if ast.unparse(call.func) in ERRORS and call.args and has_parts(call.args[0])
     ]
     assert made == [], "give one text, with values in it"
-
-
-def calls_in(path: Path) -> Iterator[ast.Call]:
-    nodes = ast.walk(ast.parse(path.read_bytes()))
-    return (node for node in nodes if isinstance(node, ast.Call))
 
 
 def has_parts(message: ast.expr) -> bool:
