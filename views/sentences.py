@@ -10,6 +10,9 @@ from views.translation import ENGLISH, LOCALE, language, translate
 
 SENTENCES = LOCALE / "sentences.txt"
 """The marked sentences with values, one a line; ``make catalogues`` writes it."""
+DEEPEST = 50
+"""A sentence that is a value of a sentence, and so on, is translated to this depth: texts from
+outside are among the values."""
 
 
 def translate_sentence(text: str) -> str:
@@ -24,11 +27,14 @@ def translate_sentence(text: str) -> str:
     return _translate_filled(text) if whole == text else whole
 
 
-def _translate_filled(text: str) -> str:
+def _translate_filled(text: str, depth: int = 0) -> str:
+    if depth > DEEPEST:
+        return text
     for sentence, literals in _sentences():
         values = values_between(literals, text)
         if values is not None:
-            return translate(sentence).format(*map(_translate_filled, values))
+            translated = [_translate_filled(value, depth + 1) for value in values]
+            return translate(sentence).format(*translated)
     return text
 
 

@@ -309,6 +309,12 @@ def test_values_of_a_sentence_stay_and_the_sentences_among_them_do_not(in_german
         assert translate_sentence(sentence) == sentence
 
 
+def test_sentences_without_end_in_one_another_are_shown(in_german: None) -> None:
+    shown = translate_sentence("at " * 5_000 + "x")
+    assert shown.startswith("unter unter ")
+    assert shown.endswith("at x")
+
+
 def test_errors_are_translated_with_what_they_name(tmp_path: Path, in_german: None) -> None:
     path = tmp_path / "a b.mp4"
     for content, reason in (
