@@ -61,7 +61,7 @@ def where_last_seen(
     with store.begin(snapshot=True) as session:
         places = _last_places(session, view.scopes, people.only_named_in(structure.subject))
     looks = [
-        (place, look(view.model_copy(update={"scopes": (place.scope,)}), place.span))
+        (place, _nearest(look(view.model_copy(update={"scopes": (place.scope,)}), place.span)))
         for place in places
     ]
     shown = [(place, images) for place, images in looks if images.evidence]
@@ -75,6 +75,15 @@ def where_last_seen(
             "finding": _finding(structure, shown),
         }
     )
+
+
+def _nearest(found: Retrieval) -> Retrieval:
+    """Restrict the images of a time to those within it, which score best; else to the nearest."""
+    best = max((image.score for image in found.images), default=0.0)
+    images = tuple(image for image in found.images if image.score == best)
+    refs = {image.ref for image in images}
+    evidence = tuple(piece for piece in found.evidence if piece.ref in refs)
+    return found.model_copy(update={"images": images, "evidence": evidence})
 
 
 def _last_places(

@@ -66,6 +66,20 @@ def test_it_is_the_newest_video_that_the_person_is_joined_across(three: Store) -
     assert [cited.ref[0] for cited in third.citations][:1] == ["k"]
 
 
+@pytest.mark.parametrize(
+    ("images", "cited"), [([1.0, 9.0, 20.0], [9_000]), ([1.0, 5.0, 6.0, 9.0], [5_000, 6_000])]
+)
+def test_images_of_that_time_are_cited_else_the_nearest(
+    store: Store, images: list[float], cited: list[int]
+) -> None:
+    watch_people(store, TALK, {2: 0.9, 1: 0.9})
+    recording(store, TALK, images)
+    rename(store, TALK, "1", "Ada")
+    answer = asked(store, "Where was Ada last seen?", (TALK,)).answer
+    assert answer.text.startswith("Ada was last seen at 00:04-00:07 of talk.")
+    assert [one.span.start_ms for one in answer.citations] == cited
+
+
 def test_only_what_is_in_view_counts(three: Store) -> None:
     join(three, TALK, "1", LECTURE, "2")
     answer = asked(three, "Where was Ada last seen?", (TALK, INTERVIEW)).answer
