@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from domain.asking import Ledger, Subtask, SubtaskState
 from domain.base import Frozen
+from domain.marked import marked
 from domain.settings import AskSettings
 from domain.trajectory import Resolution
 
@@ -108,11 +109,11 @@ def _add(ledger: Ledger, draft: SubtaskDraft, settings: AskSettings) -> tuple[Le
     """Add one subtask to the ledger; return it unchanged with the reason if that is not allowed."""
     text = " ".join(draft.text.split())
     if not text:
-        return ledger, "it has no text"
+        return ledger, marked("it has no text")
     if _find_same_text(ledger, text) is not None:
-        return ledger, f"{text!r} is in the plan already"
+        return ledger, marked(f"{text!r} is in the plan already")
     if sum(s.state is not SubtaskState.ABANDONED for s in ledger.subtasks) >= settings.subtasks:
-        return ledger, f"a plan has at most {settings.subtasks} subtasks"
+        return ledger, marked(f"a plan has at most {settings.subtasks} subtasks")
     known = {s.id for s in ledger.subtasks}
     depends = tuple(dict.fromkeys(d for d in draft.depends if d in known))
     subtask_id = f"t{len(ledger.subtasks) + 1}"
@@ -219,7 +220,7 @@ def apply_edits(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Le
     for task_id in edits.abandon[: settings.replan_abandons]:
         task = find_subtask(ledger, task_id)
         if task is None or not is_open(task):
-            refused.append(f"{task_id} cannot be abandoned: it is not open")
+            refused.append(marked(f"{task_id} cannot be abandoned: it is not open"))
         ledger = abandon(ledger, task_id)
     ledger, complaints = _add_all(ledger, edits.add[: settings.replan_adds], settings)
     refused += [complaint for complaint in complaints if complaint]
@@ -241,9 +242,9 @@ def _excess_complaints(edits: Edits, settings: AskSettings) -> list[str]:
 def _rewrite(ledger: Ledger, rewrite: Rewrite) -> tuple[Ledger, str]:
     task, text = find_subtask(ledger, rewrite.id), " ".join(rewrite.text.split())
     if task is None or not is_open(task):
-        return ledger, f"{rewrite.id} cannot be rewritten: it is not open"
+        return ledger, marked(f"{rewrite.id} cannot be rewritten: it is not open")
     if not text or _find_same_text(ledger, text) is not None:
-        return ledger, f"{rewrite.id} was rewritten to nothing new"
+        return ledger, marked(f"{rewrite.id} was rewritten to nothing new")
     return _replace(ledger, task, text=text, attempts=0, state=SubtaskState.PENDING), ""
 
 

@@ -13,13 +13,16 @@ SENTENCES = LOCALE / "sentences.txt"
 DEEPEST = 50
 """A sentence that is a value of a sentence, and so on, is translated to this depth: texts from
 outside are among the values."""
+MOST_LISTED = 50
+"""Sentences of a list that are translated one by one at a time, for the same reason."""
 
 
 def translate_sentence(text: str) -> str:
     """Return a sentence, or one with values in it, in the language of the page.
 
     ``person 2`` matches ``person {0}`` and becomes ``Person 2``. Values that are sentences of the
-    catalogue themselves are translated as well, all others stay.
+    catalogue themselves are translated as well, or lists of some with ``; `` between them. All
+    others stay: a title may be one or two words of the catalogue.
     """
     if language.get() == ENGLISH:
         return text
@@ -30,12 +33,18 @@ def translate_sentence(text: str) -> str:
 def _translate_filled(text: str, depth: int = 0) -> str:
     if depth > DEEPEST:
         return text
+    whole = translate(text) if text.count(" ") >= 2 else text
+    if whole != text:
+        return whole
     for sentence, literals in _sentences():
         values = values_between(literals, text)
         if values is not None:
             translated = [_translate_filled(value, depth + 1) for value in values]
             return translate(sentence).format(*translated)
-    return text
+    listed = text.split("; ", MOST_LISTED)
+    if len(listed) == 1:
+        return text
+    return "; ".join(_translate_filled(one, depth + 1) for one in listed)
 
 
 def values_between(literals: Sequence[str], text: str) -> list[str] | None:

@@ -363,6 +363,19 @@ def test_errors_of_alerts_profiles_and_models_are_translated(in_german: None) ->
             "1.5 MB werden eine Woche lang aufbewahrt, und der nächste Versuch macht dort weiter",
         ),
         (
+            "https://a.example/b cannot be fetched: the server does not answer in time",
+            "https://a.example/b lässt sich nicht laden: der Server antwortet nicht rechtzeitig",
+        ),
+        (
+            "the plan cannot be edited so: t1 cannot be abandoned: it is not open; it has no text",
+            "der Plan lässt sich so nicht ändern: t1 lässt sich nicht aufgeben, da nicht mehr "
+            "offen; eine Teilfrage ist leer",
+        ),
+        (
+            "Alerts is a folder: name a file to write",
+            "Alerts ist ein Ordner: Nennen Sie eine Datei zum Schreiben",
+        ),
+        (
             "https://a.example/b cannot be fetched: it is a page (text/html), and no video file; "
             "for pages, fetching needs yt-dlp: pip install yt-dlp",
             "https://a.example/b lässt sich nicht laden: es ist eine Seite (text/html) und keine "
