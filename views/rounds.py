@@ -43,6 +43,7 @@ from store.queries.trajectories import (
     recent_questions,
 )
 from store.queries.trajectories import count_trajectories as count
+from views.sentences import translate_sentence
 from views.trajectory import History, Round, history_of
 from views.translation import format_number, translate
 from views.words import counted
@@ -259,7 +260,7 @@ def _remarks(event: Event) -> Iterator[tuple[HarnessPart, str]]:
             yield (
                 HarnessPart.CONSTRAIN,
                 translate("refused by the rule '{rule}': {complaint}").format(
-                    rule=event.rule, complaint=event.complaint
+                    rule=event.rule, complaint=translate_sentence(event.complaint)
                 ),
             )
         case AnswerProposed():
@@ -279,7 +280,7 @@ def _remarks(event: Event) -> Iterator[tuple[HarnessPart, str]]:
 
 def _shown(event: EvidenceRetrieved) -> str:
     if event.refused:
-        return event.refused
+        return translate_sentence(event.refused)
     if event.nothing_close or not event.evidence:
         return translate("nothing close to '{query}'").format(query=event.query)
     images = (
@@ -318,7 +319,9 @@ def _assessed(event: Assessed) -> Iterator[str]:
 def _corrected(event: Event) -> str:
     match event:
         case Planned(dropped=dropped) if dropped:
-            return translate("dropped from the plan: {parts}").format(parts="; ".join(dropped))
+            return translate("dropped from the plan: {parts}").format(
+                parts="; ".join(map(translate_sentence, dropped))
+            )
         case Progressed(verdict="replan" | "finish"):
             return f"{event.verdict}: " + "; ".join(event.reasons)
         case Replanned():
@@ -327,7 +330,7 @@ def _corrected(event: Event) -> str:
                 if event.empty
                 else translate("the plan was repaired")
             )
-            return "; ".join([what, *event.reasons, *event.refused])
+            return "; ".join([what, *event.reasons, *map(translate_sentence, event.refused)])
         case Forced():
             return translate("the next mode is {mode}: {reason}").format(
                 mode=event.mode, reason=event.reason
@@ -395,7 +398,7 @@ def _result(found: EvidenceRetrieved | None) -> str:
     if found is None:
         return ""
     if found.refused:
-        return found.refused
+        return translate_sentence(found.refused)
     if found.nothing_close or not found.evidence:
         return translate("found nothing close")
     return translate("found {moments}").format(moments=counted(len(found.evidence), "moment"))

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from agent.reasoners.local import NOTE
+from domain.asking import Mode
 from domain.built import RULES
 from domain.errors import InputError, MediaError, ModelError, NotFound, WeightsMissing
 from domain.ledger import Edits
+from domain.trajectory import EvidenceRetrieved, Replanned
 from flows.alerts.adding import make_delivery
 from models.chat import read_value
 from models.profile import load_profile
@@ -38,6 +40,7 @@ from tests.support.shown_words import unwrapped
 from ui.formatting import format_bytes, format_date, format_duration, format_usage
 from ui.shared_page import HEADERS
 from views.answer_lines import FIXED_NOTES
+from views.rounds import harness_remarks
 from views.sentences import SENTENCES, literals_of, translate_sentence
 from views.translation import (
     ENGLISH,
@@ -391,6 +394,14 @@ def test_errors_of_alerts_profiles_and_models_are_translated(in_german: None) ->
 )
 def test_reasons_within_an_error_are_translated(said: str, shown: str, in_german: None) -> None:
     assert translate_sentence(said) == shown
+
+
+def test_why_a_search_or_a_change_of_the_plan_was_refused_is_translated(in_german: None) -> None:
+    found = EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=(), refused="the query is empty")
+    plan = Replanned(subtasks=(), refused=("t1 was rewritten to nothing new",))
+    said = [remark.text for event in (found, plan) for remark in harness_remarks(event)]
+    assert "die Suchanfrage ist leer" in said
+    assert "der Plan wurde ausgebessert; t1 wurde zu nichts Neuem umformuliert" in said
 
 
 def test_each_language_is_named_by_itself() -> None:
