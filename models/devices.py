@@ -76,7 +76,7 @@ def execution_providers(device: str) -> list[Provider]:
 
 
 def _with_options(provider: str, index: str = "") -> Provider:
-    """Add what a provider needs to be told.
+    """Add the options that a provider needs.
 
     CUDA would round the factors of products to 10 bits (TF32). What the object detector returns
     then differs from what it returns on a CPU.
