@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
 from domain.base import Frozen
-from domain.media import Group, IdentityKind, Video
+from domain.media import Clip, Group, IdentityKind, Video
 from domain.memories import ClipMemories
 from domain.people import Identity
 from domain.settings import Subtitles
@@ -46,11 +46,12 @@ from perception.source import clips_of, probe_source, video_id
 from perception.worker import decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries.calls import mean_call
+from store.queries.clips import StoredClip
 from store.queries.videos import known_video
 from views.words import format_time
 
 SAMPLES = 3
-"""Clips that are perceived for an estimate."""
+"""Clips that are perceived for an estimate, besides a short last one."""
 LINE_TOKENS = 30
 """Tokens of one line of memory, or of one description, in a model's reply."""
 EMBEDDED_SHARE = 0.55
@@ -116,10 +117,11 @@ def sum_of(estimates: Sequence[IngestEstimate]) -> IngestEstimate:
 class _Sample:
     """One perceived clip: the seconds it took, its request, and tokens of what was said.
 
-    ``embedded`` are the texts that are embedded of it, without those that a model writes;
-    ``telling`` those of them that summaries by rules are made of.
+    It stands for ``clips`` clips. ``embedded`` are the texts that are embedded of it, without those
+    that a model writes; ``telling`` those of them that summaries by rules are made of.
     """
 
+    clips: float
     seconds: float
     request: RequestSize
     spoken: int
@@ -154,8 +156,10 @@ def estimate_file(
     if not pending:
         return IngestEstimate(title=path.stem, clips=0)
     reader = ClipReader(path, info, workspace.settings.watch, read_clips)
-    chosen = _spread(pending, SAMPLES)
-    samples = [_sample(workspace, reader, clip, texts or SourceTexts()) for clip in chosen]
+    samples = [
+        _sample(workspace, reader, clip, texts or SourceTexts(), clips)
+        for clip, clips in _to_sample(pending, workspace.settings.watch.clip_ms).items()
+    ]
     # The first one also loads the models.
     perceiving = median(one.seconds for one in samples[1:] or samples)
     workers = workspace.settings.work.workers
@@ -169,21 +173,32 @@ def estimate_file(
 
 def _pending_clips(
     workspace: Workspace, known: Video | None, duration_ms: int, *, again: bool
-) -> list[int]:
+) -> Sequence[Clip | StoredClip]:
     if known is not None:
         with workspace.store.begin() as session:
-            clips = clip_rows.next_clips(session, known.id, again=again)
-        return [clip.index for clip in clips]
-    return [clip.index for clip in clips_of(duration_ms, workspace.settings.watch)]
+            return clip_rows.next_clips(session, known.id, again=again)
+    return clips_of(duration_ms, workspace.settings.watch)
 
 
-def _spread(clips: Sequence[int], count: int) -> list[int]:
-    """Return so many of the clips, each from the middle of an equal part of them."""
-    return sorted({clips[(2 * n + 1) * len(clips) // (2 * count)] for n in range(count)})
+def _to_sample(pending: Sequence[Clip | StoredClip], clip_ms: int) -> dict[int, float]:
+    """Return the clips to perceive, each with the number of clips that it stands for.
+
+    They are spread over the video. A short last clip has fewer images: it stands for itself.
+    """
+    indices = [clip.index for clip in pending]
+    is_short = len(indices) > 1 and pending[-1].span.length_ms < clip_ms
+    short = [indices.pop()] if is_short else []
+    chosen = sorted({indices[(2 * n + 1) * len(indices) // (2 * SAMPLES)] for n in range(SAMPLES)})
+    return dict.fromkeys(short, 1.0) | dict.fromkeys(chosen, len(indices) / len(chosen))
+
+
+def _mean(samples: Sequence[_Sample], value: Callable[[_Sample], float]) -> float:
+    """Return the mean of a clip."""
+    return fmean(map(value, samples), [one.clips for one in samples])
 
 
 def _sample(
-    workspace: Workspace, reader: ClipReader, clip: int, source_texts: SourceTexts
+    workspace: Workspace, reader: ClipReader, clip: int, source_texts: SourceTexts, clips: float
 ) -> _Sample:
     tools, settings = workspace.toolbox, workspace.settings.watch
     start = time.monotonic()
@@ -204,10 +219,10 @@ def _sample(
     writer = make_writers(workspace.toolbox, workspace.profile).clip
     if not isinstance(writer, LlmClipWriter):
         written = writer.write(percept, people, context)
-        return _Sample(seconds, RequestSize(0, 0), spoken, *_embedded(written, people))
+        return _Sample(clips, seconds, RequestSize(0, 0), spoken, *_embedded(written, people))
     written = writer.quote(percept, people, context)
     size = writer.request_size(percept, people, context)
-    return _Sample(seconds, size, spoken, *_embedded(written, people))
+    return _Sample(clips, seconds, size, spoken, *_embedded(written, people))
 
 
 def _embedded(written: ClipMemories, people: ClipPeople) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -231,8 +246,8 @@ def _with_model(
     windowed = builds_windows(settings)
     patches = math.ceil(clips / settings.patch_every) / clips if windowed else 0.0
     written = float((settings.lines + workspace.settings.watch.keyframes) * LINE_TOKENS)
-    remembered = fmean(one.spoken for one in samples) + settings.lines * LINE_TOKENS
-    tokens_in = fmean(one.request.tokens for one in samples)
+    remembered = _mean(samples, lambda one: one.spoken) + settings.lines * LINE_TOKENS
+    tokens_in = _mean(samples, lambda one: one.request.tokens)
     tokens_in += patches * _blank_patch(workspace) + (remembered if windowed else 0.0)
     with workspace.store.begin() as session:
         call = mean_call(session, spec.model, "clip")
@@ -245,7 +260,7 @@ def _with_model(
     return IngestEstimate(
         title=title,
         clips=clips,
-        images=fmean(one.request.images for one in samples),
+        images=_mean(samples, lambda one: one.request.images),
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         cost_usd=cost if is_priced(spec) else None,
@@ -265,7 +280,7 @@ def _with_endpoint(
     """Add what an embeddings endpoint takes: for the lines of a clip, and for segments."""
     profile, settings = workspace.profile, workspace.settings.memory
     rate = tokens_a_character(workspace)
-    sent = fmean(sent_characters(profile, one.embedded) for one in samples)
+    sent = _mean(samples, lambda one: sent_characters(profile, one.embedded))
     tokens = rate * sent
     if profile.writer == "llm":
         written = estimate.tokens_out * CHARACTERS_A_TOKEN * EMBEDDED_SHARE
@@ -273,7 +288,7 @@ def _with_endpoint(
         tokens += rate * (written + sent_characters(profile, texts * [""]))
     else:
         telling = [text for one in samples for text in one.telling]
-        lines = len(telling) / len(samples) * estimate.clips
+        lines = _mean(samples, lambda one: len(one.telling)) * estimate.clips
         summed_up = expected_summary_lines(lines, estimate.clips, settings)
         tokens += rate * summed_up * fmean(map(len, telling or [""])) / estimate.clips
     cost = embedding_cost(profile, tokens * estimate.clips)

@@ -215,6 +215,19 @@ def test_an_ingestion_takes_what_was_estimated_before(
     assert f"{used.images / used.clips:.1f} images and" in str(used)
 
 
+def test_a_short_last_clip_is_estimated_by_itself(home: Home, store: Store, tmp_path: Path) -> None:
+    path = make_video(tmp_path / "colours.mp4", seconds=8.2, scene_s=0.5, silent=True)
+    with OpenAIServer(counting) as server:
+        opened = workspace(home, store, server, clip_view="frames", strategies=())
+        estimate = estimate_file(opened, path)
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
+        assert outcome.watched is not None
+        used = ingest_usage(store, outcome.watched.video.id)
+    assert used.clips == estimate.clips == 5
+    assert used.images / used.clips == pytest.approx(estimate.images, rel=0.05)
+    assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
+
+
 @pytest.mark.full
 def test_an_estimate_counts_patches_only_where_an_event_graph_is_built(
     home: Home, store: Store, tmp_path: Path
