@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -94,12 +94,12 @@ class Salience:
 
     def _rank_phrases(self, lines: Sequence[WindowLine]) -> list[tuple[str, ...]]:
         counts: Counter[tuple[str, ...]] = Counter()
-        written: dict[tuple[str, ...], Counter[tuple[str, ...]]] = {}
+        written: dict[tuple[str, ...], Counter[tuple[str, ...]]] = defaultdict(Counter)
         for line in lines:
             for phrase in phrases(line.text):
                 key = tuple(word.casefold() for word in phrase)
                 counts[key] += 1
-                written.setdefault(key, Counter())[phrase] += 1
+                written[key][phrase] += 1
         order = {key: position for position, key in enumerate(counts)}
         scores = {key: self._score(key, counts) for key in counts}
         ranked = sorted(counts, key=lambda key: (-scores[key], order[key]))

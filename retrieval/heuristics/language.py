@@ -49,15 +49,12 @@ def _by_letters(text: str) -> Language | None:
 
 
 def _by_words(text: str) -> Language | None:
-    words = Counter(plain_words(text))
-    hits = {
-        code: sum(words[word] for word in known & words.keys())
-        for code, known in _words_by_code().items()
-    }
-    best, *runners_up = sorted(hits.items(), key=lambda hit: -hit[1])
-    if best[1] < MIN_HITS or any(count == best[1] for _, count in runners_up):
+    codes = _codes_by_word()
+    hits = Counter(code for word in plain_words(text) for code in codes.get(word, ()))
+    (best, count), *others = [*hits.most_common(2), ("", 0)]
+    if count < MIN_HITS or count == others[0][1]:
         return None
-    return Language(_word_lists()["words"][best[0]]["name"], (best[0],))
+    return Language(_word_lists()["words"][best]["name"], (best,))
 
 
 @lru_cache(1 << 12)
@@ -84,9 +81,12 @@ def _stems(code: str) -> tuple[str, ...]:
 
 
 @cache
-def _words_by_code() -> dict[str, frozenset[str]]:
-    entries = _word_lists()["words"].items()
-    return {code: frozenset(entry["words"].split()) for code, entry in entries}
+def _codes_by_word() -> dict[str, list[str]]:
+    codes: dict[str, list[str]] = {}
+    for code, entry in _word_lists()["words"].items():
+        for word in set(entry["words"].split()):
+            codes.setdefault(word, []).append(code)
+    return codes
 
 
 @cache
