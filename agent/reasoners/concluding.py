@@ -168,19 +168,34 @@ def by_quotation(decision: DecisionContext) -> Conclusion:
     parts = [
         found_for(task, decision.searches) for task in answering_subtasks(decision.ledger.subtasks)
     ]
-    titles = searched_videos(decision)
+    ranked = _best_first(e for part in parts for search in part for e in search.evidence)
+    order = tuple(e.ref for e in ranked if e.ref in held)
+    found = quote_parts(parts, held, searched_videos(decision))
+    if found is None:
+        return Conclusion(text="", not_in_memory=True, ranked=order)
+    text, refs = found
+    return Conclusion(text=text, refs=refs, ranked=order)
+
+
+def quote_parts(
+    parts: Sequence[Sequence[EvidenceRetrieved]], held: Held, titles: Mapping[str, str]
+) -> tuple[str, tuple[str, ...]] | None:
+    """Return what answers parts of a question, and its refs; None where nothing is close to any.
+
+    Args:
+        parts: the searches for each part.
+        held: what may be quoted, by ref.
+        titles: of the videos that are each quoted after their title; empty: quoted as one.
+    """
     quotes = {
         video: [quote for part in parts if (quote := quote_of(part, held, video))]
         for video in titles or (ALL,)
     }
-    ranked = _best_first(e for part in parts for search in part for e in search.evidence)
-    order = tuple(e.ref for e in ranked if e.ref in held)
     if not any(quotes.values()):
-        return Conclusion(text="", not_in_memory=True, ranked=order)
+        return None
     cited = dict.fromkeys(ref for each in quotes.values() for one in each for ref in one.refs)
     texts = {video: " ".join(dict.fromkeys(q.text for q in each)) for video, each in quotes.items()}
-    text = under_titles(titles, texts) if titles else texts[ALL]
-    return Conclusion(text=text, refs=tuple(cited), ranked=order)
+    return under_titles(titles, texts) if titles else texts[ALL], tuple(cited)
 
 
 def searched_videos(decision: DecisionContext) -> dict[str, str]:

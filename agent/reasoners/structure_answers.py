@@ -6,13 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from agent.reasoners.concluding import (
-    answering_subtasks,
-    found_for,
-    quote_of,
-    searched_videos,
-    under_titles,
-)
+from agent.reasoners.concluding import answering_subtasks, found_for, quote_parts, searched_videos
 from agent.reasoners.port import Conclusion, DecisionContext
 from agent.whereabouts import last_seen_sentences
 from domain.asking import Evidence, Subtask, Support
@@ -100,22 +94,8 @@ def _said(
     retrieval = _finding(task, decision)
     if retrieval is not None and retrieval.finding is not None:
         return said_of(retrieval.finding, retrieval.evidence, held)
-    searches = found_for(task, decision.searches)
-    if titles:
-        return _quoted_of_each(searches, held, titles)
-    quote = quote_of(searches, held)
-    return None if quote is None else PartAnswer(quote.text, quote.refs, FAIR)
-
-
-def _quoted_of_each(
-    searches: Sequence[EvidenceRetrieved], held: Held, titles: Mapping[str, str]
-) -> PartAnswer | None:
-    """Quote what answers of each video, after its title; None if nothing is close in any."""
-    quotes = {video: quote_of(searches, held, video) for video in titles}
-    found = [quote for quote in quotes.values() if quote is not None]
-    texts = {video: "" if quote is None else quote.text for video, quote in quotes.items()}
-    refs = tuple(dict.fromkeys(ref for quote in found for ref in quote.refs))
-    return PartAnswer(under_titles(titles, texts), refs, FAIR) if found else None
+    found = quote_parts([found_for(task, decision.searches)], held, titles)
+    return None if found is None else PartAnswer(*found, FAIR)
 
 
 def said_of(finding: Finding, evidence: Sequence[Evidence], held: Held) -> PartAnswer | None:
