@@ -39,8 +39,14 @@ class TimeSpan(Frozen):
         """Return the milliseconds shared with ``other``; 0 if they do not overlap."""
         return max(0, min(self.end_ms, other.end_ms) - max(self.start_ms, other.start_ms))
 
+    def contains(self, other: TimeSpan) -> bool:
+        """Check whether all of ``other`` is in this span."""
+        return self.start_ms <= other.start_ms and other.end_ms <= self.end_ms
+
     def union(self, other: TimeSpan) -> TimeSpan:
         """Return the smallest span that holds both."""
+        if self.contains(other):
+            return self
         return TimeSpan.of(min(self.start_ms, other.start_ms), max(self.end_ms, other.end_ms))
 
     def __str__(self) -> str:

@@ -13,13 +13,11 @@ from retrieval.english.phrases import NamedEntity, Phrase, phrase_at, phrases_at
 from retrieval.english.verbs import VerbGroup, is_infinitive, is_verb, verb_group_at
 from retrieval.english.words import (
     ADVERBS,
+    AUXILIARIES,
     BE,
     CONJUNCTIONS,
     DETERMINERS,
-    DO,
-    HAVE,
     INTERJECTIONS,
-    MODALS,
     PARTICLES,
     PREPOSITIONS,
     Token,
@@ -39,6 +37,10 @@ _DROPPED = listed(
 )
 """Particles that do not change what a verb means."""
 _COMPOUND = (("in", "front", "of"), ("on", "top", "of"), ("next", "to"), ("out", "of"))
+_LINKING = ADVERBS | CONJUNCTIONS
+_AFTER_VERB = PREPOSITIONS | PARTICLES
+_BEFORE_PHRASE = PREPOSITIONS | {"in front of"}
+_ONLY_PREPOSITIONS = PREPOSITIONS - PARTICLES
 _DIRECTED = frozenset({"to", "into", "onto", "from", "with"})
 _RELATIVE = frozenset({"who", "which"})
 _LIGHT = frozenset({"look", "glance", "peek"})
@@ -91,7 +93,7 @@ class ClauseReader:
             return self._predicate(
                 (Phrase("there", "there", pronoun=True),), VerbGroup("be", at + 2)
             )
-        if self._tokens[at].mark or word in ADVERBS | CONJUNCTIONS or self._interjection(at):
+        if self._tokens[at].mark or word in _LINKING or self._interjection(at):
             return at + 1
         if word in PREPOSITIONS:
             return self._noted(at + 1)
@@ -136,8 +138,8 @@ class ClauseReader:
     def _without_subject(self, at: int) -> int:
         """Read a verb that shares the subject before it; 0 if none begins here."""
         before = self._tokens[at - 1] if at else None
-        joined = before is None or before.mark or before.word in CONJUNCTIONS | ADVERBS
-        joined = joined and self._word(at) not in BE | HAVE | DO | MODALS
+        joined = before is None or before.mark or before.word in _LINKING
+        joined = joined and self._word(at) not in AUXILIARIES
         joined = joined and [self._word(at), self._word(at + 1)] != ["let", "us"]
         group = verb_group_at(self._tokens, at) if joined and self._subjects else None
         if group is None or (before is None and verb_form(self._tokens[at].word) == "third"):
@@ -187,7 +189,7 @@ class ClauseReader:
         late, at = self._late_particle(at) if not words else ([], at)
         self._emit(subjects, " ".join([group.text, *words, *late]), found)
         self._last = found
-        has_preposition = any(word in PREPOSITIONS - PARTICLES for word in words)
+        has_preposition = any(word in _ONLY_PREPOSITIONS for word in words)
         most = 0 if has_preposition else 1
         return self._prepositions(subjects, group, at, most, directed=most > 0)
 
@@ -216,7 +218,7 @@ class ClauseReader:
                 return self._purpose(at + 1)
             words, after = self._particles(at)
             found, end = phrases_at(self._tokens, after) if words else ((), after)
-            if not words or not found or words[-1] not in PREPOSITIONS | {"in front of"}:
+            if not words or not found or words[-1] not in _BEFORE_PHRASE:
                 break
             if self._begins_clause("", found, end):
                 return after
@@ -281,7 +283,7 @@ class ClauseReader:
             word = self._tokens[at].word
             if compound:
                 words.append(" ".join(compound))
-            elif word in (PREPOSITIONS | PARTICLES) and not self._is_place(at):
+            elif word in _AFTER_VERB and not self._is_place(at):
                 words += [] if word in _DROPPED else [word]
             elif word not in ADVERBS or self._determined(at):
                 break
@@ -302,7 +304,7 @@ class ClauseReader:
         if end >= len(self._tokens):
             return False
         word = self._tokens[end].word
-        if word in BE | HAVE | DO | MODALS:
+        if word in AUXILIARIES:
             return True
         if not is_verb(self._tokens, end) or self._tokens[end].word in PARTICLES:
             return False
@@ -348,4 +350,5 @@ class ClauseReader:
         return self._tokens[at].word if at < len(self._tokens) else ""
 
     def _spells(self, at: int, words: Sequence[str]) -> bool:
-        return [token.word for token in self._tokens[at : at + len(words)]] == list(words)
+        begins = self._tokens[at].word == words[0]
+        return begins and [t.word for t in self._tokens[at : at + len(words)]] == list(words)

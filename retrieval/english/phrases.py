@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from domain.base import Frozen
 from retrieval.english.verbs import verb_group_at
@@ -38,6 +39,8 @@ _PLACES = listed(
     village yard zoo"""
 )
 """Heads of phrases that name a place."""
+_AFTER_PREDICATE = PREPOSITIONS - {"of"}
+"""What may follow a verb, but rarely a noun that only looks like one."""
 _ABSTRACT = ("tion", "sion", "ment", "ness", "ity", "ance", "ence", "ship", "ism", "ing", "logy")
 """Endings of nouns that name no thing."""
 
@@ -72,7 +75,7 @@ class Phrase:
     pronoun: bool = False
     quality: bool = False
 
-    @property
+    @cached_property
     def entity(self) -> NamedEntity | None:
         """What it names; None for pronouns, times and directions."""
         if self.name == "I" or self.named:
@@ -188,7 +191,7 @@ def _is_finite(tokens: Sequence[Token], at: int) -> bool:
     plural = lemma(tokens[at - 1].word, "NOUN") != tokens[at - 1].word
     if verb_form(token.word) in ("base", "ing") and not plural:
         return False
-    return after.word in DETERMINERS or after.word in PREPOSITIONS - {"of"} or after.named
+    return after.word in DETERMINERS or after.word in _AFTER_PREDICATE or after.named
 
 
 def _with_of(tokens: Sequence[Token], words: Sequence[Token], end: int) -> tuple[Phrase, int]:

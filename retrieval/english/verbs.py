@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from retrieval.english.words import (
     ADVERBS,
+    AUXILIARIES,
     BE,
     DO,
     HAVE,
@@ -26,6 +27,10 @@ ATTITUDES = listed(
 )
 """Verbs before another that change what is stated: "want to hold" stays so."""
 
+_BEFORE_ANOTHER = PHASES | ATTITUDES
+_HELPING = AUXILIARIES | NEGATIONS
+_BETWEEN = ADVERBS - {"left"}
+"""Adverbs that may stand before a main verb; "left" is mostly one itself."""
 _ALSO_VERBS = frozenset({"left", "like"})
 """Verbs after a subject, though these words are mostly of a closed class."""
 
@@ -63,7 +68,7 @@ def _auxiliaries(tokens: Sequence[Token], start: int) -> tuple[int, list[str], b
     while at < len(tokens) and _before_verb(tokens[at]):
         word = tokens[at].word
         negated = negated or word in NEGATIONS
-        if word in BE | HAVE | DO | MODALS:
+        if word in AUXILIARIES:
             found.append(word)
         at += 1
         if word in BE and _words(tokens, at, 2) == ["going", "to"] and _is_base(tokens, at + 2):
@@ -73,10 +78,8 @@ def _auxiliaries(tokens: Sequence[Token], start: int) -> tuple[int, list[str], b
 
 
 def _before_verb(token: Token) -> bool:
-    helps = token.word in BE | HAVE | DO | MODALS | NEGATIONS
-    return (
-        helps or token.word in ADVERBS - {"left"} or (token.kinds == {"ADV"} and not token.closed)
-    )
+    helps = token.word in _HELPING
+    return helps or token.word in _BETWEEN or (token.kinds == {"ADV"} and not token.closed)
 
 
 def _main_verb(tokens: Sequence[Token], at: int, auxiliaries: list[str]) -> VerbGroup | None:
@@ -130,7 +133,7 @@ def is_infinitive(tokens: Sequence[Token], at: int) -> bool:
 def _with_infinitives(tokens: Sequence[Token], group: VerbGroup) -> VerbGroup:
     """Go on to the verb that is meant: "started to want to open" is "want to open"."""
     before = group.before
-    while not group.passive and group.verb in PHASES | ATTITUDES:
+    while not group.passive and group.verb in _BEFORE_ANOTHER:
         after = group.end + 1 if is_infinitive(tokens, group.end) else group.end
         ing = is_verb(tokens, after) and verb_form(tokens[after].word) == "ing"
         if after == group.end and (not ing or group.verb == "have"):

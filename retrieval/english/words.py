@@ -45,6 +45,7 @@ HAVE = listed("have has had having")
 DO = listed("do does did")
 MODALS = listed("can could may might must shall should will would")
 NEGATIONS = listed("not never")
+AUXILIARIES = BE | HAVE | DO | MODALS
 ADVERBS = listed(
     """again also already always just now then still too very really quite even only once twice
     soon later first finally first next today tonight tomorrow yesterday well maybe perhaps almost
@@ -66,8 +67,8 @@ NO_ENTITIES = listed(
 """Nouns that are no entity: phrases with them say when, how long or whereto."""
 
 _TOKEN = re.compile(r"<\w+>|[^\W_]+(?:[-'][^\W_]+)*|[.,;:!?()]")
+_CANNOT = re.compile(r"\b(can)'?t\b|\bcannot\b", re.IGNORECASE)
 _CONTRACTED = (
-    (re.compile(r"\b(can)'?t\b|\bcannot\b", re.IGNORECASE), "can not"),
     (re.compile(r"\bwon't\b", re.IGNORECASE), "will not"),
     (re.compile(r"n't\b", re.IGNORECASE), " not"),
     (re.compile(r"\b(let)'s\b", re.IGNORECASE), r"\1 us"),
@@ -122,15 +123,17 @@ class Token:
         return MARK in self.kinds
 
 
-_CLOSED = (
-    PRONOUNS | PREPOSITIONS | CONJUNCTIONS | BE | HAVE | DO | MODALS | NEGATIONS
-) | DETERMINERS - {"other", "own", "little"}
+_CLOSED = (PRONOUNS | PREPOSITIONS | CONJUNCTIONS | AUXILIARIES | NEGATIONS) | DETERMINERS - {
+    "other",
+    "own",
+    "little",
+}
 
 
 def tokenize(sentence: str, people: Iterable[str] = ()) -> list[Token]:
     """Return the words and marks of a sentence; a known person's whole name is one token."""
-    text = sentence.replace("’", "'")
-    for pattern, written in _CONTRACTED:
+    text = _CANNOT.sub("can not", sentence.replace("’", "'"))
+    for pattern, written in _CONTRACTED if "'" in text else ():
         text = pattern.sub(written, text)
     found = _with_names(frozenset(people)).findall(text) if people else _TOKEN.findall(text)
     known = {name.casefold() for name in people}

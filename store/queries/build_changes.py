@@ -146,16 +146,14 @@ def _node_ids(
     session: Session, video_id: str, builder: str, keys: Iterable[tuple[str, int]]
 ) -> dict[tuple[str, int], int]:
     """Return the ids of nodes by level and number."""
-    numbers: dict[str, list[int]] = {}
-    for level, number in keys:
-        numbers.setdefault(level, []).append(number)
+    wanted = set(keys)
+    if not wanted:
+        return {}
+    levels, numbers = {level for level, _ in wanted}, {number for _, number in wanted}
     n = NodeRow
-    ids = {}
-    for level, of_level in numbers.items():
-        these = (*_of(n, video_id, builder), n.level == level, is_any_of(n.number, of_level))
-        for number, node in session.execute(select(n.number, n.id).where(*these)):
-            ids[level, number] = node
-    return ids
+    these = (*_of(n, video_id, builder), is_any_text(n.level, levels), is_any_of(n.number, numbers))
+    rows = session.execute(select(n.level, n.number, n.id).where(*these))
+    return {key: node for level, number, node in rows if (key := (level, number)) in wanted}
 
 
 def _close_nodes(
@@ -212,16 +210,13 @@ def _entity_ids(
     session: Session, video_id: str, builder: str, keys: Collection[EntityKey]
 ) -> dict[EntityKey, int]:
     """Return the ids of entities."""
-    names: dict[str, list[str]] = {}
-    for key in keys:
-        names.setdefault(key.type, []).append(key.name)
+    if not keys:
+        return {}
+    types, names = {key.type for key in keys}, {key.name for key in keys}
     e = EntityRow
-    ids = {}
-    for kind, of_kind in names.items():
-        these = (*_of(e, video_id, builder), e.type == kind, is_any_text(e.name, of_kind))
-        for name, entity in session.execute(select(e.name, e.id).where(*these)):
-            ids[EntityKey(kind, name)] = entity
-    return ids
+    these = (*_of(e, video_id, builder), is_any_text(e.type, types), is_any_text(e.name, names))
+    rows = session.execute(select(e.type, e.name, e.id).where(*these))
+    return {key: entity for kind, name, entity in rows if (key := EntityKey(kind, name)) in keys}
 
 
 def _close_relations(

@@ -234,6 +234,8 @@ class RuleGraph:
             self._graph.edges.append(GraphEdge(subject, label, target, span, (line.clip,)))
 
     def _within(self, span: TimeSpan) -> TimeSpan:
+        if self._span.contains(span):
+            return span
         start = min(max(span.start_ms, self._span.start_ms), self._span.end_ms)
         return TimeSpan.of(start, max(start, min(span.end_ms, self._span.end_ms)))
 

@@ -113,7 +113,7 @@ def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, Dropped]:
         if complaint or within is None:
             wrong.append(complaint or f"{edge.text!r} is outside of {span}")
         else:
-            edges.append(replace(edge, span=within))
+            edges.append(edge if within is edge.span else replace(edge, span=within))
     return Subgraph(nodes, entities, edges), Dropped(tuple(wrong))
 
 
@@ -123,6 +123,8 @@ def _is_entity(key: EntityKey) -> bool:
 
 def _within(inner: TimeSpan, outer: TimeSpan) -> TimeSpan | None:
     """Return the part of a span in another; None if it is outside."""
+    if outer.contains(inner) and inner.start_ms < outer.end_ms:
+        return inner
     start, end = max(inner.start_ms, outer.start_ms), min(inner.end_ms, outer.end_ms)
     return TimeSpan.of(start, end) if start <= end and start < outer.end_ms else None
 
@@ -146,9 +148,10 @@ def _joined(edges: Iterable[GraphEdge]) -> list[GraphEdge]:
     for edge in edges:
         key = (edge.subject, edge.label, edge.object)
         same = found.get(key)
-        clips = tuple(sorted({*same.clips, *edge.clips})) if same else edge.clips
-        span = same.span.union(edge.span) if same else edge.span
-        found[key] = replace(edge, clips=clips, span=span)
+        if same:
+            clips = tuple(sorted({*same.clips, *edge.clips}))
+            edge = replace(edge, clips=clips, span=same.span.union(edge.span))
+        found[key] = edge
     return list(found.values())
 
 
