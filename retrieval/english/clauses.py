@@ -336,9 +336,7 @@ class ClauseReader:
         """Return the entity that a phrase stands for; "" if nobody knows."""
         if phrase.name in ("I", "we") and self._speaker:
             return self._speaker
-        if phrase.name == "I" or phrase.entity is not None:
-            return phrase.name
-        return ""
+        return phrase.name if phrase.names_entity else ""
 
     def _note(self, found: Sequence[Phrase]) -> None:
         for phrase in found:

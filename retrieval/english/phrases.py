@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 
 from domain.base import Frozen
 from retrieval.english.verbs import verb_group_at
@@ -75,13 +74,19 @@ class Phrase:
     pronoun: bool = False
     quality: bool = False
 
-    @cached_property
+    @property
+    def names_entity(self) -> bool:
+        """Whether it names something: pronouns, times and directions do not."""
+        named = self.named or self.name == "I"
+        return named or not (self.pronoun or self.head in NO_ENTITIES)
+
+    @property
     def entity(self) -> NamedEntity | None:
-        """What it names; None for pronouns, times and directions."""
+        """What it names; None if that is nothing."""
+        if not self.names_entity:
+            return None
         if self.name == "I" or self.named:
             return NamedEntity(name=self.name, kind=EntityKind.PERSON)
-        if self.pronoun or self.head in NO_ENTITIES:
-            return None
         kind = EntityKind.CONCEPT if self.quality else _kind(self.head)
         return NamedEntity(name=self.name, kind=kind)
 
