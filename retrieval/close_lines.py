@@ -11,7 +11,7 @@ from domain.memories import Scope
 from models.ports import TextEmbedder, embed_queries
 from retrieval.closeness import closeness_threshold, cosine_scale
 from store.queries.candidates import near_lines
-from store.queries.encoders import QueryPart, encoders_in_view
+from store.queries.encoders import part_of_encoder
 from store.queries.view_conditions import Reader
 from store.queries.view_sizes import count_lines
 
@@ -34,8 +34,7 @@ def close_lines(
     Lines that are no closer than chance are left out, as are those with vectors of another text
     encoder than ``text``.
     """
-    encoders = encoders_in_view(database, scopes, text.name)
-    part = QueryPart(text.name, 0, len(vector), encoders.get(text.name, ()))
+    part = part_of_encoder(database, scopes, text.name, len(vector))
     found = near_lines(database, scopes, vector, limit, part=part)
     least = closeness_threshold(count_lines(database, scopes))
     nearness = cosine_scale(text).nearness

@@ -33,7 +33,7 @@ from retrieval.people_in_query import line_text
 from store.database import Store
 from store.queries.candidates import Restriction, near_lines, read_lines
 from store.queries.clips import memory_view
-from store.queries.encoders import QueryPart, encoders_in_view
+from store.queries.encoders import QueryPart, part_of_encoder
 from store.queries.search import StoredLine
 from store.queries.videos import find_video, list_videos
 
@@ -112,10 +112,7 @@ class MemoryVectorStore(BasePydanticVectorStore):
         """Return the encoder whose lines are searched; None: all lines in view are its."""
         if self._encoder is None:
             return None
-        found = encoders_in_view(session, scopes, self._encoder)
-        if found.keys() == {self._encoder}:
-            return None
-        return QueryPart(self._encoder, 0, size, found.get(self._encoder, ()))
+        return part_of_encoder(session, scopes, self._encoder, size)
 
     def _restricted(self, filters: MetadataFilters | None) -> tuple[MemoryView, Restriction]:
         equalities = _equalities(filters)

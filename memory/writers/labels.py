@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -21,11 +22,19 @@ MAX_PHRASES = 3
 MAX_PHRASE_WORDS = 3
 """A phrase has at most this many words."""
 
+ONCE = 0.6
+"""How much a phrase of several words counts that only one line has."""
+
+TERM_SHARE = 0.3
+"""A longer phrase in so many of the lines with a shorter one is named in its place."""
+
 MIN_LINE_WORDS = 4
 """Lines with fewer words are not used in summaries where there are others."""
 
 MIN_CONTENT_WORDS = 4
 """Lines with at least this many distinct content words have full weight in summaries."""
+
+_Words = tuple[str, ...]
 
 _CHUNK = re.compile(r"[^.,;:!?/()\[\]\"“”…\n]+")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
@@ -51,7 +60,7 @@ def phrases(text: str) -> Iterable[tuple[str, ...]]:
         run: list[str] = []
         for word in _WORD.findall(chunk):
             if _is_content(word):
-                run.append(word.removesuffix("'s"))
+                run.append(word.strip("'-").removesuffix("'s"))
             else:
                 yield from _ngrams(run)
                 run = []
@@ -64,8 +73,18 @@ def _ngrams(run: list[str]) -> Iterable[tuple[str, ...]]:
             yield tuple(run[start : start + size])
 
 
+@dataclass(frozen=True)
+class _Phrase:
+    """A phrase of a part: its words in lower case, as written, in how many lines, and its score."""
+
+    key: _Words
+    written: str
+    lines: int
+    score: float
+
+
 class Salience:
-    """Ranks words and phrases by tf-idf over the clips of a window."""
+    """Names parts of a window by the phrases that recur in them and are rare in its clips."""
 
     def __init__(self, lines: Sequence[WindowLine]) -> None:
         clips = {line.clip for line in lines}
@@ -80,36 +99,60 @@ class Salience:
     def label(self, lines: Sequence[WindowLine], max_words: int) -> str:
         """Return a label of at most three phrases; empty if there are no content words."""
         content = [line for line in lines if line.source not in BACKGROUND_SOURCES]
-        ranked = self._rank_phrases(content)
-        chosen: list[tuple[str, ...]] = []
-        used: set[str] = set()
-        for phrase in ranked:
-            folded = {word.casefold() for word in phrase}
-            words_left = max_words - sum(len(chosen_phrase) for chosen_phrase in chosen)
-            if len(phrase) <= words_left and not folded & used and len(chosen) < MAX_PHRASES:
-                chosen.append(phrase)
-                used |= folded
-        text = ", ".join(" ".join(phrase) for phrase in chosen)
+        found = self._phrases(content)
+        chosen: list[_Phrase] = []
+        for ranked in sorted(found.values(), key=lambda one: -one.score):
+            left = max_words - sum(len(one.key) for one in chosen)
+            terms = [*_terms_with(ranked, found.values()), ranked]
+            fitting = [one for one in terms if len(one.key) <= left and _is_new(one, chosen)]
+            if fitting and len(chosen) < MAX_PHRASES:
+                chosen.append(fitting[0])
+        text = ", ".join(one.written for one in chosen)
         return text[:1].upper() + text[1:]
 
-    def _rank_phrases(self, lines: Sequence[WindowLine]) -> list[tuple[str, ...]]:
-        counts: Counter[tuple[str, ...]] = Counter()
-        written: dict[tuple[str, ...], Counter[tuple[str, ...]]] = defaultdict(Counter)
+    def _phrases(self, lines: Sequence[WindowLine]) -> dict[_Words, _Phrase]:
+        """Return the phrases of lines, in order."""
+        written: dict[_Words, Counter[_Words]] = defaultdict(Counter)
         for line in lines:
-            for phrase in phrases(line.text):
-                key = tuple(word.casefold() for word in phrase)
-                counts[key] += 1
-                written[key][phrase] += 1
-        order = {key: position for position, key in enumerate(counts)}
-        scores = {key: self._score(key, counts) for key in counts}
-        ranked = sorted(counts, key=lambda key: (-scores[key], order[key]))
-        return [written[key].most_common(1)[0][0] for key in ranked]
+            for phrase in dict.fromkeys(phrases(line.text)):
+                written[tuple(word.casefold() for word in phrase)][phrase] += 1
+        return {key: self._phrase(key, forms) for key, forms in written.items()}
 
-    def _score(self, key: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> float:
-        """Score a phrase by idf and frequency; a longer one must recur to beat its single words."""
-        mean = sum(self.weight(word) for word in key) / len(key)
-        again = counts[key] if len(key) == 1 else (counts[key] - 0.5) * len(key) ** 0.5
-        return round(mean * math.sqrt(again), 9)
+    def _phrase(self, key: _Words, forms: Counter[_Words]) -> _Phrase:
+        """Return a phrase with its score; one of several words has to recur to be a term."""
+        lines = forms.total()
+        rare = sum(self.weight(word) for word in key) / len(key)
+        term = 1.0 if lines > 1 or len(key) == 1 else ONCE
+        score = round(lines * math.sqrt(rare * len(key)) * term, 9)
+        return _Phrase(key, " ".join(_common_form(forms)), lines, score)
+
+
+def _terms_with(phrase: _Phrase, others: Iterable[_Phrase]) -> list[_Phrase]:
+    """Return the terms that a phrase is often a part of, best first: "dark energy" of "energy"."""
+    least = max(2.0, TERM_SHARE * phrase.lines)
+    longer = [
+        other
+        for other in others
+        if len(other.key) > len(phrase.key) and other.lines >= least and _holds(other, phrase)
+    ]
+    return sorted(longer, key=lambda one: -one.score)
+
+
+def _holds(longer: _Phrase, shorter: _Phrase) -> bool:
+    size = len(shorter.key)
+    starts = range(len(longer.key) - size + 1)
+    return any(longer.key[start : start + size] == shorter.key for start in starts)
+
+
+def _is_new(one: _Phrase, chosen: Sequence[_Phrase]) -> bool:
+    """Check whether a phrase shares no word with others, nor one that begins alike: a plural."""
+    words = [word for other in chosen for word in other.key]
+    return not any(a.startswith(b) or b.startswith(a) for a in one.key for b in words)
+
+
+def _common_form(forms: Counter[_Words]) -> _Words:
+    """Return how a phrase is mostly written, rather not in capitals, as slides have them."""
+    return max(forms, key=lambda form: (not " ".join(form).isupper(), forms[form]))
 
 
 def summarise(lines: Sequence[WindowLine]) -> str:

@@ -1,6 +1,6 @@
 """The event writer without a language model.
 
-Segments begin where the topic shifts; labels are their most salient phrases, summaries sentences of
+Segments begin where the topic shifts; labels are phrases that recur in them, summaries sentences of
 their lines. ``before`` and ``overlap`` follow from the times; a causal edge is added only where
 speech states one, and quotes it.
 """

@@ -22,8 +22,10 @@ from store.queries.conditions import text_array
 from store.queries.view_conditions import Reader, reading_driver
 from store.tables.schema import KeyframeRow, VideoRow
 
+# The ids of thousands of videos take longer to read than to group.
 _IN_VIEW = """
-    SELECT models->>'text', encoders, array_agg(id)
+    SELECT models->>'text', encoders, CASE
+        WHEN count(*) OVER () > 1 OR cardinality(encoders) > 0 THEN array_agg(id) END
     FROM unnest(%s::text[]) AS view (id) JOIN videos USING (id) GROUP BY 1, 2
 """
 
@@ -39,13 +41,14 @@ def encoders_in_view(
         default: The encoder of videos of which nothing is on record.
 
     Returns:
-        For each encoder, the videos whose rows are its where they name none.
+        For each encoder, the videos whose rows are its where they name none; where it is the only
+        one, none.
     """
     videos = text_array([scope.video for scope in scopes])
     found: dict[str, list[str]] = {}
     rows = reading_driver(database).execute(_IN_VIEW, (videos,), prepare=False).fetchall()
     for own, others, ids in rows:
-        found.setdefault(own or default, []).extend(ids)
+        found.setdefault(own or default, []).extend(ids or ())
         for other in others or ():
             found.setdefault(other, [])
     return {name: tuple(found[name]) for name in sorted(found)}
@@ -70,6 +73,23 @@ class QueryPart:
     def place(self) -> slice:
         """Where the numbers are."""
         return slice(self.start, self.start + self.size)
+
+
+def part_of_encoder(
+    database: Reader, scopes: Sequence[Scope], encoder: str, size: int
+) -> QueryPart | None:
+    """Return the part of a search by one encoder alone; None: all rows in view are its.
+
+    Args:
+        database: A connection or session.
+        scopes: The view.
+        encoder: Whose rows are searched, and of videos of which nothing is on record.
+        size: Numbers of its vectors.
+    """
+    found = encoders_in_view(database, scopes, encoder)
+    return (
+        None if found.keys() == {encoder} else QueryPart(encoder, 0, size, found.get(encoder, ()))
+    )
 
 
 @dataclass(frozen=True)

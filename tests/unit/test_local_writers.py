@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -335,6 +336,38 @@ def test_a_label_is_made_of_telling_words_in_their_own_spelling() -> None:
     assert Salience(lines).label(lines, 8) == "Paris, visited"
     assert Salience([]).label([], 8) == ""
     assert content_words("The <face_3> didn't see Ada's dog!") == ["ada", "dog"]
+
+
+def _label(*texts: str, around: Sequence[str] = ()) -> str:
+    """Return the label of lines, each of a clip of its own, in a window with more around them."""
+    lines = [a_line(n, 0, text) for n, text in enumerate(texts)]
+    more = [a_line(len(texts) + n, 0, text) for n, text in enumerate(around)]
+    return Salience([*lines, *more]).label(lines, 8)
+
+
+def test_a_label_names_what_recurs_rather_than_what_is_said_once() -> None:
+    texts = ("The tent leaks", "We mend the tent", "A squirrel!", "This tent is dry")
+    assert _label(*texts).startswith("Tent")
+
+
+def test_a_label_has_a_term_of_several_words_rather_than_one_of_them() -> None:
+    texts = ("dark energy is a puzzle", "so dark energy grows", "energy is conserved", "energy?")
+    label = _label(*texts)
+    assert label.startswith("Dark energy")
+    assert label.casefold().count("energy") == 1
+
+
+def test_what_the_whole_window_is_about_does_not_name_its_parts() -> None:
+    around = ["the camp"] * 6
+    assert _label("the camp at the lake", "a lake, the camp", around=around).startswith("Lake")
+
+
+def test_a_label_has_no_plural_beside_its_singular_no_quotes_and_no_capitals_of_slides() -> None:
+    texts = ("BIG BANG", "BIG BANG", "the Big Bang", "the bangs of 'drums' and drum 'drums'")
+    label = _label(*texts)
+    assert label.startswith("Big Bang")
+    assert label.casefold().count("drum") == label.casefold().count("bang") == 1
+    assert "'" not in label
 
 
 def test_a_summary_quotes_lines_in_order_and_stays_short() -> None:
