@@ -22,10 +22,11 @@ from store.queries.conditions import text_array
 from store.queries.view_conditions import Reader, reading_driver
 from store.tables.schema import KeyframeRow, VideoRow
 
-# The ids of thousands of videos take longer to read than to group.
+MANY = 1_000
+"""Of so many videos in view, the encoders of the whole library are looked at first, once."""
+_OF_LIBRARY = "SELECT DISTINCT models->>'text', encoders FROM videos"
 _IN_VIEW = """
-    SELECT models->>'text', encoders, CASE
-        WHEN count(*) OVER () > 1 OR cardinality(encoders) > 0 THEN array_agg(id) END
+    SELECT models->>'text', encoders, array_agg(id)
     FROM unnest(%s::text[]) AS view (id) JOIN videos USING (id) GROUP BY 1, 2
 """
 
@@ -41,14 +42,19 @@ def encoders_in_view(
         default: The encoder of videos of which nothing is on record.
 
     Returns:
-        For each encoder, the videos whose rows are its where they name none; where it is the only
-        one, none.
+        For each encoder, the videos whose rows are its where they name none; none of a view of
+        many videos, where it is the only one of the library.
     """
+    driver = reading_driver(database)
+    if len(scopes) > MANY and len(rows := driver.execute(_OF_LIBRARY).fetchall()) == 1:
+        ((own, others),) = rows
+        if not others:
+            return {own or default: ()}
     videos = text_array([scope.video for scope in scopes])
     found: dict[str, list[str]] = {}
-    rows = reading_driver(database).execute(_IN_VIEW, (videos,), prepare=False).fetchall()
+    rows = driver.execute(_IN_VIEW, (videos,), prepare=False).fetchall()
     for own, others, ids in rows:
-        found.setdefault(own or default, []).extend(ids or ())
+        found.setdefault(own or default, []).extend(ids)
         for other in others or ():
             found.setdefault(other, [])
     return {name: tuple(found[name]) for name in sorted(found)}

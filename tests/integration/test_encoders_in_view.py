@@ -20,6 +20,7 @@ from retrieval.closeness import cosine_scale
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries import encoders as stored_encoders
 from store.queries import video_selection as stored_selection
 from store.queries import view_sizes
 from store.tables.schema import MemoryRow, SegmentRevisionRow, VideoRow
@@ -78,8 +79,10 @@ def search(store: Store, tools: Tools, query: str, mode: Mode = Mode.VIDEO) -> R
     return Retrievers(store, tools, Settings()).search(view, mode, query)
 
 
-@pytest.fixture
-def library(store: Store) -> Store:
+@pytest.fixture(params=[0, stored_encoders.MANY], ids=["many", "few"])
+def library(store: Store, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A view of many videos, for which the whole library is looked at first, and one of few."""
+    monkeypatch.setattr(stored_encoders, "MANY", request.param)
     watch(store, V, [[Said(line)] for line in [*LINES, *OTHERS]])
     return store
 
