@@ -113,7 +113,7 @@ class Retrievers:
             NotFound: A video of the view does not exist.
         """
         with tracing.span(
-            tracing.Work.SEARCH, f"search {mode}", mode=mode, videos=len(view.videos)
+            tracing.Work.SEARCH, f"search {mode}", mode=mode, videos=len(view.scopes)
         ) as traced:
             request = _ModeSearch(mode, make_storable(query), focus, seen, span)
             result = self._search(view, request, aim)

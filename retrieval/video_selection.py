@@ -89,9 +89,10 @@ def _in_turn(*rankings: Iterable[str]) -> Iterator[str]:
 
 def _within_limits(scopes: Sequence[Scope], ranked: Iterable[str]) -> Iterator[str]:
     """Yield the first videos, without repetition, until there are enough."""
-    clips = {scope.video: scope.last_clip + 1 for scope in scopes}
+    unique = dict.fromkeys(ranked)
+    clips = {scope.video: scope.last_clip + 1 for scope in scopes if scope.video in unique}
     total = 0
-    for number, video in enumerate(dict.fromkeys(one for one in ranked if one in clips)):
+    for number, video in enumerate(one for one in unique if one in clips):
         total += clips[video]
         if number >= MOST_VIDEOS or (number >= LEAST_VIDEOS and total > MOST_CLIPS):
             return

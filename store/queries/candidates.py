@@ -158,7 +158,8 @@ def _near_clips(
     rows = _run_vector_search(reading_driver(database), statement, parameters, by_index=by_index)
     if not by_index:
         return [NearClip._make(row) for row in rows]
-    numbers = {scope.video: number for number, scope in enumerate(scopes)}
+    found = {video for _, video, *_ in rows}
+    numbers = {scope.video: n for n, scope in enumerate(scopes) if scope.video in found}
     return [NearClip(query, numbers[video], *rest) for query, video, *rest in rows]
 
 

@@ -132,4 +132,5 @@ def videos_naming(database: Reader, scopes: Sequence[Scope], words: Collection[s
     parameters = {"pattern": pattern, "parts": [f"%{word}%" for word in words]}
     rows = reading_driver(database).execute(_NAMING, parameters).fetchall()
     # Few videos are found, and sending the ids of a whole view takes longer than finding them.
-    return {video for (video,) in rows} & {scope.video for scope in scopes}
+    named = {video for (video,) in rows}
+    return {scope.video for scope in scopes if scope.video in named}

@@ -8,11 +8,11 @@ view)``: ``= ANY`` of an array of thousands takes Postgres tens of milliseconds 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import psycopg
+from pydantic_core import to_json
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
@@ -51,7 +51,7 @@ LINES_IN_VIEW = """
 
 def last_clip_of(scopes: Sequence[Scope]) -> str:
     """Return the last clip of each video as JSON, the parameter ``last_clip_of`` of ``IN_VIEW``."""
-    return json.dumps({scope.video: scope.last_clip for scope in scopes})
+    return to_json({scope.video: scope.last_clip for scope in scopes}).decode()
 
 
 def view_parameters(scopes: Sequence[Scope]) -> dict[str, Any]:
