@@ -277,16 +277,15 @@ def _restriction_sql(restriction: Restriction) -> LiteralString:
     return " ".join(conditions)
 
 
-# One query a word: the planner knows how frequent each word is, and combines the index of words
-# with that of videos where that leaves fewer lines.
-_WORD = """
-    SELECT {number}, string_agg(int8send(view.number::bigint << 32 | m.clip), ''::bytea)
-    FROM (SELECT video_id, clip, superseded_at FROM memories
-          WHERE words @@ phraseto_tsquery('english', {word})
-            AND video_id IN (SELECT video FROM view) AND clip <= %(last_clip)s
-          OFFSET 0) AS m  -- OFFSET 0: one scan for all videos.
-    JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
-         AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
+# One scan for all words: the planner combines the index of words with that of videos where that
+# leaves fewer lines. OFFSET 0: only then is each word looked for.
+_WORDS = """
+    WITH {view}, sought AS MATERIALIZED ({sought})
+    SELECT sought.number, string_agg(int8send(m.number::bigint << 32 | m.clip), ''::bytea)
+    FROM (SELECT view.number, m.clip, m.words FROM {lines} WHERE m.words @@ ({any_word})
+          OFFSET 0) AS m
+    JOIN sought ON m.words @@ sought.query
+    GROUP BY sought.number
 """
 
 
@@ -301,15 +300,20 @@ def clips_with_words(
     """
     if not words or not scopes:
         return {}
-    parameters = view_parameters(scopes) | {
-        "last_clip": max(scope.last_clip for scope in scopes),
-        **{f"word{number}": word for number, word in enumerate(words)},
-    }
+    parameters = view_parameters(scopes) | {f"word{n}": word for n, word in enumerate(words)}
     queries = [
-        SQL(_WORD).format(number=Literal(number), word=Placeholder(f"word{number}"))
+        SQL("phraseto_tsquery('english', {})").format(Placeholder(f"word{number}"))
         for number in range(len(words))
     ]
-    statement = SQL("WITH {} {}").format(SQL(VIEW), SQL(" UNION ALL ").join(queries))
+    numbered = [SQL("({}, {})").format(Literal(n), query) for n, query in enumerate(queries)]
+    statement = SQL(_WORDS).format(
+        view=SQL(VIEW),
+        lines=SQL(LINES_IN_VIEW),
+        sought=SQL("SELECT * FROM (VALUES {}) AS given (number, query)").format(
+            SQL(", ").join(numbered)
+        ),
+        any_word=SQL(" || ").join(queries),
+    )
     with reading_driver(database).cursor(binary=True) as cursor:
         rows = cursor.execute(statement, parameters, prepare=False).fetchall()
     return {word: _unpack_counts(data) for word, data in rows if data}

@@ -490,7 +490,7 @@ QUERIES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
         lambda db, s: near_clips(db, s[:1], VECTOR, 9, Restriction(speaker="Ann")),
         "memories_",
     ),
-    "words": (lambda db, s: clips_with_words(db, s, ["number7", "clip3"]), "memories_words"),
+    "words": (lambda db, s: clips_with_words(db, s, ["number7", "clip3"]), "memories_"),
     "words of videos": (
         lambda db, s: videos_with_words(db, s, [["number7"], ["number7", "clip3"]]),
         "memories_words",
