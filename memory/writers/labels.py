@@ -28,6 +28,9 @@ ONCE = 0.6
 TERM_SHARE = 0.3
 """A longer phrase in so many of the lines with a shorter one is named in its place."""
 
+PLURAL_LETTERS = 3
+"""A word that begins with another of so many letters is taken for the same, as "laws" for "law"."""
+
 MIN_LINE_WORDS = 4
 """Lines with fewer words are not used in summaries where there are others."""
 
@@ -103,10 +106,10 @@ class Salience:
         chosen: list[_Phrase] = []
         for ranked in sorted(found.values(), key=lambda one: -one.score):
             left = max_words - sum(len(one.key) for one in chosen)
-            terms = [*_terms_with(ranked, found.values()), ranked]
-            fitting = [one for one in terms if len(one.key) <= left and _is_new(one, chosen)]
-            if fitting and len(chosen) < MAX_PHRASES:
-                chosen.append(fitting[0])
+            if len(chosen) < MAX_PHRASES and _fits(ranked, chosen, left):
+                terms = _terms_with(ranked, found.values())
+                fitting = [term for term in terms if _fits(term, chosen, left)]
+                chosen.append((fitting or [ranked])[0])
         text = ", ".join(one.written for one in chosen)
         return text[:1].upper() + text[1:]
 
@@ -144,10 +147,15 @@ def _holds(longer: _Phrase, shorter: _Phrase) -> bool:
     return any(longer.key[start : start + size] == shorter.key for start in starts)
 
 
-def _is_new(one: _Phrase, chosen: Sequence[_Phrase]) -> bool:
-    """Check whether a phrase shares no word with others, nor one that begins alike: a plural."""
+def _fits(one: _Phrase, chosen: Sequence[_Phrase], most_words: int) -> bool:
+    """Check whether a phrase is short enough and has no word of the chosen ones, nor a plural."""
     words = [word for other in chosen for word in other.key]
-    return not any(a.startswith(b) or b.startswith(a) for a in one.key for b in words)
+    return len(one.key) <= most_words and not any(_alike(a, b) for a in one.key for b in words)
+
+
+def _alike(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    return one == other or (len(shorter) >= PLURAL_LETTERS and longer.startswith(shorter))
 
 
 def _common_form(forms: Counter[_Words]) -> _Words:

@@ -23,7 +23,7 @@ from store.queries.view_conditions import Reader, reading_driver
 from store.tables.schema import KeyframeRow, VideoRow
 
 MANY = 1_000
-"""Of so many videos in view, the encoders of the whole library are looked at first, once."""
+"""In a view of more videos, the encoders of the whole library are looked at first."""
 _OF_LIBRARY = "SELECT DISTINCT models->>'text', encoders FROM videos"
 _IN_VIEW = """
     SELECT models->>'text', encoders, array_agg(id)
