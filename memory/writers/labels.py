@@ -105,8 +105,10 @@ class Salience:
         found = self._phrases(content)
         chosen: list[_Phrase] = []
         for ranked in sorted(found.values(), key=lambda one: -one.score):
+            if len(chosen) == MAX_PHRASES:
+                break
             left = max_words - sum(len(one.key) for one in chosen)
-            if len(chosen) < MAX_PHRASES and _fits(ranked, chosen, left):
+            if _fits(ranked, chosen, left):
                 terms = _terms_with(ranked, found.values())
                 fitting = [term for term in terms if _fits(term, chosen, left)]
                 chosen.append((fitting or [ranked])[0])

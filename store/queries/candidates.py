@@ -280,7 +280,7 @@ def _restriction_sql(restriction: Restriction) -> LiteralString:
 # One scan for all words: the planner combines the index of words with that of videos where that
 # leaves fewer lines. OFFSET 0: only then is each word looked for.
 _WORDS = """
-    WITH {view}, sought AS MATERIALIZED ({sought})
+    WITH {view}, sought (number, query) AS MATERIALIZED (VALUES {sought})
     SELECT sought.number, string_agg(int8send(m.number::bigint << 32 | m.clip), ''::bytea)
     FROM (SELECT view.number, m.clip, m.words FROM {lines} WHERE m.words @@ ({any_word})
           OFFSET 0) AS m
@@ -309,9 +309,7 @@ def clips_with_words(
     statement = SQL(_WORDS).format(
         view=SQL(VIEW),
         lines=SQL(LINES_IN_VIEW),
-        sought=SQL("SELECT * FROM (VALUES {}) AS given (number, query)").format(
-            SQL(", ").join(numbered)
-        ),
+        sought=SQL(", ").join(numbered),
         any_word=SQL(" || ").join(queries),
     )
     with reading_driver(database).cursor(binary=True) as cursor:
