@@ -80,15 +80,6 @@ class Recorder:
         return choice.skill if choice else None
 
     @property
-    def version(self) -> int:
-        """Return the version of the strategy that began the run; this one's before its first event.
-
-        A run that is resumed or replayed goes on as it began.
-        """
-        first = self.events[0] if self.events else None
-        return first.version if isinstance(first, QuestionAsked) else self.strategy.version
-
-    @property
     def round(self) -> int:
         """Return the round of the last event."""
         return self.events[-1].round if self.events else 0

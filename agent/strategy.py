@@ -53,14 +53,12 @@ class ToolUse:
     """The circumstances in which a tool is used.
 
     ``seen`` are the refs that were shown already; ``model`` is None without a language model;
-    ``without`` are the parts of the strategy that are switched off. ``version`` is that of the
-    strategy that began the run, which goes on as it began; None: this one.
+    ``without`` are the parts of the strategy that are switched off.
     """
 
     seen: frozenset[str] = frozenset()
     model: AskModel | None = None
     without: frozenset[str] = frozenset()
-    version: int | None = None
 
 
 class RunTool(Protocol):
@@ -132,8 +130,7 @@ class PolicyParts:
     ``responder`` is the profile's; ``calls`` are to its language model, None without one;
     ``settings`` are those of the run; ``load_image`` loads a JPEG by its SHA-256; ``tools`` are
     those that are offered, and ``without`` the parts of the strategy that are switched off.
-    ``version`` is that of the strategy that began the run: it goes on as it began. ``image_model``
-    is the profile's image-text model, "" without one.
+    ``image_model`` is the profile's image-text model, "" without one.
     """
 
     responder: Responder
@@ -141,7 +138,6 @@ class PolicyParts:
     budget: RunBudget
     settings: AskSettings
     load_image: LoadImage
-    version: int
     image_model: str = ""
     tools: tuple[Tool, ...] = ()
     without: frozenset[str] = frozenset()
@@ -158,10 +154,11 @@ WITHOUT = "-without-"
 class Strategy:
     """A registered strategy.
 
-    ``version`` is on record with each trajectory; those from ``oldest_replayed`` on replay the
-    same. ``builds`` is what it keeps of a video, besides what every strategy sees; ``needs`` is
-    what it cannot do without. ``paper`` is where it is described. ``policy`` is None for a machine
-    that decides with the profile's reasoner. ``rounds`` are its own, and ``retries`` how often a
+    ``version`` is on record with each trajectory, and only those of this one are replayed: raise it
+    when the same record would lead to other events. ``builds`` is what it keeps of a video, besides
+    what every strategy sees; ``needs`` is what it cannot do without. ``paper`` is where it is
+    described. ``policy`` is None for a machine that decides with the profile's reasoner. ``rounds``
+    are its own, and ``retries`` how often a
     reply is sent back; settings that somebody chose may allow fewer. ``tokens`` is what those
     rounds may need, unless somebody chose a budget. None: as the settings say. ``builder`` is None
     for a strategy that builds nothing in the tables that strategies share, ``windows`` for one
@@ -185,7 +182,6 @@ class Strategy:
     machine: str
     tools: tuple[Tool, ...]
     open_tools: OpenTools
-    oldest_replayed: int = 1
     policy: Callable[[PolicyParts], AgentPolicy] | None = None
     builder: Callable[[], MemoryBuilder] | None = None
     windows: Callable[[], WindowBuilder] | None = None
@@ -273,10 +269,6 @@ class Strategy:
         if self.tokens is not None and "tokens" not in settings.model_fields_set:
             limits["tokens"] = self.tokens
         return settings.model_copy(update={"strategy": self.name, **limits})
-
-    def replays(self, version: int) -> bool:
-        """Check whether records made by this version of the strategy replay the same."""
-        return self.oldest_replayed <= version <= self.version
 
 
 RunNamedTool = Callable[[Strategy, Tool, MemoryView, ToolArguments, ToolUse], Retrieval]

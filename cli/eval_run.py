@@ -11,7 +11,7 @@ from cli.console import note, say_json
 from cli.ingest import STOPPED, Reporter
 from cli.options import Json, MoreStrategies, Profile, split_names
 from cli.progress import ImportProgress, ProgressMeter, meter
-from domain.evaluation_options import STAGES, AblationStage, Protocol
+from domain.evaluation_options import AblationStage, Protocol
 from views.words import plain_line
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evals.plan import Plan
     from store.queries.evaluations import Slot
 
-BY_NAME = {stage.name.lower(): stage for stage in STAGES}
+BY_NAME = {stage.name.lower(): stage for stage in AblationStage}
 ALL = "all"
 
 DatasetName = Annotated[
@@ -135,7 +135,7 @@ def _parse_stages(names: list[str]) -> list[AblationStage]:
     wanted = [name.lower() for name in split_names(names)]
     if unknown := [name for name in wanted if name not in (ALL, *BY_NAME)]:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join([*BY_NAME, ALL])}")
-    return list(STAGES) if ALL in wanted else [BY_NAME[name] for name in wanted]
+    return list(AblationStage) if ALL in wanted else [BY_NAME[name] for name in wanted]
 
 
 def _announce(planned: Plan, name: str) -> None:

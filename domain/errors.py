@@ -15,7 +15,7 @@ HomerError
 │   └── ReplayMiss        a request is not in the record
 ├── BudgetExceeded        time, tokens or rounds ran out             (exit 5)
 ├── Diverged              a replay went another way than its record  (exit 6)
-└── MachineChanged        a record that an older machine made        (exit 6)
+└── MachineChanged        a record that another version made         (exit 6)
 """
 
 

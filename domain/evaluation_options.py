@@ -8,12 +8,8 @@ from domain.asking import Mode
 
 
 class AblationStage(StrEnum):
-    """How much of the memory is searched: the stages of the paper's ablation.
+    """How much of the memory is searched: the stages of the paper's ablation."""
 
-    ``PLAIN`` is on record in earlier runs only: plain RAG is a strategy of its own now.
-    """
-
-    PLAIN = "plain rag"
     ENTITY = "entity graph"
     EVENTS = "event nodes"
     EDGES = "edges"
@@ -23,13 +19,7 @@ class AblationStage(StrEnum):
     def modes(self) -> tuple[Mode, ...]:
         """The retrieval modes available at this stage."""
         known = (Mode.VIDEO, Mode.EVENT, Mode.NEIGHBOR, Mode.KEYFRAME)
-        return tuple(
-            mode for mode in Mode if mode in known[: max(1, tuple(AblationStage).index(self))]
-        )
-
-
-STAGES = tuple(stage for stage in AblationStage if stage is not AblationStage.PLAIN)
-"""The stages that questions are asked with."""
+        return tuple(mode for mode in Mode if mode in known[: tuple(AblationStage).index(self) + 1])
 
 
 class Protocol(StrEnum):

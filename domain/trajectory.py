@@ -25,22 +25,10 @@ from domain.asking import (
 )
 from domain.base import Frozen
 from domain.memories import MemoryView
-from domain.search import Extract, Finding, Ranking, VideoQuote, Weighed
+from domain.search import Extract, Finding, VideoQuote, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill, StrategyChoice
 from domain.time import TimeSpan
-
-MACHINE_VERSION = 5
-"""The version of the HOMER machine, stored with each trajectory, since replays depend on it.
-
-1: without a language model, the answer came from a ranking of the whole view. 2: from the ledger.
-3: images are shown with their refs in more steps, and what is seen on them is evidence. 4: without
-a language model, an open question over a few videos is answered for each of them; records of before
-have no quotation by video, and are answered from as they were. 5: so is an ordinary part of a
-question that also asks about structure.
-"""
-OLDEST_REPLAYED = 2
-"""The oldest version whose records are replayed: what changed since is done as it was then."""
 
 
 class _Event(Frozen):
@@ -73,9 +61,8 @@ class Setup(Frozen):
 class QuestionAsked(_Event):
     """The first event: what was asked, over which view, and by which strategy.
 
-    ``machine`` is the strategy's name and ``version`` the strategy's; records made before it was
-    introduced have none, which means 1. ``choice`` says how the strategy was chosen; None where
-    somebody named it.
+    ``machine`` is the strategy's name and ``version`` the strategy's. ``choice`` says how the
+    strategy was chosen; None where somebody named it.
     """
 
     kind: Literal["question"] = "question"
@@ -85,7 +72,7 @@ class QuestionAsked(_Event):
     reasoner: str
     view: MemoryView
     setup: Setup = Setup()
-    version: PositiveInt = 1
+    version: PositiveInt
     choice: StrategyChoice | None = None
 
 
@@ -241,14 +228,6 @@ class Forked(_Event):
     start: dict[str, Any]
 
 
-class Ranked(_Event):
-    """A ranking of the whole view to conclude from, made by machines before version 2."""
-
-    kind: Literal["rank"] = "rank"
-    question: str
-    ranking: Ranking
-
-
 class Bound(_Event):
     """Evidence was tied to a subtask in the ledger."""
 
@@ -380,7 +359,6 @@ Event = Annotated[
     | Acted
     | Guarded
     | EvidenceRetrieved
-    | Ranked
     | Bound
     | SupportScored
     | ImagesSeen

@@ -163,9 +163,7 @@ def _ablation(report: RunReport) -> ReportTable:
     heads = marked_each("memory", "questions", "right %", "cited %", "tIoU %")
     rows = (
         (
-            score.arm
-            if score.arm in (AblationStage.PLAIN, AblationStage.ENTITY)
-            else f"+ {score.arm}",
+            score.arm if score.arm == AblationStage.ENTITY else f"+ {score.arm}",
             str(score.questions),
             *map(percent, (score.right, score.cited, score.iou)),
         )

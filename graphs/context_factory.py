@@ -12,7 +12,6 @@ from agent.budget import RunBudget
 from agent.model_calls import Calls
 from agent.reasoners.llm import LlmReasoner
 from agent.reasoners.local import MOMENTS, LocalReasoner
-from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
 from agent.run_context import RunContext, SearchableMemory
 from agent.strategy import (
@@ -25,8 +24,7 @@ from agent.strategy import (
     ToolLoop,
     ToolUse,
 )
-from domain.errors import InputError
-from domain.evaluation_options import STAGES, AblationStage
+from domain.evaluation_options import AblationStage
 from domain.memories import MemoryView
 from domain.settings import AskSettings
 from models.chat import Replay, Sink, StructuredChat
@@ -65,7 +63,7 @@ class ProfileContexts:
         self._store, self._toolbox = store, toolbox
         retrievers = Retrievers(store, toolbox, toolbox.profile.settings)
         self._memories: dict[AblationStage, SearchableMemory] = {
-            stage: retrievers.restricted_to(stage) for stage in STAGES
+            stage: retrievers.restricted_to(stage) for stage in AblationStage
         }
         self._tools = StrategyTools(store, toolbox)
         self._skills = SkillLibrary(store, toolbox)
@@ -76,10 +74,10 @@ class ProfileContexts:
         """Make the context of a run over ``view`` with the settings on its record."""
         setup, strategy = recorder.setup, find_strategy(settings.strategy)
         calls = self._calls(recorder, budget)
-        reasoner = self._reasoner(recorder, calls, settings)
+        reasoner = LlmReasoner(calls, settings, self._store.blobs.get) if calls else LocalReasoner()
         return RunContext(
             reasoner=reasoner,
-            memory=self._memory(settings.memory),
+            memory=self._memories[settings.memory],
             cite=lambda refs: self._cite(view, refs),
             settings=settings,
             recorder=recorder,
@@ -96,7 +94,6 @@ class ProfileContexts:
                     budget,
                     settings,
                     self._store.blobs.get,
-                    recorder.version,
                     setup.image_model if setup else self._toolbox.profile.image_model,
                 ),
                 self._tools,
@@ -105,11 +102,6 @@ class ProfileContexts:
             writers=setup.writers if setup else self._writers(strategy, view),
             unbuilt=partial(self._tools.without_windows, strategy, view),
         )
-
-    def _memory(self, stage: AblationStage) -> SearchableMemory:
-        if stage not in self._memories:
-            raise InputError(f"{stage} is not a stage any more: ask with the strategy of that name")
-        return self._memories[stage]
 
     def _cite(self, view: MemoryView, refs: Sequence[str]) -> ResolvedRefs:
         with self._store.begin() as session:
@@ -139,11 +131,6 @@ class ProfileContexts:
             return toolbox.chat("reasoner", sink, replay, live=True)
 
         return Calls(self._store, recorder, budget, open_chat)
-
-    def _reasoner(self, recorder: Recorder, calls: Calls | None, settings: AskSettings) -> Reasoner:
-        if calls is None:
-            return LocalReasoner(recorder.version)
-        return LlmReasoner(calls, settings, self._store.blobs.get, recorder.version)
 
 
 class StrategyTools:
@@ -200,7 +187,7 @@ def tool_loop_of(
     """Return what the tool loop uses; None for a strategy on another machine.
 
     ``offered`` are the names of the tools that the policy may use, where they are not switched off;
-    empty: all, as in older records.
+    empty: all.
     """
     if strategy.policy is None:
         return None

@@ -29,7 +29,7 @@ def first_event(
         reasoner=context.reasoner.name,
         view=view,
         setup=_setup(profile, context),
-        version=context.recorder.version,
+        version=context.recorder.strategy.version,
         choice=choice,
     )
 

@@ -22,7 +22,7 @@ from agent.recorder import Recorder
 from agent.replay_source import Halt, ReplaySource, inherited_count, split_recorded_calls
 from agent.run_context import RunContext
 from agent.state import State
-from agent.strategy import PolicyParts, Strategy, Tool, ToolArguments
+from agent.strategy import PolicyParts, Tool, ToolArguments
 from domain.asking import Mode
 from domain.errors import HomerError, InputError, MachineChanged, NotFound, ReplayMiss
 from domain.marked import marked
@@ -127,36 +127,25 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
 
 
 def _check_version(trajectory: str, events: Sequence[Event]) -> None:
-    """Check that this machine can act as the one that made the record.
+    """Check that this version of the strategy made the record.
 
     Raises:
-        MachineChanged: a version made it that acted otherwise.
+        MachineChanged: another did, or one that is not here.
     """
     first = events[0]
-    if not isinstance(first, QuestionAsked) or is_replayed(first):
+    if not isinstance(first, QuestionAsked):
         return
-    name, version = first.machine, first.version
-    strategy = _strategy_of(first)
-    now = marked("there is no such strategy here")
-    if strategy:
-        now = marked(f"this is version {strategy.version}")
-    raise MachineChanged(
-        f"trajectory {trajectory} was made by version {version} of the strategy {name}, {now}: it "
-        "can be looked at, not run again; ask the question anew"
-    )
-
-
-def is_replayed(first: QuestionAsked) -> bool:
-    """Check whether a record that begins so can be replayed."""
-    strategy = _strategy_of(first)
-    return strategy is not None and strategy.replays(first.version)
-
-
-def _strategy_of(first: QuestionAsked) -> Strategy | None:
     try:
-        return find_strategy(first.machine)
+        strategy = find_strategy(first.machine)
+        now = marked(f"this is version {strategy.version}")
+        if strategy.version == first.version:
+            return
     except NotFound:
-        return None
+        now = marked("there is no such strategy here")
+    raise MachineChanged(
+        f"trajectory {trajectory} was made by version {first.version} of the strategy "
+        f"{first.machine}, {now}: it can be looked at, not run again; ask the question anew"
+    )
 
 
 def first_divergence(
@@ -248,7 +237,6 @@ def _make_context(
         budget,
         settings,
         lambda sha: store.blobs.get(sha),
-        recorder.version,
         question_event.setup.image_model,
     )
     return RunContext(
@@ -286,11 +274,10 @@ def _calls(
 
 def _reasoner(store: Store, question_event: QuestionAsked, calls: Calls | None) -> Reasoner:
     if question_event.reasoner == "local":
-        return LocalReasoner(question_event.version)
+        return LocalReasoner()
     if calls is None:
         raise InputError(f"a reasoner of the kind {question_event.reasoner!r} cannot be replayed")
-    settings, version = question_event.setup.settings, question_event.version
-    return LlmReasoner(calls, settings, store.blobs.get, version)
+    return LlmReasoner(calls, question_event.setup.settings, store.blobs.get)
 
 
 def _no_tool(

@@ -17,7 +17,7 @@ from agent.model_calls import record_call_of, recorded_calls
 from agent.recorder import Recorder
 from agent.replay_source import resume_source
 from agent.run_context import RunContext
-from agent.state import State, check_state, question_of
+from agent.state import State, check_state
 from agent.state import view_of as scope_of
 from agent.strategy import Strategy
 from domain import faults
@@ -357,9 +357,6 @@ class Runner:
 
     def _ready(self, state: State, recorder: Recorder, view: MemoryView) -> RunContext:
         context = self._make_context(view, recorder, state)
-        if not recorder.events:  # An earlier version stored it after the question.
-            question = question_of(state)
-            recorder.add(first_event(self._profile, question, view, context, None))
         with self._unless_deleted(recorder.trajectory), self._store.explaining_failures():
             recorder.flush()
         return context

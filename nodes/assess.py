@@ -60,7 +60,7 @@ def _looks(context: RunContext, retrieval: EvidenceRetrieved) -> bool:
     """Check whether the images of a search are looked at, however far its words are."""
     setup = context.recorder.setup
     sees = setup is not None and setup.sees
-    return sees and bool(retrieval.images) and context.recorder.version > 2
+    return sees and bool(retrieval.images)
 
 
 def _with_image_notes(

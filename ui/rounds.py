@@ -120,8 +120,7 @@ def _show_timeline(inspected: InspectedTrajectory, video: Video, chosen: int) ->
 
 def _lane(round_: Round, video: str) -> Lane:
     tone = TONES[(round_.number - 1) % len(TONES)]
-    found = round_.found.evidence if round_.found else ()
-    bars = [_bar(round_, piece, tone) for piece in found if piece.video == video]
+    bars = [_bar(round_, piece, tone) for piece in round_.evidence if piece.video == video]
     return Lane(translate("Round {number}").format(number=round_.number), bars)
 
 
@@ -168,16 +167,7 @@ def _show_round(
     _show_input(round_)
     show_step_tools(state, inspected, chosen)
     st.subheader(translate("Results"), anchor=False)
-    found = round_.found.evidence if round_.found else ()
-    _show_evidence(store, found, videos, f"r{chosen}", cited)
-    for index, search in enumerate(round_.later):
-        st.subheader(
-            translate("Found by a later search: {query}").format(
-                query=escape_markdown(tags_in_words(search.query))
-            ),
-            anchor=False,
-        )
-        _show_evidence(store, search.evidence, videos, f"r{chosen}_then{index}", cited)
+    _show_evidence(store, round_.evidence, videos, f"r{chosen}", cited)
     st.subheader(translate("Decision"), anchor=False)
     st.markdown(escape_markdown(_decision(round_)))
 
@@ -264,7 +254,7 @@ def _show_round_video(
 ) -> None:
     """Play the video that the round found evidence in."""
     round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
-    evidence = round_.found.evidence if round_ and round_.found else ()
+    evidence = round_.evidence if round_ else ()
     video = played_video() or (evidence[0].video if evidence else next(iter(videos), ""))
     if video in videos:
         st.caption(escape_markdown(video_title(videos, video)))

@@ -73,8 +73,7 @@ def _video_lanes(inspected: InspectedTrajectory, video: Video) -> str:
 
 
 def _round_lane(round_: Round, video: Video) -> str:
-    found = round_.found.evidence if round_.found else ()
-    bars = "".join(_bar(piece, video) for piece in found if piece.video == video.id)
+    bars = "".join(_bar(piece, video) for piece in round_.evidence if piece.video == video.id)
     name = translate("Round {number}: {text}").format(
         number=round_.number, text=_isolated(tags_in_words(round_.text))
     )
@@ -98,11 +97,10 @@ def _round(
         if round_
         else translate("Before the first round: the plan")
     )
-    pieces = [piece for search in (round_.searches if round_ else ()) for piece in search.evidence]
     parts = [
         f'<section id="round-{number}"><h2 dir="auto">{escape(headline)}</h2>',
         remarks_html(inspected.remarks(number)),
-        "".join(_moment(store, piece, videos) for piece in pieces),
+        "".join(_moment(store, piece, videos) for piece in (round_.evidence if round_ else ())),
         _ledger(inspected.ledger(number)),
         "".join(_call(call) for call in calls_in_round(store, inspected, number)),
         "</section>",

@@ -350,7 +350,7 @@ def _round_line(history: History, number: int) -> str:
 
 def _refs(history: History, number: int) -> list[str]:
     rounds = history.rounds[number - 1 : number]
-    return [e.ref for round_ in rounds for search in round_.searches for e in search.evidence]
+    return [e.ref for round_ in rounds for e in round_.evidence]
 
 
 def _show_compared(first: str, second: str, *, same: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 
 from domain.asking import Action, Answer, Evidence
@@ -55,7 +55,7 @@ class Difference(Frozen):
 
 def compare_trajectories(a: History, b: History) -> Difference:
     """Return the differences of ``a`` and ``b``; the reasons of actions are not compared."""
-    seen_a, seen_b = _seen(a), _seen(b)
+    seen_a, seen_b = a.evidence, b.evidence
     return Difference(
         a=a.id,
         b=b.id,
@@ -90,24 +90,10 @@ def _compared(round_: ComparedRound, field: str) -> object:
 
 
 def _compared_round(round_: Round) -> ComparedRound:
-    seen = tuple(evidence.ref for search in round_.searches for evidence in search.evidence)
+    seen = tuple(evidence.ref for evidence in round_.evidence)
     return ComparedRound(
         round=round_.number, subtask=round_.subtask, action=round_.action, seen=seen
     )
-
-
-def _seen(history: History) -> dict[str, Evidence]:
-    """Return all evidence of the rounds, by ref."""
-    found: Iterable[Evidence] = (
-        evidence
-        for round_ in history.rounds
-        for search in round_.searches
-        for evidence in search.evidence
-    )
-    by_ref: dict[str, Evidence] = {}
-    for evidence in found:
-        by_ref.setdefault(evidence.ref, evidence)
-    return by_ref
 
 
 def _answer_key(answer: Answer | None) -> tuple[object, ...] | None:

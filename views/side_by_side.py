@@ -47,7 +47,7 @@ class SideBySide(Frozen):
 
 def side_by_side(histories: Sequence[History]) -> SideBySide:
     """Compare the trajectories of one question; there is at least one."""
-    found = [_evidence(history) for history in histories]
+    found = [history.evidence for history in histories]
     refs = [set(each) for each in found]
     return SideBySide(
         question=histories[0].question,
@@ -65,24 +65,10 @@ def _row(history: History, own: dict[str, Evidence], others: set[str]) -> Strate
         trajectory=history.id,
         answer=history.answer,
         rounds=len(history.rounds),
-        searches=sum(len(round_.searches) for round_ in history.rounds),
+        searches=sum(round_.found is not None for round_ in history.rounds),
         calls=len(history.calls),
         tokens=history.tokens,
         cost_usd=history.cost_usd,
         seconds=history.seconds,
         alone=tuple(piece for ref, piece in own.items() if ref not in others),
     )
-
-
-def _evidence(history: History) -> dict[str, Evidence]:
-    """Return what a run found, by ref, in the order of finding."""
-    pieces = (
-        piece
-        for round_ in history.rounds
-        for search in round_.searches
-        for piece in search.evidence
-    )
-    by_ref: dict[str, Evidence] = {}
-    for piece in pieces:
-        by_ref.setdefault(piece.ref, piece)
-    return by_ref

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from domain.asking import Action, Answer, Question, Subtask
+from domain.asking import Action, Answer, Evidence, Question, Subtask
 from domain.skills import StrategyChoice
 from domain.trajectory import (
     Acted,
@@ -37,8 +37,6 @@ class Round:
     """One round: the subtask and action, the result, and what followed from it.
 
     ``refusals`` are the guard's complaints; ``notes`` what the harness decided, in order.
-    ``later`` are searches after the round's own: the ranking of the whole view from which machines
-    before version 2 concluded.
     """
 
     number: int
@@ -48,7 +46,6 @@ class Round:
     action: Action | None = None
     refusals: tuple[str, ...] = ()
     found: EvidenceRetrieved | None = None
-    later: tuple[EvidenceRetrieved, ...] = ()
     assessed: Assessed | None = None
     proposal: AnswerProposed | None = None
     ledger: tuple[Subtask, ...] = ()
@@ -56,9 +53,9 @@ class Round:
     calls: tuple[ModelCalled, ...] = ()
 
     @property
-    def searches(self) -> tuple[EvidenceRetrieved, ...]:
-        """Return all searches of the round, in order, each with its own query."""
-        return (*((self.found,) if self.found else ()), *self.later)
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Return what its search found; nothing if it made none."""
+        return self.found.evidence if self.found else ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +82,15 @@ class History:
     def choice(self) -> StrategyChoice | None:
         """Return how the strategy was chosen; None where it was named."""
         return choice_of(self.events)
+
+    @property
+    def evidence(self) -> dict[str, Evidence]:
+        """Return what the rounds found, by ref, in the order of finding."""
+        by_ref: dict[str, Evidence] = {}
+        for round_ in self.rounds:
+            for evidence in round_.evidence:
+                by_ref.setdefault(evidence.ref, evidence)
+        return by_ref
 
 
 def load_history(store: Store, name: str) -> History:
@@ -142,9 +148,7 @@ def _with_event(round_: Round, event: Event) -> Round:
         case Guarded(accepted=False):
             return replace(round_, refusals=(*round_.refusals, event.complaint))
         case EvidenceRetrieved():
-            if round_.found is None:
-                return replace(round_, found=event)
-            return replace(round_, later=(*round_.later, event))
+            return replace(round_, found=event)
         case Assessed():
             return replace(round_, assessed=event)
         case AnswerProposed():

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.harness.inform import CardLine, truncated
+from agent.harness.inform import CardLine
 from models.messages import text_tokens
 
 Card = Sequence[CardLine]
-
-VERSION_2_LINES = 4
-"""Lines of an earlier card that machines of version 2 showed again."""
-VERSION_2_LINE = 200
-"""Characters of one of these lines, its mark among them."""
-END = "</memory>"
 
 
 def fit_cards(cards: Sequence[Card], tokens: int) -> list[str]:
@@ -73,16 +67,3 @@ def _restricted(card: Card, places: set[int]) -> Card:
     missing = len(scored) - len(kept)
     note = [CardLine(text=f"({missing} more are left out here.)")] if missing else []
     return (*card[: scored[0]], *kept, *note, card[-1])
-
-
-def version_2_card(text: str) -> str:
-    """Return an earlier card as machines of version 2 showed it: its head and four lines, cut."""
-    head, *rest = text.split("\n")
-    memories = [_cut_line(line) for line in rest if line.startswith("<memory")]
-    return "\n".join([head, *memories[:VERSION_2_LINES], "</card>"])
-
-
-def _cut_line(line: str) -> str:
-    """Truncate a memory line but keep its closing mark."""
-    body = line.removesuffix(END)
-    return line if len(body) <= VERSION_2_LINE else truncated(body, VERSION_2_LINE) + END

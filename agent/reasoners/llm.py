@@ -22,7 +22,7 @@ from agent.harness.inform import (
     skill_lines,
     subtask_line,
 )
-from agent.harness.shorten import fit_cards, version_2_card
+from agent.harness.shorten import fit_cards
 from agent.pictures import (
     LoadedPictures,
     LoadImage,
@@ -41,7 +41,6 @@ from domain.asking import Action, Evidence, Mode, Subtask, names_image
 from domain.ledger import Edits, SubtaskDraft
 from domain.settings import AskSettings
 from domain.skills import Tone
-from domain.trajectory import MACHINE_VERSION
 from models.messages import Message, assistant, system, text_tokens, user
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -101,21 +100,15 @@ class LlmReasoner:
         caller: makes the calls.
         settings: the settings of the run.
         images: loads a keyframe's JPEG by its SHA-256.
-        version: of the machine that began the run; it is asked as that machine asked.
     """
 
     name = "llm"
     note = ""
 
     def __init__(
-        self,
-        caller: Caller,
-        settings: AskSettings,
-        images: LoadImage | None = None,
-        version: int = MACHINE_VERSION,
+        self, caller: Caller, settings: AskSettings, images: LoadImage | None = None
     ) -> None:
         self._caller, self._settings, self._images = caller, settings, images
-        self._labels = version > 2
 
     def plan(self, decision: DecisionContext) -> tuple[SubtaskDraft, ...]:
         """Split the question, at a low temperature."""
@@ -136,9 +129,8 @@ class LlmReasoner:
         After a complaint, a query that is still badly worded is repaired where code can do it.
         """
         latest = pictures_of(decision.searches[-1].found) if decision.searches else ()
-        loaded = self._look_again(latest, decision, ACT_SHARE)
-        timed = self._labels and not self._caller.in_process
-        hint = prompt("act_time") if timed else ""
+        loaded = self._load(latest, decision, ACT_SHARE)
+        hint = "" if self._caller.in_process else prompt("act_time")
         task_prompt = prompt(
             "act",
             round=decision.round,
@@ -152,7 +144,7 @@ class LlmReasoner:
         action = self._caller.ask(
             "act",
             self._messages(decision, task_prompt, decision.steps),
-            act_form(decision, self._caller.in_process, timed=timed),
+            act_form(decision, self._caller.in_process),
             round=decision.round,
             temperature=temperature,
             images=loaded.images,
@@ -164,40 +156,35 @@ class LlmReasoner:
         """Decide what the last search settles, with its images if the model accepts them."""
         card_text = card(decision.found, (), repeats=False) if decision.found else ""
         found = pictures_of(decision.found) if decision.found else ()
-        most = affordable(decision.tokens, ASSESS_SHARE) if self._labels else len(found)
-        loaded = self._load(found[:most])
-        named = loaded.refs if self._labels else ()
+        loaded = self._load(found, decision, ASSESS_SHARE)
         task_prompt = prompt(
             "assess",
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
             card=card_text,
-            notes=_looking_notes(decision, loaded, named=bool(named)),
+            notes=_looking_notes(decision, loaded),
         )
         reply = self._caller.ask(
             "assess",
             self._messages(decision, task_prompt),
-            assess_form(decision, self._caller.in_process, named),
+            assess_form(decision, self._caller.in_process, loaded.refs),
             round=decision.round,
             temperature=0.0,
             images=loaded.images,
-            labels=loaded.labels if self._labels else (),
+            labels=loaded.labels,
         )
-        return reply.assessment().model_copy(update={"unseen": loaded.missing, "shown": named})
+        return reply.assessment().model_copy(
+            update={"unseen": loaded.missing, "shown": loaded.refs}
+        )
 
-    def _look_again(
+    def _load(
         self, pictures: Sequence[Picture], decision: DecisionContext, share: int
     ) -> LoadedPictures:
-        """Load as many pictures as the budget has room for; none before version 3."""
-        if not self._labels:
-            return LoadedPictures()
-        return self._load(pictures[: affordable(decision.tokens, share)])
-
-    def _load(self, pictures: Sequence[Picture]) -> LoadedPictures:
-        """Load pictures for a model that sees, as many as one call may have."""
+        """Load pictures for a model that sees, as many as one call and the budget have room for."""
         if self._images is None or not self._caller.sees:
             return LoadedPictures()
-        return load_pictures(pictures[: self._settings.images], self._images)
+        most = min(self._settings.images, affordable(decision.tokens, share))
+        return load_pictures(pictures[:most], self._images)
 
     def replan(self, decision: DecisionContext, reasons: tuple[str, ...]) -> Edits:
         """Repair the plan."""
@@ -220,7 +207,7 @@ class LlmReasoner:
     def conclude(self, decision: DecisionContext) -> Conclusion:
         """Answer from everything, at temperature 0."""
         held = by_evidence(decision.pictures, _most_telling(decision))
-        loaded = self._look_again(held, decision, CONCLUDE_SHARE)
+        loaded = self._load(held, decision, CONCLUDE_SHARE)
         task_prompt = prompt(
             "conclude",
             ledger=_ledger(decision, None),
@@ -255,19 +242,14 @@ class LlmReasoner:
             return [*first, last]
         *earlier, latest = steps
         fixed = sum(text_tokens(m.content) for m in [*first, user(latest.card), last])
-        cards = self._earlier_cards(earlier, decision.tokens // CARDS_SHARE - fixed)
+        most = max(decision.tokens // CARDS_SHARE - fixed, LEAST_CARD * len(earlier))
+        cards = fit_cards([step.lines for step in earlier], most)
         turns = [
             turn
             for step, shown in zip(steps, [*cards, latest.card], strict=True)
             for turn in (assistant(f"{step.subtask}: {action_line(step.action)}"), user(shown))
         ]
         return [*first, *turns, last]
-
-    def _earlier_cards(self, steps: Sequence[CompletedRound], tokens: int) -> list[str]:
-        """Return the cards of earlier searches, within about so many tokens."""
-        if not self._labels:
-            return [version_2_card(step.card) for step in steps]
-        return fit_cards([step.lines for step in steps], max(tokens, LEAST_CARD * len(steps)))
 
 
 def _repaired(action: Action, decision: DecisionContext) -> Action:
@@ -308,13 +290,13 @@ def _notes(decision: DecisionContext) -> str:
     )
 
 
-def _looking_notes(decision: DecisionContext, loaded: LoadedPictures, *, named: bool) -> str:
+def _looking_notes(decision: DecisionContext, loaded: LoadedPictures) -> str:
     """Return the notes of an assessment, with what is to be known about its images."""
-    far = named and decision.found is not None and decision.found.nothing_close
+    far = loaded.refs and decision.found is not None and decision.found.nothing_close
     notes = [
         _notes(decision),
         UNSEEN if loaded.missing else "",
-        prompt("assess_images") if named else "",
+        prompt("assess_images") if loaded.refs else "",
         prompt("assess_images_far") if far else "",
     ]
     return "\n".join(filter(None, notes))

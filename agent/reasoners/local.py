@@ -15,7 +15,7 @@ from agent.reasoners.structure_questions import structure_of
 from domain.asking import Action, Evidence, Mode, Subtask
 from domain.ledger import Edits, SubtaskDraft
 from domain.skills import combined_policy
-from domain.trajectory import MACHINE_VERSION, EvidenceRetrieved, Neighbour, Resolution
+from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution
 
 NOTE = (
     "Answered without a language model: the text is quoted from memory, not phrased as an answer."
@@ -26,17 +26,10 @@ CAUSAL = frozenset({"causes", "enables", "requires", "prevents"})
 
 
 class LocalReasoner:
-    """A reasoner that applies rules to what the harness shows and the searches find.
-
-    Args:
-        version: of the machine that began the run; it concludes as that machine did.
-    """
+    """A reasoner that applies rules to what the harness shows and the searches find."""
 
     name = "local"
     note = NOTE
-
-    def __init__(self, version: int = MACHINE_VERSION) -> None:
-        self._each_video = version > 4
 
     def plan(self, decision: DecisionContext) -> tuple[SubtaskDraft, ...]:
         """Split the question by its words, unless a skill says to leave it whole."""
@@ -81,7 +74,7 @@ class LocalReasoner:
         A structural finding comes first. A question of several parts is answered part by part, a
         broad one by its event; over a few videos, an open one for each of them.
         """
-        if answer := by_structure(decision, each_video=self._each_video):
+        if answer := by_structure(decision):
             return answer
         if decision.question.options:
             return by_options(decision)

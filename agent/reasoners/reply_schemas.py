@@ -26,11 +26,8 @@ LONGEST = 160
 """Characters of a text that a model in this process may write."""
 
 
-def act_form(decision: DecisionContext, narrow: bool, *, timed: bool = False) -> type[ActReply]:
-    """Return the schema of a step: no answer before a search, a forced mode, a valid option.
-
-    ``timed``: it may name a time to look at.
-    """
+def act_form(decision: DecisionContext, narrow: bool) -> type[ActReply]:
+    """Return the schema of a step: no answer before a search, a forced mode, a valid option."""
     searched = bool(decision.steps)
     modes = [str(decision.forced or mode) for mode in _available_modes(decision)]
     fields: dict[str, Any] = {
@@ -42,7 +39,7 @@ def act_form(decision: DecisionContext, narrow: bool, *, timed: bool = False) ->
         fields["not_in_memory"] = {"type": "boolean", "enum": [False]}
     if narrow:
         fields |= cited("citations", sorted(refs(decision.ledger)))
-    reply = TimedActReply if timed else ActReply
+    reply = ActReply if narrow else TimedActReply
     return narrowed(reply, fields, narrow, () if searched else ANSWERING)
 
 

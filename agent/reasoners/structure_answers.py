@@ -41,15 +41,13 @@ class PartAnswer:
         return tuple(Support(ref=ref, score=self.sure) for ref in self.refs)
 
 
-def by_structure(decision: DecisionContext, *, each_video: bool = True) -> Conclusion | None:
+def by_structure(decision: DecisionContext) -> Conclusion | None:
     """Answer from structural searches; None if none was made.
 
-    Args:
-        decision: what was found.
-        each_video: quote what answers another part of the question of each of a few videos.
+    Over a few videos, what answers another part of the question is quoted of each.
     """
     held = {e.ref: e for e in decision.held}
-    titles = searched_videos(decision) if each_video else {}
+    titles = searched_videos(decision)
     tasks = answering_subtasks(decision.ledger.subtasks)
     if not any(_finding(task, decision) for task in tasks):
         return None

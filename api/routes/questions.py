@@ -248,5 +248,5 @@ def _round_body(inspected: InspectedTrajectory, round_: Round) -> RoundTold:
         subtask=round_.text,
         mode=None if action is None or action.mode is None else str(action.mode),
         query=action.query if action else "",
-        found=len(round_.found.evidence) if round_.found else 0,
+        found=len(round_.evidence),
     )

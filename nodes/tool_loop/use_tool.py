@@ -61,7 +61,6 @@ def _use(state: State, context: RunContext) -> ToolUse:
         seen=_seen(context),
         model=model,
         without=loop.strategy.without,
-        version=context.recorder.version,
     )
 
 

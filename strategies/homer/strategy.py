@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent.strategy import Strategy
-from domain.trajectory import MACHINE_VERSION, OLDEST_REPLAYED
 from strategies.homer.tools import MODE_TOOLS, open_modes
 
 if TYPE_CHECKING:
@@ -25,8 +24,7 @@ STRATEGY = Strategy(
     paper="HOMER: Hierarchical Online Memory Exploration and Reasoning",
     builds="an event graph: segments with temporal and causal edges",
     needs="nothing: a language model decides better than rules",
-    version=MACHINE_VERSION,
-    oldest_replayed=OLDEST_REPLAYED,
+    version=1,
     machine="homer",
     tools=MODE_TOOLS,
     open_tools=open_modes,

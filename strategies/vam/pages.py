@@ -12,18 +12,16 @@ from strategies.question_page import question_block
 from strategies.vam.prompts import prompt
 
 NOTHING = "(nothing yet)"
-CLOCK = " clock (a time of day, of a stream whose results name it),"
-"""What is said of times of day where they can be named."""
 SHOWN = 900
 """Characters of a result that the history shows."""
 MOST_SHOWN = 20
 """Results of a turn that the history shows."""
 
 
-def plan_system(rounds: int, tools: Iterable[str], sources: Iterable[str], *, clock: bool) -> str:
-    """Return the instructions of the rounds; only what is offered is named, as times of day are."""
-    slots = {"sources": ", ".join(sources), "clock": CLOCK if clock else ""}
-    actions = [prompt(f"plan_{tool}", **slots) for tool in (*tools, "answer")]
+def plan_system(rounds: int, tools: Iterable[str], sources: Iterable[str]) -> str:
+    """Return the instructions of the rounds; only what is offered is named."""
+    named = ", ".join(sources)
+    actions = [prompt(f"plan_{tool}", sources=named) for tool in (*tools, "answer")]
     return prompt("plan_system", actions="\n".join(actions), rounds=rounds)
 
 

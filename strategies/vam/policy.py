@@ -53,7 +53,7 @@ class LocalWalk(RuleWalk):
     """Searches once, after a summary where the question is broad; looks where it asks for looks.
 
     A time of day that the question names is searched first; of files it is not known, so they are
-    searched as for any question. Before version 2 no time of day was.
+    searched as for any question.
 
     Args:
         parts: what a policy may use.
@@ -62,12 +62,11 @@ class LocalWalk(RuleWalk):
     def __init__(self, parts: PolicyParts) -> None:
         frames = any(tool.name == FRAMES for tool in parts.tools)
         super().__init__(parts, NOTE, "" if frames else NO_IMAGES)
-        self._version = parts.version
 
     def act(self, decision: DecisionContext) -> Action:
         """Take the next step of the walk."""
         question, made = decision.question, [one.found for one in decision.searches]
-        timed = timed_question(question.text) if self._version > 1 else None
+        timed = timed_question(question.text)
         if timed is not None and not made:
             more = {"times": timed.times.model_dump(), **options_argument(question)}
             return use_tool(SEARCH, "the question names a time of day", timed.query, **more)
@@ -90,8 +89,6 @@ class LocalWalk(RuleWalk):
 class PlanningPolicy:
     """Routes the question, then plans each action with the language model.
 
-    Before version 2 it could not name a time of day.
-
     Args:
         parts: what a policy may use.
         calls: to the language model.
@@ -102,7 +99,6 @@ class PlanningPolicy:
         offered = [tool.name for tool in parts.tools]
         off = {INSPECT} if LOOKING in parts.without else set()
         off |= {SUMMARIZE} if SUMMARIES in parts.without else set()
-        self._clock = parts.version > 1
         self._tools = [name for name in (SEARCH, INSPECT, SUMMARIZE) if name not in off]
         self._sources = [
             *(["frame"] if FRAMES in offered and INSPECT not in off else []),
@@ -187,11 +183,11 @@ class PlanningPolicy:
         history = history_of(one.found for one in decision.searches)
         page = plan_page(decision.question, history, decision.round, rounds, decision.complaint)
         messages = [
-            system(plan_system(rounds, self._tools, self._sources, clock=self._clock)),
+            system(plan_system(rounds, self._tools, self._sources)),
             user(page),
         ]
         kinds = [*self._tools, *(["answer"] if decision.searches else [])]
-        form = plan_form(kinds, self._sources, clock=self._clock)
+        form = plan_form(kinds, self._sources)
         loaded = self._pictures(decision, DECIDE_SHARE)
 
         def ask(purpose: str) -> PlannedReply:
@@ -246,11 +242,11 @@ class PlanningPolicy:
         history = history_of(one.found for one in decision.searches)
         page = conclude_page(decision.question, history, decision.complaint)
         loaded = self._pictures(decision, ANSWER_SHARE)
-        rules = plan_system(self._settings.rounds, (), self._sources, clock=self._clock)
+        rules = plan_system(self._settings.rounds, (), self._sources)
         reply = self._calls.ask(
             "conclude",
             [system(rules), user(page)],
-            plan_form(["answer"], self._sources, clock=self._clock),
+            plan_form(["answer"], self._sources),
             round=decision.round,
             temperature=TEMPERATURE,
             images=loaded.images,

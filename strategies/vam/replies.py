@@ -6,7 +6,7 @@ Names of nested classes are keys of ``$defs`` in schemas that models read: they 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
 
@@ -154,17 +154,10 @@ KINDS = {
 """The kinds of actions with the names of their schemas."""
 
 
-def plan_form(kinds: Collection[str], sources: Sequence[str], *, clock: bool) -> type[PlannedReply]:
-    """Return the schema of an action: only these kinds, and searches of these sources.
-
-    ``clock``: whether a search may name a time of day.
-    """
+def plan_form(kinds: Collection[str], sources: Sequence[str]) -> type[PlannedReply]:
+    """Return the schema of an action: only these kinds, and searches of these sources."""
     form = PlannedReply.model_json_schema()
     definitions, action = form["$defs"], form["properties"]["action"]
-    if not clock:
-        times = definitions["PlannedSearch"]["properties"]["times"]["anyOf"][0]
-        _leave_out(times, times["discriminator"]["mapping"].pop("clock"))
-        del definitions["ClockRange"]
     for kind, name in KINDS.items():
         if kind not in kinds:
             del definitions[name]
@@ -173,10 +166,6 @@ def plan_form(kinds: Collection[str], sources: Sequence[str], *, clock: bool) ->
     if "Source" in definitions:
         definitions["Source"]["enum"] = list(sources)
     return with_schema(PlannedReply, form)
-
-
-def _leave_out(union: dict[str, Any], ref: str) -> None:
-    union["oneOf"] = [one for one in union["oneOf"] if one["$ref"] != ref]
 
 
 def _tags(texts: Iterable[str]) -> set[str]:

@@ -26,17 +26,11 @@ DECIDE_SHARE, RESPOND_SHARE = 8, 4
 """The images of a call take at most one part in so many of the tokens that are left."""
 
 
-def memories_of(parts: PolicyParts) -> tuple[str, ...]:
-    """Return the memories that the loop searches; before version 4 there were no images."""
-    names = [tool.name for tool in parts.tools]
-    return tuple(name for name in names if name != VISUAL or parts.version > 3)
-
-
 def image_note(parts: PolicyParts) -> str:
     """Return what the profile cannot do with images; "" where it can or they are switched off."""
-    if parts.version < 4 or VISUAL in parts.without:
+    if VISUAL in parts.without:
         return ""
-    if VISUAL not in memories_of(parts):
+    if all(tool.name != VISUAL for tool in parts.tools):
         return "The model does not see: no images were searched."
     return "" if parts.image_model else "Images were found by time only: no image-text model."
 
@@ -53,7 +47,7 @@ class ModelPolicy:
         self.name = parts.responder.name
         self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
         self._by_words = bool(parts.image_model)
-        self._memories = memories_of(parts)
+        self._memories = tuple(tool.name for tool in parts.tools)
         self.note = " ".join(filter(None, (parts.responder.note, image_note(parts))))
 
     def act(self, decision: DecisionContext) -> Action:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -66,8 +66,6 @@ class _Search:
         """Return what is found, best first, scored by option if there are any."""
         for video in view.videos:
             check_built(video, self._indexes.of(video).encoder, self._text.name)
-        if use.version == 1:
-            use = replace(use, model=None)  # A language model only answered then.
         asked = ask(self._text, arguments.query, arguments.options)
         found, reason = self._found(view, asked, use)
         fresh = [one for one in found if one.piece.ref not in use.seen]

@@ -56,25 +56,18 @@ VISUAL = Tool(
     arguments=VisualArguments,
 )
 NOTE = "WorldMM's memory was searched by rules."
-VERSION_2_NOTE = "WorldMM's memory was written by rules."
-"""What runs before version 3 said, also of what a language model wrote."""
 
 
 def search_memories(parts: PolicyParts) -> AgentPolicy:
-    """Return the policy: the language model's, else each memory is searched once.
-
-    Before version 2 a language model only answered, before version 4 there were no images.
-    """
-    if parts.calls is not None and parts.version > 1:
+    """Return the policy: the language model's, else each memory is searched once."""
+    if parts.calls is not None:
         # Imports scipy, which takes half a second.
         from strategies.worldmm.policy import ModelPolicy
 
         return ModelPolicy(parts, parts.calls)
-    note = NOTE if parts.version > 2 else VERSION_2_NOTE
     reasons = {tool.name: tool.description for tool in parts.tools if tool is not VISUAL}
-    if VISUAL in parts.tools and parts.version > 3:
-        return SearchNamedTime(parts, reasons, "each memory was searched", note)
-    return SearchEach(parts, reasons, "each memory was searched", note)
+    walk = SearchNamedTime if VISUAL in parts.tools else SearchEach
+    return walk(parts, reasons, "each memory was searched", NOTE)
 
 
 class SearchNamedTime(SearchEach):
@@ -128,7 +121,7 @@ STRATEGY = Strategy(
     builds="captions at four scales with entities and triples, what recurs, and a frame of 10 s",
     needs="homer build VIDEO; its rules read English; for images a model that sees, and by words "
     "also an image-text model",
-    version=4,
+    version=1,
     machine="tool_loop",
     tools=TOOLS,
     offered=offered,

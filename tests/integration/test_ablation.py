@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.asking import Mode, Question
-from domain.evaluation_options import STAGES, AblationStage
+from domain.evaluation_options import AblationStage
 from domain.settings import AskSettings
 from domain.trajectory import Event, EvidenceRetrieved, Prompted, QuestionAsked, SkillsRouted
 from graphs.runner import Runner
@@ -40,7 +40,7 @@ def searches(store: Store, stage: AblationStage) -> list[EvidenceRetrieved]:
 
 
 def test_the_stages_add_one_mode_each() -> None:
-    assert [len(stage.modes) for stage in STAGES] == [1, 2, 3, 4]
+    assert [len(stage.modes) for stage in AblationStage] == [1, 2, 3, 4]
     assert AblationStage.ENTITY.modes == (Mode.VIDEO,)
     assert set(AblationStage.WHOLE.modes) == set(Mode)
     assert Mode.KEYFRAME not in AblationStage.EDGES.modes

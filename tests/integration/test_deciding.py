@@ -18,7 +18,6 @@ from domain.trajectory import (
     Forced,
     ForkEdit,
     Planned,
-    Ranked,
     RoundOpened,
 )
 from graphs.ask import ask, fork
@@ -72,7 +71,6 @@ def test_each_option_has_a_search_of_its_own_and_nothing_else_is_looked_at(
     found = searches(output)
     assert [(one.round, one.options) for one in found] == [(1, ("A",)), (2, ("B",))]
     assert [one.query.split()[-1] for one in found] == ["attic", "cellar"]
-    assert not [event for event in output if isinstance(event, Ranked)]
 
 
 def test_an_answer_rests_on_the_ledger_alone(store: Store, asked: Question) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from agent.strategy import AUTO
 from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, ErrorType, QuestionPart
-from domain.evaluation_options import STAGES, AblationStage, Protocol
+from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
@@ -218,9 +218,9 @@ def one_of_each(folder: Path) -> Dataset:
 def test_an_ablation_asks_each_question_with_less_of_the_memory(
     store: Store, tmp_path: Path
 ) -> None:
-    evaluate(store, one_of_each(tmp_path), stages=list(STAGES))
+    evaluate(store, one_of_each(tmp_path), stages=list(AblationStage))
     rows = found(store)
-    assert {row.slot.arm for row in rows} == {str(stage) for stage in STAGES}
+    assert {row.slot.arm for row in rows} == {str(stage) for stage in AblationStage}
     for row in rows:
         assert row.trajectory is not None
         with store.begin() as session:

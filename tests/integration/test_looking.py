@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from sqlalchemy import select, update
+from sqlalchemy import select
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -24,7 +23,6 @@ from graphs.replay import replay
 from models.toolbox import Toolbox
 from store.database import Store
 from store.tables.schema import KeyframeRow
-from strategies.homer import strategy
 from tests.support.asking import PARTY
 from tests.support.full_suite import in_full, sample
 from tests.support.listeners import collect_events
@@ -237,28 +235,6 @@ def test_the_next_step_is_shown_as_many_of_the_images_as_the_budget_allows(
     assert len(images_of(second)) == again
     shown = images_of(next(r for r in server.requests if purpose_of(r) == "assess"))
     assert images_of(second) == shown[:again]
-
-
-def test_a_run_of_version_2_is_asked_and_replayed_as_it_was(
-    slides: Store, eyes: Eyes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(strategy, "STRATEGY", replace(strategy.STRATEGY, version=2))
-    watch(slides, "1234" * 4, [[Said("The harbour is blue today", 4)]])
-    recording(slides, "1234" * 4, [4.0])
-    with slides.begin() as session:
-        held = update(KeyframeRow).where(KeyframeRow.video_id == "1234" * 4)
-        session.execute(held.values(blob=slides.blobs.put(jpeg(CARDS[14]))))
-    events: list[Event] = []
-    question = Question(text="Which harbour is blue today?", videos=("1234" * 4,))
-    with OpenAIServer(SeeingModel(eyes)) as server:
-        made = ask(slides, LlmToolbox(server), question, collect_events(events))
-    monkeypatch.undo()
-    sent = [image for request in server.requests for image in images_of(request)]
-    assert sent
-    assert not any(image.ref for image in sent)
-    assert {purpose_of(r) for r in server.requests if images_of(r)} == {"assess"}
-    assert not of(events, ImagesSeen)
-    assert replay(slides, made.trajectory_id).whole
 
 
 def test_it_is_replayed_byte_for_byte_and_nobody_is_called(slides: Store, eyes: Eyes) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
+from cli.main import app
 from domain.asking import Question
 from domain.errors import InputError, ModelError, NotFound
 from domain.settings import AskSettings, Settings
@@ -179,6 +181,27 @@ def test_a_search_that_is_not_on_record_is_not_made(party: Store) -> None:
     assert isinstance(parted.recorded, EvidenceRetrieved)
     assert parted.replayed is None
     assert "the record has no search" in parted.why
+
+
+@pytest.mark.usefixtures("tampered")
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        ("{version}", "99", "version 99 of the strategy homer, this is version 1"),
+        ("{machine}", '"gone"', "the strategy gone, there is no such strategy here"),
+    ],
+)
+def test_a_record_of_another_version_is_said_at_once_to_be_none_to_run_again(
+    party: Store, monkeypatch: pytest.MonkeyPatch, path: str, value: str, told: str
+) -> None:
+    trajectory = local(party, GATE)
+    change(party, trajectory, "question", path, value)
+    monkeypatch.setenv("HOMER_DATABASE_URL", party.url)
+    shown = CliRunner().invoke(app, ["replay", trajectory])
+    assert (shown.exit_code, shown.stdout) == (6, "")
+    (line,) = shown.stderr.splitlines()
+    assert told in line
+    assert "ask the question anew" in line
 
 
 @pytest.mark.usefixtures("tampered")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,20 +21,14 @@ from domain.trajectory import (
     ForkEdit,
     Guarded,
     ModelCalled,
-    QuestionAsked,
-    RoundOpened,
-    RunEvent,
 )
 from flows.build import build
-from graphs.ask import resume
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.database import Store
-from store.queries.trajectories import events_of, list_trajectories
 from store.tables.schema import VideoRow
 from strategies.named_tools import find_tool
 from strategies.registry import find_strategy
-from strategies.worldmm import strategy as worldmm
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all, workspace_of
 from tests.support.library_templates import FilledLibraries
@@ -44,7 +37,7 @@ from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import Answer as Sent
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
-from tests.support.world_model import WorldModel, answering, obedient_to_all, purpose_of
+from tests.support.world_model import WorldModel, answering, purpose_of
 
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate", "Bob sleeps")
 FENCE = "Who paints the fence?"
@@ -238,7 +231,7 @@ def test_each_round_searches_one_memory_and_all_that_was_found_is_shown(garden: 
     assert {one.ref for one in made.answer.citations} <= {
         piece.ref for one in made.searches for piece in one.evidence
     }
-    assert (made.events[0].machine, made.events[0].version) == ("worldmm", 4)  # type: ignore[union-attr]
+    assert made.events[0].machine == "worldmm"  # type: ignore[union-attr]
 
 
 def test_there_are_at_most_five_rounds(garden: Store) -> None:
@@ -356,58 +349,3 @@ def test_a_fork_uses_no_tool_that_is_switched_off(garden: Store) -> None:
                 runner.fork(made.trajectory_id, 1, edit)
     with pytest.raises(NotFound, match="there is no tool 'semantic': use one of episodic"):
         find_tool("semantic", "worldmm-without-semantic")
-
-
-def test_a_run_of_the_first_version_is_resumed_without_a_model_in_its_tools(
-    garden: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(event: RunEvent) -> None:
-        if isinstance(event, RoundOpened):
-            raise RuntimeError("the power went out")
-
-    with OpenAIServer(obedient_to_all) as server:
-        with monkeypatch.context() as earlier, Runner(garden, LlmToolbox(server)) as runner:
-            earlier.setattr(worldmm, "STRATEGY", replace(worldmm.STRATEGY, version=1))
-            with pytest.raises(RuntimeError):
-                runner.ask(Question(text=FENCE, videos=(PARTY,)), broken, strategy="worldmm")
-        with garden.begin() as session:
-            (broken_off,) = list_trajectories(session)
-        resume(garden, LlmToolbox(server), broken_off.id)
-    with garden.begin() as session:
-        events = events_of(session, broken_off.id)
-    assert isinstance(events[0], QuestionAsked)
-    assert events[0].version == 1
-    searched = [event.mode for event in events if isinstance(event, EvidenceRetrieved)]
-    assert searched == ["episodic", "semantic"]
-    purposes = {event.purpose for event in events if isinstance(event, ModelCalled)}
-    assert purposes
-    assert not purposes & {"filter", "choose", "decide"}
-    assert replay(garden, broken_off.id).divergence is None
-
-
-def test_a_record_of_the_first_version_goes_on_as_it_began(garden: Store) -> None:
-    """Then a language model only answered, in the words of the HOMER machine."""
-    from agent.strategy import PolicyParts
-    from strategies.worldmm.strategy import search_memories
-
-    class Fixed:
-        name, note = "llm", ""
-
-    parts: Any = {"responder": Fixed(), "calls": object(), "budget": None, "settings": None}
-    rules, model = (
-        search_memories(PolicyParts(**parts, load_image=lambda _: b"", version=version))
-        for version in (1, 2)
-    )
-    assert (type(rules).__name__, type(model).__name__) == ("SearchEach", "ModelPolicy")
-
-
-@pytest.mark.parametrize(("version", "verb"), [(2, "written"), (3, "searched")])
-def test_searches_by_rules_are_said_as_the_version_that_began_the_run_said_them(
-    garden: Store, monkeypatch: pytest.MonkeyPatch, version: int, verb: str
-) -> None:
-    """What is searched by rules may have been written by a language model."""
-    with monkeypatch.context() as then, Runner(garden, WordToolbox()) as runner:
-        then.setattr(worldmm, "STRATEGY", replace(worldmm.STRATEGY, version=version))
-        made = runner.ask(Question(text=FENCE, videos=(PARTY,)), strategy="worldmm")
-    assert f"WorldMM's memory was {verb} by rules." in made.answer.note
-    assert replay(garden, made.trajectory_id).divergence is None

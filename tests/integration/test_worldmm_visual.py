@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +24,7 @@ from retrieval.result import Retrieval
 from store.database import Store
 from store.tables.schema import FrameRow
 from strategies.registry import find_strategy
-from strategies.worldmm import strategy as registered
 from strategies.worldmm.arguments import VisualArguments
-from strategies.worldmm.pages import decide_system, respond_system
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import build_all
 from tests.support.full_suite import in_full, sample
@@ -326,27 +322,3 @@ def test_rules_look_at_images_only_where_an_open_question_names_their_time(cards
     ):
         made = by_rules(cards, text, name, **more)
         assert [one.mode for one in searches(made)] == ["episodic", "semantic"]
-
-
-@pytest.mark.parametrize("version", [2, 3])
-def test_an_earlier_run_searches_no_images_and_is_replayed_as_it_was(
-    cards: Store, monkeypatch: pytest.MonkeyPatch, version: int
-) -> None:
-    earlier = replace(registered.STRATEGY, version=version, offered=None)
-    monkeypatch.setattr(registered, "STRATEGY", earlier)
-    made, _, requests = asked(cards, WorldModel(), "What is there at 00:15?")
-    rules = made, by_rules(cards, "What is there at 00:15?")
-    monkeypatch.undo()
-    assert all("visual" not in texts_of(request)[0] for request in requests)
-    assert [one.mode for one in searches(rules[1])] == ["episodic", "semantic"]
-    assert "mages" not in made.answer.note
-    assert replay(cards, made.trajectory_id).whole
-
-
-def test_prompts_of_version_2_are_as_they_were() -> None:
-    """By their hash a recorded reply is found again."""
-    pages = decide_system(5, ["episodic", "semantic"]), respond_system(images=False)
-    assert [sha256(page.encode()).hexdigest()[:12] for page in pages] == [
-        "3af7a2c644fa",
-        "f0027d751162",
-    ]

@@ -43,7 +43,12 @@ def answered(
     ]
     end = Ended(state="done", why="", answer=answer, rounds=rounds, tokens=0)
     asked = QuestionAsked(
-        question=question, machine=strategy, profile=profile, reasoner="planted", view=VIEW
+        question=question,
+        machine=strategy,
+        version=1,
+        profile=profile,
+        reasoner="planted",
+        view=VIEW,
     )
     events: list[Event] = [
         asked, SkillsRouted(skills=skills), Planned(subtasks=(task,)), *searches, end

@@ -119,7 +119,7 @@ def _told(
     view = MemoryView(scopes=(Scope(video=video, last_clip=5),))
     question = Question(text=f"Who opens door {number}?", videos=(video,))
     yield QuestionAsked(
-        question=question, machine="homer", profile="local", reasoner="local", view=view
+        question=question, machine="homer", version=1, profile="local", reasoner="local", view=view
     )
     yield SkillsRouted(
         skills=tuple(

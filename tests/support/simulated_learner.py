@@ -114,7 +114,12 @@ class SimulatedAsker:
             if linked is not None:
                 linked(session, name)
             first = QuestionAsked(
-                question=question, machine="homer", profile="local", reasoner="planted", view=view
+                question=question,
+                machine="homer",
+                version=1,
+                profile="local",
+                reasoner="planted",
+                view=view,
             )
             output: list[Event] = [
                 first, SkillsRouted(skills=found), Planned(subtasks=(task,)), *searches, end

@@ -28,7 +28,7 @@ def asked(options: tuple[str, ...] = OPTIONS) -> QuestionAsked:
     question = Question(text="Is it so?", videos=(VIDEO,), options=options)
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=1),))
     return QuestionAsked(
-        question=question, machine="homer", profile="small", reasoner="llm", view=view
+        question=question, machine="homer", version=1, profile="small", reasoner="llm", view=view
     )
 
 

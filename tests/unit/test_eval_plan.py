@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.strategy import AUTO
 from domain.errors import InputError
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
-from domain.evaluation_options import STAGES, AblationStage, Protocol
+from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model
@@ -150,7 +150,7 @@ def test_texts_that_no_database_keeps_are_mended() -> None:
 
 def test_a_run_is_called_after_its_settings() -> None:
     assert run_name(plan(dataset(2, 2), LOCAL, limit=3)) == "own-local-split-3"
-    ablated = plan(dataset(2), LOCAL, stages=list(STAGES))
+    ablated = plan(dataset(2), LOCAL, stages=list(AblationStage))
     assert run_name(ablated) == "own-local-none-entity+events+edges"
     odd = LOCAL.model_copy(update={"name": "my ../profile"})
     assert run_name(plan(dataset(2, 2), odd)) == "own-my-..-profile-split"

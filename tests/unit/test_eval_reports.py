@@ -176,10 +176,9 @@ def test_an_ablation_has_a_row_for_each_stage_in_the_papers_order() -> None:
     rows = [row("1", bool(n), arm=str(stage)) for n, stage in enumerate(stages)]
     found = made(rows, stages=stages)
     assert [one.arm for one in found.ablation] == list(map(str, stages))
-    assert [one.right and one.right.value for one in found.ablation] == [0, 1, 1, 1, 1]
+    assert [one.right and one.right.value for one in found.ablation] == [0, 1, 1, 1]
     (table,) = [one for one in tables(found) if one.title.startswith("How much")]
     assert [cells[0] for cells in table.rows] == [
-        "plain rag",
         "entity graph",
         "+ event nodes",
         "+ edges",

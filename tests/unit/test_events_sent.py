@@ -198,7 +198,7 @@ def test_the_first_event_has_the_id_of_the_question_and_no_other_has() -> None:
     view = MemoryView(scopes=(Scope(video="0123456789abcdef", last_clip=0),))
     question = Question(text="Who?", videos=("0123456789abcdef",))
     asked = QuestionAsked(
-        question=question, machine="homer", profile="local", reasoner="local", view=view
+        question=question, machine="homer", version=1, profile="local", reasoner="local", view=view
     )
     ids = [output.get("id") for _, output in sent(asked, Interrupted()).events]
     assert ids == [None, "aa11", None]

@@ -292,12 +292,7 @@ def test_a_broad_question_is_answered_by_the_best_event_of_each_of_a_few_videos(
     assert made.refs == ("s1", "s2")
 
 
-@pytest.mark.parametrize(
-    ("version", "said"), [(4, ["What it says"]), (5, ["day: What it says", "night: What it says"])]
-)
-def test_a_part_beside_structure_is_answered_as_the_machine_of_the_run_did(
-    version: int, said: list[str]
-) -> None:
+def test_a_part_beside_structure_is_quoted_of_each_of_a_few_videos() -> None:
     ends = Finding(asks=Asks.END, parts=(StructurePart(label="", text="They leave", refs=("m1",)),))
     quotes = tuple(
         VideoQuote(video=video, title=title, close=True, extract=_extract(video))
@@ -305,12 +300,12 @@ def test_a_part_beside_structure_is_answered_as_the_machine_of_the_run_did(
     )
     structure = seen(Mode.EVENT, evidence(1), finding=ends)
     ordinary = seen(Mode.VIDEO, evidence(2), extract=_extract("a" * 16), by_video=quotes)
-    made = LocalReasoner(version).conclude(
+    made = LocalReasoner().conclude(
         after(("How does it end", structure), ("what is said?", ordinary))
     )
     first, *rest = made.text.replace("They leave ", "They leave\n").splitlines()
     assert first.endswith("They leave")
-    assert rest == said
+    assert rest == ["day: What it says", "night: What it says"]
 
 
 def _extract(video: str) -> Extract:

@@ -131,6 +131,7 @@ def run(
         QuestionAsked(
             question=question,
             machine="homer",
+            version=1,
             profile="p",
             reasoner="scripted",
             view=VIEW,

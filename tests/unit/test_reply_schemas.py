@@ -46,7 +46,7 @@ def field(form: type[Any], name: str) -> dict[str, Any]:
 def test_before_any_search_there_is_no_answer_and_no_move() -> None:
     first = act_form(turn(), narrow=False)
     assert field(first, "action")["enum"] == ["search"]
-    assert set(first.model_json_schema()["properties"]) == {"reason", "action", "mode", "query"}
+    assert "answer" not in first.model_json_schema()["properties"]
     assert field(first, "mode")["enum"] == ["event", "keyframe", "video"]
     later = act_form(turn(steps=(STEP,), focus=FOCUS), narrow=False)
     assert field(later, "action")["enum"] == ["search", "answer"]

@@ -39,7 +39,7 @@ def test_too_many_options_and_too_long_ones_are_refused(
 def test_a_question_with_a_long_option_is_searched_with_its_beginning() -> None:
     parts: Any = {"responder": SimpleNamespace(name="local", note=""), "calls": None}
     policy = SearchEach(
-        PolicyParts(**parts, budget=None, settings=None, load_image=lambda _: b"", version=1),  # type: ignore[arg-type]
+        PolicyParts(**parts, budget=None, settings=None, load_image=lambda _: b""),  # type: ignore[arg-type]
         {"nearest": "first"},
         "done",
     )

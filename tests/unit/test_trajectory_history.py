@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import get_args
 
 from domain.asking import Action, Mode, Support
-from domain.search import Ranking
 from domain.trajectory import (
     EVENT,
     Acted,
@@ -28,7 +27,6 @@ from domain.trajectory import (
     Progressed,
     Prompted,
     QuestionAsked,
-    Ranked,
     Replanned,
     RoundClosed,
     RoundOpened,
@@ -44,7 +42,9 @@ SEARCH = Action(kind="search", mode=Mode.EVENT, query="Ann opens")
 ANSWER = Action(kind="answer", answer="a door", citations=("m1",))
 
 EVENTS: list[Event] = [
-    QuestionAsked(question=QUESTION, machine="homer", profile="local", reasoner="local", view=VIEW),
+    QuestionAsked(
+        question=QUESTION, machine="homer", version=1, profile="local", reasoner="local", view=VIEW
+    ),
     Prompted(purpose="plan", request="h0"),
     ModelCalled(purpose="plan", model="m", request="h0", tokens_in=5, cost_usd=0.25),
     SkillsRouted(),
@@ -71,7 +71,6 @@ EVENTS: list[Event] = [
     Acted(round=2, action=ANSWER),
     Guarded(round=2, accepted=True),
     AnswerProposed(round=2, action=ANSWER, accepted=True),
-    Ranked(round=2, question=QUESTION.text, ranking=Ranking(question=QUESTION.text)),
     TimeUp(round=2, look=7),
     SupportScored(round=2, claim="why?", scores=(Support(ref="m1", score=0.9),)),
     Interrupted(round=2),

@@ -43,7 +43,9 @@ from views.usage import usage_in
 
 QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
 VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
-FIRST = QuestionAsked(question=QUESTION, machine="homer", profile="p", reasoner="llm", view=VIEW)
+FIRST = QuestionAsked(
+    question=QUESTION, machine="homer", version=1, profile="p", reasoner="llm", view=VIEW
+)
 ONE = Subtask(id="t1", text="what Ann opens")
 TWO = Subtask(id="t2", text="whose it is", depends=("t1",))
 DONE = ONE.model_copy(

@@ -5,20 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from agent.reasoners.port import DecisionContext
-from domain.asking import Question
 from domain.errors import InputError
-from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
 from strategies.vam.anchors import resolve
-from strategies.vam.policy import LocalWalk
-from strategies.vam.replies import plan_form
 from strategies.vam.times import TimeRange
 from strategies.vam.wall_clock import clock_words, timed_question
 
@@ -133,20 +126,3 @@ def test_questions_that_name_a_time_of_day(
 )
 def test_other_questions_name_none(question: str) -> None:
     assert timed_question(question) is None
-
-
-@pytest.mark.parametrize(("version", "names_times"), [(1, False), (2, True)])
-def test_a_run_that_began_before_goes_on_as_it_began(version: int, names_times: bool) -> None:
-    responder = SimpleNamespace(name="local", note="")
-    parts: Any = SimpleNamespace(responder=responder, without=(), tools=(), version=version)
-    question = Question(text="What happened at 14:05?", videos=("a" * 16,))
-    view = MemoryView(scopes=(Scope(video="a" * 16, last_clip=5),))
-    action = LocalWalk(parts).act(DecisionContext(question=question, view=view))
-    assert ("times" in action.arguments) is names_times
-
-
-def test_a_run_of_before_is_not_offered_times_of_day() -> None:
-    kinds, sources = ["search", "answer"], ["event"]
-    before = str(plan_form(kinds, sources, clock=False).model_json_schema())
-    assert "clock" not in before.lower()
-    assert "ClockRange" in str(plan_form(kinds, sources, clock=True).model_json_schema())
