@@ -30,14 +30,9 @@ from store.archive import (
 from store.checkpoint_values import check_value
 from store.database import Store, remove_orphaned_blobs
 from store.driver import is_database_failure
-from store.migrations import HEAD, migrate_to, revision_of
+from store.migrations import HEAD
 from store.progress import Megabytes, Progress
-from store.queries.audit import (
-    has_audit_log,
-    insert_missing_audit_rows,
-    read_audit_rows,
-    record_deed,
-)
+from store.queries.audit import record_deed
 from store.queries.backup import (
     CopiedTable,
     analyze_tables,
@@ -77,8 +72,7 @@ def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
         archive.close(manifest)
         faults.fault_point(faults.FaultPoint.BACKUP_PLACING)
     with store.begin() as session:
-        if has_audit_log(session):  # A library older than the audit log is backed up as it is.
-            record_deed(session, Deed.BACKED_UP)
+        record_deed(session, Deed.BACKED_UP)
     return manifest
 
 
@@ -94,7 +88,7 @@ def _write_parts(
     blobs, images, missing = _write_blobs(store, session, archive, progress)
     faults.fault_point(faults.FaultPoint.BACKUP_IMAGES)
     return Manifest(
-        revision=str(revision_of(connection)),
+        revision=HEAD,
         library=own_library_id(session),
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         tables=tables,
@@ -153,17 +147,17 @@ def check_archive(
     """Verify a back-up against its checksums; nothing is changed.
 
     Raises:
-        InputError: It is not a back-up, is damaged or altered, is from a newer version, or exceeds
-            a limit.
+        InputError: It is not a back-up, is damaged or altered, is of another revision of the
+            tables, or exceeds a limit.
     """
     with open_archive(path, limits) as archive:
         manifest = archive.manifest
         checked = Megabytes(progress, "checking, MB", sum(part.size for part in manifest.parts()))
         archive.verify(checked.step)
-    if manifest.revision > HEAD:
+    if manifest.revision != HEAD:
         raise InputError(
-            f"{path} is at revision {manifest.revision}, this Homer at {HEAD}: a newer Homer made "
-            "it, so install that one"
+            f"{path} is at revision {manifest.revision}, this Homer at {HEAD}: restore it with the "
+            "Homer that made it"
         )
     return manifest
 
@@ -173,8 +167,7 @@ def restore_backup(
 ) -> Manifest:
     """Fill an empty library from a back-up that ``check_archive`` verified.
 
-    One transaction: all of it or nothing. An older back-up is loaded into the tables of its
-    revision, which are then migrated.
+    One transaction: all of it or nothing.
 
     Raises:
         InputError: The library is not empty, or the file was changed since.
@@ -224,18 +217,14 @@ def _take_id(store: Store, name: str) -> None:
 def _restore_rows(
     store: Store, session: Session, archive: BackupArchive, progress: Progress
 ) -> None:
-    connection, library, manifest = session.connection(), own_library_id(session), archive.manifest
+    connection, library = session.connection(), own_library_id(session)
     lock_blobs_shared(session)
     lock_all_tables(connection)
     _refuse_filled(connection)
     set_copy_format(connection)
-    log = read_audit_rows(session)  # The tables of an older back-up have no log.
-    migrate_to(connection, manifest.revision)
     try:
         _fill_tables(connection, archive, progress)
-        migrate_to(connection, HEAD)
         refresh_viewer_role(connection)
-        insert_missing_audit_rows(session, log)
         for kind, value in checkpoint_values(connection):
             check_value(kind, value)
     except (DBAPIError, psycopg.Error) as exc:
@@ -271,7 +260,7 @@ def _fill_tables(connection: Connection, archive: BackupArchive, progress: Progr
     progress.start("rows", sum(table.rows for table in archive.manifest.tables))
     for part in archive.manifest.tables:
         table = tables.get((part.schema_name, part.table))
-        if table is None or not set(part.columns) <= set(table.columns):
+        if table is None or set(part.columns) != set(table.columns):
             raise InputError(f"the back-up was altered: no table is like its {part.table}")
         target = CopiedTable(part.schema_name, part.table, part.columns, table.counted)
         # This library's audit log is kept; an emptied library may share lines with its back-up.

@@ -1,8 +1,7 @@
 """Serialisation of checkpoint values: plain JSON types and nothing else.
 
 LangGraph's own serializer imports and calls whatever the bytes name, and checkpoints arrive with
-exports and back-ups. So none of its constructors is supported: anything but plain data is rejected.
-Values are written as JSON; MessagePack of earlier versions is read too.
+exports and back-ups. So values are JSON: anything else is rejected.
 """
 
 from __future__ import annotations
@@ -11,14 +10,11 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn
-
-import ormsgpack
+from typing import Any
 
 from domain.errors import InputError
 
 JSON, NOTHING = "json", "null"
-_MSGPACK = "msgpack"
 _NO_VALUE = "empty"
 """LangGraph's format name for a channel without a value, which has no bytes."""
 
@@ -41,7 +37,7 @@ def pack_value(value: Any) -> tuple[str, bytes]:
 
 
 def unpack_value(kind: str, data: bytes | None) -> Any:
-    """Deserialise a value written by ``pack_value`` or by an earlier version.
+    """Deserialise a value written by ``pack_value``.
 
     Raises:
         InputError: It is anything else.
@@ -49,12 +45,12 @@ def unpack_value(kind: str, data: bytes | None) -> Any:
     body = bytes(data or b"")
     if kind == NOTHING:
         return None
-    if kind not in (JSON, _MSGPACK):
+    if kind != JSON:
         raise _refused(f"the format {kind[:40]!r}")
     if len(body) > MAX_BYTES:
         raise _refused(f"a value of {len(body)} bytes")
     try:
-        value = json.loads(body) if kind == JSON else _from_msgpack(body)
+        value = json.loads(body)
         _check_plain(value)
     except (ValueError, TypeError, RecursionError) as exc:
         raise _refused("a value that is no plain data") from exc
@@ -91,14 +87,6 @@ def _from_hex(body: str | None) -> bytes:
     if body is not None and not re.fullmatch(r"\\x([0-9a-f]{2})*", body):
         raise _refused("a value that is no plain data")
     return bytes.fromhex(body[2:]) if body else b""
-
-
-def _from_msgpack(body: bytes) -> Any:
-    return ormsgpack.unpackb(body, ext_hook=_refuse_object)
-
-
-def _refuse_object(_code: int, _data: bytes) -> NoReturn:
-    raise ValueError("an object")
 
 
 def _check_plain(value: Any) -> None:

@@ -20,7 +20,6 @@ from store.migrations import HEAD
 from store.queries.export import CHECKPOINT_NAMES, IDENTITY_TABLES, exported_tables, rows_of_video
 from store.zips import open_zip, read_lines, read_member, report_damage, too_large
 
-VERSION = 2
 ROWS = "rows.jsonl"
 
 
@@ -40,7 +39,7 @@ def export_video(store: Store, video_id: str, out: Path) -> None:
 
 
 def _write(store: Store, video_id: str, archive: ZipFile) -> None:
-    head = {"export": VERSION, "video": video_id, "revision": HEAD}
+    head = {"video": video_id, "revision": HEAD}
     shas = []
     with (
         store.begin(snapshot=True) as session,
@@ -185,9 +184,8 @@ class ExportFile:
     def _read_head(self) -> str:
         with self._zip.open(ROWS) as file:
             head = json.loads(file.readline(10_000))
-        version, revision = head["export"], str(head["revision"])
-        if version > VERSION or revision > HEAD:
-            raise InputError(f"{self.path} was made by a newer Homer: install that one")
+        if head["revision"] != HEAD:
+            raise InputError(f"{self.path} was made by another version of Homer: import it there")
         return str(head["video"])
 
 
@@ -196,8 +194,8 @@ def open_export(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> Iterator[E
     """Open the file of an export.
 
     Raises:
-        InputError: It cannot be read, is not an export, is from a newer version, or exceeds a
-            limit.
+        InputError: It cannot be read, is not an export, is of another revision of the tables, or
+            exceeds a limit.
     """
     with open_zip(path, KIND, limits) as archive:
         with report_damage(path, KIND):

@@ -20,7 +20,7 @@ from store.queries.forget import Copy
 from store.tables.schema import Base
 from store.zips import open_zip, read_lines, read_member, report_damage, too_large
 
-VERSION = 2
+VERSION = 1
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 _OF_THE_LIBRARY = {"audit", "library", "taken", *OWN_TO_LIBRARY}
 _TABLES = {

@@ -7,23 +7,19 @@ checks that it is the newest.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 from sqlalchemy import URL, Connection, create_engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from domain.errors import DatabaseError, InputError
+from domain.errors import DatabaseError
 from domain.marked import marked
 from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import describe_url, explain_failure, libpq_url, parse_url
 from store.viewers import refresh_viewer_role
 
-if TYPE_CHECKING:
-    from alembic.config import Config
-
-HEAD = "0033"
+HEAD = "0001"
 COMMAND = "homer db upgrade"
 PATIENCE_S = 10
 
@@ -108,40 +104,15 @@ def _upgrade(connection: Connection, url: URL) -> bool:
     return True
 
 
-def migrate_to(connection: Connection, revision: str) -> None:
-    """Migrate the tables to a revision, older or newer, within the connection's transaction.
-
-    Raises:
-        InputError: This version does not know the revision.
-    """
+def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
     from alembic import command
-    from alembic.util import CommandError
-
-    current = revision_of(connection) or ""
-    try:
-        config = _config(connection)
-        (command.downgrade if current > revision else command.upgrade)(config, revision)
-    except CommandError as exc:
-        raise InputError(
-            f"this Homer does not know revision {revision}: a newer one is needed"
-        ) from exc
-
-
-def _config(connection: Connection) -> Config:
     from alembic.config import Config
+    from alembic.script import ScriptDirectory
+    from alembic.util import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(script_folder()).replace("%", "%%"))
     config.attributes["connection"] = connection
-    return config
-
-
-def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
-    from alembic import command
-    from alembic.script import ScriptDirectory
-    from alembic.util import CommandError
-
-    config = _config(connection)
     try:
         if before is not None:
             ScriptDirectory.from_config(config).get_revision(before)

@@ -1,6 +1,6 @@
 """The database role of viewers, which may only read, and only what their grants show.
 
-Row-level security (migration 0032) hides rows from this role. The owner of the tables is not
+Row-level security hides rows from this role. The owner of the tables is not
 subject to it.
 """
 

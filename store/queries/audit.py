@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import func, insert, select
-from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from domain.audit import AuditEntry, Deed, acting_user
@@ -33,11 +30,6 @@ def acting_name() -> str:
         return f"user {os.getuid()}"
 
 
-def has_audit_log(session: Session) -> bool:
-    """Check whether the tables are of a revision that has the audit log."""
-    return session.scalar(select(func.to_regclass(AuditRow.__tablename__))) is not None
-
-
 def record_deed(session: Session, deed: Deed, subject: str = "") -> None:
     """Record an action, if and only if the transaction is committed.
 
@@ -49,18 +41,6 @@ def record_deed(session: Session, deed: Deed, subject: str = "") -> None:
     row = {"who": acting_name(), "deed": str(deed), "subject": subject}
     with recording(session):
         session.execute(insert(AuditRow).values(row))
-
-
-def read_audit_rows(session: Session) -> list[dict[str, Any]]:
-    """Return all rows of the log, to be inserted again after its table was recreated."""
-    query = select(*AuditRow.__table__.columns)
-    return [dict(row) for row in session.execute(query).mappings()]
-
-
-def insert_missing_audit_rows(session: Session, lines: Sequence[dict[str, Any]]) -> None:
-    """Insert the rows that are missing."""
-    if lines:
-        session.execute(upsert(AuditRow).on_conflict_do_nothing(), lines)
 
 
 def audit_entries(

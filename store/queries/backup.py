@@ -1,8 +1,4 @@
-"""All rows of a library, table by table, copied out and in by Postgres's COPY.
-
-The tables come from the schema's metadata, the columns from the database: so an older library can
-be copied unchanged.
-"""
+"""All rows of a library, table by table, copied out and in by Postgres's COPY."""
 
 from __future__ import annotations
 
@@ -19,10 +15,6 @@ from store.driver import driver_of
 from store.queries.trajectories import CHECKPOINTS
 from store.tables.schema import AuditRow, Base, LibraryRow
 
-OWN_TABLES = [
-    table.name for table in Base.metadata.sorted_tables if table.name != LibraryRow.__tablename__
-]
-"""Homer's tables, referenced ones first. The library's id is not copied as a row."""
 Driver = psycopg.Connection[Any]
 _MIGRATIONS = "checkpoint_migrations"
 
@@ -42,28 +34,26 @@ class CopiedTable:
 
 
 def copied_tables(connection: Connection) -> list[CopiedTable]:
-    """Return all tables, LangGraph's checkpoints included, in the order in which to fill them."""
-    inspector = inspect(connection)
-    own_columns, checkpoint_columns = (
-        _columns_by_table(inspector, inspector.default_schema_name),
-        _columns_by_table(inspector, CHECKPOINTS),
-    )
-    tables = [_table("", name, own_columns[name]) for name in OWN_TABLES if name in own_columns]
-    checkpoint_tables = sorted(checkpoint_columns.keys() - {_MIGRATIONS})
-    return [
-        *tables,
-        *(_table(CHECKPOINTS, name, checkpoint_columns[name]) for name in checkpoint_tables),
+    """Return all tables, LangGraph's checkpoints included, in the order in which to fill them.
+
+    The library's id is not copied as a row.
+    """
+    own = [
+        CopiedTable(
+            "",
+            table.name,
+            tuple(column.name for column in table.columns if not column.computed),
+            tuple(column.name for column in table.columns if column.identity),
+        )
+        for table in Base.metadata.sorted_tables
+        if table.name != LibraryRow.__tablename__
     ]
-
-
-def _columns_by_table(inspector: Any, schema: str | None) -> dict[str, Any]:
-    """Fetch the columns of each table of a schema, for all tables at once."""
-    return {name: columns for (_, name), columns in inspector.get_multi_columns(schema).items()}
-
-
-def _table(schema: str, name: str, columns: Any) -> CopiedTable:
-    stored = tuple(c["name"] for c in columns if not c.get("computed"))
-    return CopiedTable(schema, name, stored, tuple(c["name"] for c in columns if c.get("identity")))
+    checkpoints = sorted(inspect(connection).get_multi_columns(CHECKPOINTS).items())
+    return own + [
+        CopiedTable(CHECKPOINTS, name, tuple(column["name"] for column in columns), ())
+        for (_, name), columns in checkpoints
+        if name != _MIGRATIONS
+    ]
 
 
 def default_schema(connection: Connection) -> str:

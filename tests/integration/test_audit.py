@@ -22,7 +22,6 @@ from people.forget import forget, restore_forgotten
 from store.backup import back_up, restore_backup
 from store.database import Store, open_store
 from store.home import Home
-from store.migrations import HEAD, migrate_to
 from store.queries.audit import acting_name, audit_entries, record_deed
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.library import Quiet
@@ -102,23 +101,6 @@ def test_it_is_in_back_ups_and_both_logs_come_together(
             record_deed(session, Deed.SIGNED_IN)
         restore_backup(other, tmp_path / "all.homer", Quiet())
         assert sorted(done(other)) == [("deleted", VIDEO), ("restored", ""), ("signed in", "")]
-
-
-def test_a_back_up_of_before_there_was_a_log_leaves_the_lines_that_are_there(
-    store: Store, tmp_path: Path, make_database: Any
-) -> None:
-    with open_store(Home(tmp_path / "other"), make_database()) as other:
-        with other.begin() as session:
-            record_deed(session, Deed.SIGNED_IN, "ann")
-        with store.begin() as session:
-            migrate_to(session.connection(), "0012")
-        back_up(store, tmp_path / "old.homer", Quiet())
-        with store.begin() as session:
-            migrate_to(session.connection(), HEAD)
-        restore_backup(other, tmp_path / "old.homer", Quiet())
-        assert sorted(done(other)) == [("restored", ""), ("signed in", "ann")]
-        with pytest.raises(DBAPIError, match="neither changed nor deleted"), other.begin() as found:
-            found.execute(text("DELETE FROM audit"))
 
 
 def test_a_library_that_was_emptied_is_restored_from_its_own_back_up(

@@ -199,7 +199,7 @@ def test_an_export_holds_the_content_the_blobs_and_what_was_asked(
         blobs = {n for n in archive.namelist() if n.startswith("blobs/")}
         head, *lines = [json.loads(line) for line in archive.read("rows.jsonl").splitlines()]
         assert SHARED in [archive.read(name) for name in blobs]
-    assert head == {"export": 2, "video": A, "revision": HEAD}
+    assert head == {"video": A, "revision": HEAD}
     rows: dict[str, list[dict[str, Any]]] = {}
     for table, row in lines:
         rows.setdefault(table, []).append(row)

@@ -76,19 +76,6 @@ def test_the_newest_migration_is_the_one_that_is_asked_for() -> None:
     assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
 
 
-def test_every_migration_can_be_undone(empty_database: str) -> None:
-    from alembic import command
-
-    migrate(empty_database)
-    config = Config(str(REPOSITORY / "alembic.ini"))
-    with create_engine(parse_url(empty_database)).begin() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "base")
-        left = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-        assert connection.execute(text(left)).scalars().all() == ["alembic_version"]
-    assert migrate(empty_database)
-
-
 def test_a_migrated_database_is_left_alone(database: str) -> None:
     assert not migrate(database)
 

@@ -208,24 +208,6 @@ def test_a_state_that_fits_no_machine_is_reported_in_a_line(
         runner.fork(library[1], 1, ForkEdit())
 
 
-def test_a_checkpoint_of_an_earlier_homer_is_read(
-    library: tuple[Store, str], exported: Path, empty: Store, tmp_path: Path
-) -> None:
-    """It was written as MessagePack."""
-    import ormsgpack
-
-    def change(rows: Rows) -> None:
-        for name, row in rows:
-            if name == "checkpoints.checkpoint_blobs" and row["type"] == "json":
-                old = ormsgpack.packb(json.loads(bytes.fromhex(row["blob"][2:])))
-                row |= {"type": "msgpack", "blob": "\\x" + old.hex()}
-
-    old = export_with(exported / f"{PARTY}.zip", tmp_path / "old", change)
-    import_exported_video(empty, old, Quiet())
-    with Runner(empty, WordToolbox()) as runner:
-        assert runner.fork(library[1], 1, ForkEdit()).answer is not None
-
-
 def test_an_import_never_says_where_a_file_lies(
     exported: Path, empty: Store, tmp_path: Path
 ) -> None:

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
-import ormsgpack
-
 Members = dict[str, bytes]
 
 
 def runs(command: str) -> bytes:
     """A value that LangGraph's own serializer runs a command for, as it reads it."""
-    body = ormsgpack.packb(("os", "system", command))
-    return ormsgpack.packb(ormsgpack.Ext(0, body))
+    body = b"\x93\xa2os\xa6system\xd9" + bytes([len(command)]) + command.encode()
+    return b"\xc7" + bytes([len(body)]) + b"\0" + body
 
 
 def members_of(path: Path) -> Members:

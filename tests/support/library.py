@@ -10,7 +10,6 @@ from domain.asking import Question
 from graphs.ask import ask
 from store.database import Store
 from store.driver import driver_of
-from store.migrations import script_folder
 from store.queries.backup import copied_tables
 from store.tables.schema import SkillRow
 from tests.support import full_video
@@ -24,11 +23,6 @@ ADVICE = {
     "instructions": ["Search for events first."],
 }
 FULL, OTHER = "a" * 16, "b" * 16
-
-
-def revisions() -> list[str]:
-    """Every revision of the tables, the first one first."""
-    return [path.name[:4] for path in sorted(script_folder().glob("versions/0*.py"))]
 
 
 class Quiet:
