@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from domain.base import Frozen
 from domain.evaluation_options import AblationStage, Protocol
@@ -81,11 +80,3 @@ class Verdict(Frozen):
     ref300: float | None = Field(default=None, ge=0, le=1)
     fault: ErrorType | None = None
     failed: bool = False
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_former(cls, values: Any) -> Any:
-        """Drop ``near`` of earlier versions' verdicts, which measured something else."""
-        return (
-            {k: v for k, v in values.items() if k != "near"} if isinstance(values, dict) else values
-        )

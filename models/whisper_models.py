@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from domain.errors import WeightsMissing
-from models.hub import HubModel, folder_name, is_hub_name
+from models.hub import HubModel, is_hub_name
 
 FILES = ("config.json", "model.bin", "tokenizer.json")
 """What a folder must have, besides one of ``VOCABULARIES``."""
@@ -53,17 +53,6 @@ def _known_name(name: str) -> str:
     return str(_MODELS[name])
 
 
-def own_folder(name: str, weights: Path) -> Path | None:
-    """Return the folder that a profile's ``speech`` is; None: it is a model of the hub.
-
-    Earlier versions fetched models into ``whisper/NAME``: what is complete there is used.
-    """
-    if is_path(name):
-        return Path(name).expanduser()
-    earlier = weights / "whisper" / folder_name(name)
-    return None if missing_file(earlier) else earlier
-
-
 def whisper_folder(name: str, weights: Path) -> Path:
     """Return the folder of a Whisper model for CTranslate2, fetched where it is not there yet.
 
@@ -74,9 +63,9 @@ def whisper_folder(name: str, weights: Path) -> Path:
     Raises:
         WeightsMissing: A file is missing and cannot be fetched; names it and where to put it.
     """
-    folder = own_folder(name, weights)
-    if folder is None:
+    if not is_path(name):
         return hub_speech_model(name).ready_folder(weights)
+    folder = Path(name).expanduser()
     if missing := missing_file(folder):
         raise WeightsMissing(f"the speech model {name!r} lacks {missing}: put it into {folder}")
     return folder

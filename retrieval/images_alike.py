@@ -1,7 +1,6 @@
 """Images that look like an example: a keyframe, or an image of the user's own.
 
 No model is needed: images are compared by their colours and edges (``perception/likeness.py``).
-Keyframes of libraries of earlier versions are measured when they are first searched.
 """
 
 from __future__ import annotations
@@ -26,22 +25,12 @@ from retrieval.people_in_query import ViewPeople, ViewPerson
 from retrieval.result import Retrieval, ShownImage
 from store.database import Store
 from store.queries.clip_contents import clip_contents
-from store.queries.likeness import (
-    AlikeKeyframe,
-    UnmeasuredKeyframe,
-    blob_of_image,
-    keyframes_alike,
-    set_likeness,
-    unmeasured_keyframes,
-)
-from store.viewers import recording
+from store.queries.likeness import AlikeKeyframe, blob_of_image, keyframes_alike
 
 SHOWN = 12
 """Images of a search at most."""
 LEAST = 0.7
 """The least cosine of images that are listed after an alike one: 1 in 20 of one scene has less."""
-MEASURED = 2_000
-"""Keyframes of earlier versions that one search measures at most: about ten seconds."""
 LARGEST_BYTES = 64 * 2**20
 """Bytes of an image at most."""
 _REF = re.compile(r"([kf])([1-9]\d{0,17})")
@@ -124,7 +113,6 @@ def images_alike(store: Store, view: MemoryView, example: ExampleImage) -> Retri
     Where any is alike, those that are unlike are left out.
     """
     scopes = [scope for scope in view.scopes if scope.last_clip >= 0]
-    left = _measure(store, scopes)
     found = store.run_read_only(
         partial(
             keyframes_alike, scopes=scopes, vector=example.vector, limit=SHOWN, but=example.keyframe
@@ -133,36 +121,14 @@ def images_alike(store: Store, view: MemoryView, example: ExampleImage) -> Retri
     nothing_close = not found or found[0].cosine < ALIKE
     listed = [one for one in found if nothing_close or one.cosine >= LEAST]
     images = _shown(store, scopes, listed, example)
-    rest = f", but for {left} that no search has measured yet: search again" if left else ""
     return Retrieval(
         mode=Mode.KEYFRAME,
         query=f"like {example.name}",
         evidence=tuple(image_evidence(image) for image in images),
         images=images,
         nothing_close=nothing_close,
-        searched=f"the keyframes by their likeness to {example.name}{rest}",
+        searched=f"the keyframes by their likeness to {example.name}",
     )
-
-
-def _measure(store: Store, scopes: Sequence[Scope]) -> int:
-    """Measure keyframes of earlier versions; return how many are left for later searches."""
-    frames, total = store.run_read_only(
-        partial(unmeasured_keyframes, scopes=scopes, limit=MEASURED)
-    )
-    vectors = {frame: vector for frame in frames if (vector := _vector(store, frame)) is not None}
-    if vectors:
-        with store.begin() as session, recording(session):
-            set_likeness(session, vectors)
-    return total - len(frames)
-
-
-def _vector(store: Store, frame: UnmeasuredKeyframe) -> Vector | None:
-    """Return what a keyframe looks like; None if its image is gone, which others need not be."""
-    try:
-        image = decode_image(store.blobs.get(frame.blob))
-    except BlobGone:
-        return None
-    return None if image is None else likeness(image)
 
 
 def _shown(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import av
@@ -22,7 +23,7 @@ from models.profile import NO_MODEL
 from models.secrets import read_key, redacted_url
 from models.text_folder import missing_text_files
 from models.weights import FileState, FileStatus, status
-from models.whisper_models import hub_speech_model, missing_file, own_folder
+from models.whisper_models import hub_speech_model, is_path, missing_file
 from services.prefect import PrefectServer
 from store.database import open_store
 from store.files import find_exposed
@@ -34,8 +35,6 @@ from store.vector_index import missing_indexes
 from telemetry.otel import installed, wanted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from models.profile import Profile as ProfileModel
     from store.database import Store
 
@@ -191,8 +190,9 @@ def check_speech_model(profile: ProfileModel, weights: Path) -> Iterator[Check]:
     """Check a speech model that does not come with Homer."""
     if profile.speech in profile.weights:
         return
-    name, folder = marked(f"model {profile.speech_name}"), own_folder(profile.speech, weights)
-    if folder is not None:
+    name = marked(f"model {profile.speech_name}")
+    if is_path(profile.speech):
+        folder = Path(profile.speech).expanduser()
         lacking = missing_file(folder)
         fix = marked(f"put {lacking} and the rest of a Whisper model for CTranslate2 into {folder}")
         found = _lacks_files(folder) if lacking else str(folder)

@@ -127,7 +127,7 @@ class Home:
 
 
 def _restrict(path: Path) -> None:
-    """Restrict a folder that an earlier version left open; links are not followed."""
+    """Restrict a folder that somebody made open to others; links are not followed."""
     if path.is_dir() and not path.is_symlink():
         restrict_folder(path)
 

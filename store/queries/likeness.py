@@ -1,14 +1,14 @@
-"""Keyframes by what they look like: the most alike to a vector, and those without one."""
+"""Keyframes by what they look like: the most alike to a vector."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from psycopg.sql import SQL, Literal
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.memories import Scope
@@ -26,13 +26,6 @@ class AlikeKeyframe(NamedTuple):
     cosine: float
 
 
-class UnmeasuredKeyframe(NamedTuple):
-    """A keyframe without a vector; ``blob`` is the SHA-256 of its JPEG."""
-
-    id: int
-    blob: str
-
-
 _ALIKE = """
     WITH {view}
     SELECT k.video_id, 1 - (k.likeness_vector <=> %(vector)s::halfvec) AS cosine,
@@ -40,13 +33,6 @@ _ALIKE = """
     FROM view JOIN keyframes AS k ON k.video_id = view.video AND k.clip <= view.last_clip
     WHERE k.shot <> {looked_at} AND vector_dims(k.likeness_vector) = {size} AND k.id <> %(but)s
     ORDER BY cosine DESC, view.number, k.time_ms, k.id LIMIT %(limit)s
-"""
-_UNMEASURED = """
-    WITH {view}
-    SELECT k.id, k.blob, count(*) OVER ()
-    FROM view JOIN keyframes AS k ON k.video_id = view.video AND k.clip <= view.last_clip
-    WHERE k.shot <> {looked_at} AND k.likeness_vector IS NULL
-    ORDER BY view.number, k.time_ms, k.id LIMIT %(limit)s
 """
 
 
@@ -79,27 +65,6 @@ def keyframes_alike(
         AlikeKeyframe(video, KeyframeOnClip(*frame), float(cosine))
         for video, cosine, *frame in rows
     ]
-
-
-def unmeasured_keyframes(
-    database: Reader, scopes: Sequence[Scope], limit: int
-) -> tuple[list[UnmeasuredKeyframe], int]:
-    """Return keyframes in view without a vector, the earliest first, and how many there are."""
-    statement = SQL(_UNMEASURED).format(view=SQL(VIEW), looked_at=Literal(LOOKED_AT))
-    parameters = view_parameters(scopes) | {"limit": limit}
-    rows = reading_driver(database).execute(statement, parameters).fetchall()
-    total = rows[0][2] if rows else 0
-    return [UnmeasuredKeyframe(frame, blob) for frame, blob, _ in rows], total
-
-
-def set_likeness(
-    session: Session, vectors: Mapping[UnmeasuredKeyframe, NDArray[np.floating]]
-) -> None:
-    """Store the vectors of keyframes that still have the same image."""
-    row = KeyframeRow
-    for frame, vector in vectors.items():
-        same = (row.id == frame.id, row.blob == frame.blob)
-        session.execute(update(row).where(*same).values(likeness_vector=vector.tolist()))
 
 
 def blob_of_image(session: Session, kind: str, number: int, scopes: Sequence[Scope]) -> str | None:

@@ -1,4 +1,4 @@
-"""Images that look like an example, in the store, on the command line, and in old libraries."""
+"""Images that look like an example, in the store and on the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from domain.errors import InputError, NotFound
 from domain.media import ClipState, Keyframe
@@ -21,7 +21,6 @@ from retrieval import images_alike as searching
 from retrieval.images_alike import example_of, image_example, images_alike
 from retrieval.search_once import search_alike
 from store.database import Store
-from store.queries.records import dump_video
 from store.tables.schema import KeyframeRow
 from tests.support.memory import (
     SETTINGS,
@@ -50,8 +49,8 @@ def picture(number: int, *, dx: int = 0) -> Image:
 PICTURES = {STREET: picture(1), SLIDE: picture(2), FACE: picture(3), STREET_AGAIN: picture(1, dx=3)}
 
 
-@pytest.fixture(params=["measured", "of an earlier version"])
-def library(request: pytest.FixtureRequest, store: Store) -> Store:
+@pytest.fixture
+def library(store: Store) -> Store:
     known_video(store, 2)
     for clip, times in ((0, (STREET, SLIDE, FACE)), (1, (STREET_AGAIN,))):
         blobs = Blobs()
@@ -61,9 +60,6 @@ def library(request: pytest.FixtureRequest, store: Store) -> Store:
         seen = Perceived(percept(clip, keyframes=frames), dict(blobs))
         done = remember(store, VIDEO, seen, local_writers(), Remembering(), SETTINGS)
         assert done == ClipState.DONE
-    if request.param != "measured":
-        with store.begin() as session:
-            session.execute(update(KeyframeRow).values(likeness_vector=None))
     return store
 
 
@@ -138,43 +134,10 @@ def test_nothing_alike_is_said(library: Store) -> None:
     assert found.images[0].description.startswith("nearest to noise.png")
 
 
-def test_asking_changes_no_dump(library: Store) -> None:
-    with library.begin() as session:
-        before = [*dump_video(session, VIDEO)]
-    times(library, f"k{id_at(library, STREET)}")
-    with library.begin() as session:
-        assert [*dump_video(session, VIDEO)] == before
-        assert None not in session.scalars(select(KeyframeRow.likeness_vector)).all()
-
-
-def test_who_may_only_look_finds_images_that_nobody_has_measured(library: Store) -> None:
+def test_who_may_only_look_finds_images_too(library: Store) -> None:
     give(library, make_grant(library, "key:reader", video=VIDEO))
     enforce(library, enforced=True)
     assert times(library.for_viewer("key:reader"), f"k{id_at(library, STREET)}") == [STREET_AGAIN]
-
-
-def test_many_images_of_an_earlier_version_are_measured_search_by_search(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with library.begin() as session:
-        session.execute(update(KeyframeRow).values(likeness_vector=None))
-    monkeypatch.setattr(searching, "MEASURED", 3)
-    noise = np.random.default_rng(9).integers(0, 255, (90, 160, 3)).astype(np.uint8)
-    example = image_example("noise.png", cv2.imencode(".png", noise)[1].tobytes())
-    first = images_alike(library, view(), example)
-    assert len(first.images) == 3
-    assert "1 that no search has measured yet: search again" in first.searched
-    assert len(images_alike(library, view(), example).images) == 4
-
-
-def test_an_image_that_is_gone_keeps_no_other_from_being_found(library: Store) -> None:
-    with library.begin() as session:
-        session.execute(update(KeyframeRow).values(likeness_vector=None))
-        gone = session.scalars(
-            select(KeyframeRow.blob).where(KeyframeRow.time_ms == 1000 * FACE)
-        ).one()
-    library.blobs.delete(gone)
-    assert times(library, f"k{id_at(library, STREET)}") == [STREET_AGAIN]
 
 
 @pytest.mark.parametrize(

@@ -206,9 +206,7 @@ def test_it_does_not_start_without_a_login(tmp_path: Path) -> None:
     assert "PREFECT_SERVER_API_AUTH_STRING" in done.stderr
 
 
-def test_a_server_that_an_earlier_homer_started_without_a_login_is_replaced(
-    server: str, place: Home
-) -> None:
+def test_a_server_that_was_started_without_a_login_is_replaced(server: str, place: Home) -> None:
     """Its run file names no login, so it does not count as running."""
     path = place.run / "prefect.json"
     before = json.loads(path.read_text())

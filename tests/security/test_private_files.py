@@ -48,7 +48,7 @@ def open_place() -> Iterator[Path]:
 
 @pytest.fixture
 def wide(open_place: Path) -> Home:
-    """A data directory of an earlier version, or one that somebody made: open to all."""
+    """A data directory that somebody made: open to all."""
     home = Home(open_place / "home")
     for name in ("", *WIDE):
         (home.root / name).mkdir(mode=0o755)

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from models.ports import ImageEncoder, Reranker
 from perception.jpeg import Blobs
+from perception.likeness import likeness
 from retrieval.terms import terms
 from store.database import Store
 from store.tables.schema import (
@@ -268,8 +269,8 @@ def paint_keyframes(
             row = KeyframeRow
             at_time = (row.video_id == video, row.time_ms == round(time * 1000))
             frame = session.scalars(select(row).where(*at_time)).one()
-            blobs = Blobs()
-            frame.blob = blobs.add(np.full((60, 90, 3), colour, np.uint8), 90)
+            blobs, image = Blobs(), np.full((60, 90, 3), colour, np.uint8)
+            frame.blob, frame.likeness_vector = blobs.add(image, 90), likeness(image).tolist()
             store.blobs.put(blobs[frame.blob])
             ids[time] = frame.id
     return ids

@@ -218,14 +218,6 @@ def test_a_file_that_a_speech_model_lacks_is_named(tmp_path: Path, file: str) ->
         whisper_folder(str(tmp_path), tmp_path)
 
 
-def test_a_speech_model_that_an_earlier_version_fetched_is_used(tmp_path: Path) -> None:
-    folder = tmp_path / "whisper" / "large-v3-turbo"
-    folder.mkdir(parents=True)
-    for file in (*FILES, "vocabulary.json"):
-        (folder / file).touch()
-    assert whisper_folder("large-v3-turbo", tmp_path) == folder
-
-
 def test_without_a_network_the_message_says_where_files_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.asking import Answer, Citation, Evidence
-from domain.evaluation import Verdict
 from domain.time import TimeSpan
 from evals.dataset import EvalQuestion
 from evals.judges.moments import (
@@ -97,11 +96,6 @@ def test_without_citations_the_first_retrieved_moment_counts() -> None:
     found = Evidence(ref="m1", video=VIDEO, span=TimeSpan.of(0, 9), text="x", score=0.5)
     answer = Answer(text="", confidence=0.1, retrieved=(found,))
     assert judge_moments(question((200, 201)), answer, VIDEO)["ref300"] == 1
-
-
-def test_a_verdict_of_an_earlier_version_has_no_ref_300() -> None:
-    output = {"right": True, "judge": "options", "near": True}
-    assert Verdict.model_validate(output).ref300 is None
 
 
 @pytest.mark.parametrize(
