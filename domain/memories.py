@@ -90,9 +90,6 @@ class ClipMemories(Frozen):
     descriptions: tuple[KeyframeDescription, ...] = Field(
         default=(), description="of keyframes, at most one of each"
     )
-    writer_version: PositiveInt | None = Field(
-        default=None, description="of the request that the model was sent; None: no model"
-    )
     dropped: tuple[str, ...] = Field(
         default=(), description="what the model wrote, or was to write, that cannot be stored"
     )

@@ -36,7 +36,7 @@ from store.queries.audit import record_deed
 from store.queries.builds import built_refs, cut_builds
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
-from store.queries.encoders import encoder_on_record, record_encoder
+from store.queries.encoders import record_encoder
 from store.queries.events import clip_spans
 from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
 from store.queries.memories import memories_of_clips
@@ -282,8 +282,7 @@ class _Deletion:
         session, video = self._session, self._video
         memories = memories_of_clips(session, video, revision.clips, revision.from_clip)
         people = read_people(session, video, revision.from_clip)
-        own = encoder_on_record(session, video)
-        lines = to_window_lines(memories, people, self._vectors, own)
+        lines = to_window_lines(memories, people, self._vectors)
         spans = clip_spans(session, video, revision.clips)
         span = spans[revision.clips[0]].union(spans[revision.clips[-1]])
         max_words = self._settings.label_words

@@ -16,7 +16,6 @@ from people.memory_lines import search_text
 from people.model_transactions import TransactionEmbedder
 from store.queries import events as stored
 from store.queries.clips import ClipStates, clip_states
-from store.queries.encoders import encoder_on_record
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.memories import MemoryAt, memories_of_clips
 
@@ -89,10 +88,8 @@ def read_window(
         ModelCallNeeded: Lines with a vector of another encoder are yet to be embedded.
     """
     people = read_people(session, video_id, window.at_clip)
-    own = encoder_on_record(session, video_id)
-    lines = to_window_lines(
-        memories_of_clips(session, video_id, window.new, window.at_clip), people, vectors, own
-    )
+    memories = memories_of_clips(session, video_id, window.new, window.at_clip)
+    lines = to_window_lines(memories, people, vectors)
     previous = _previous_segments(session, video_id)
     open_clips = previous[-1].clips if previous else ()
     open_memories = memories_of_clips(session, video_id, open_clips, window.at_clip)
@@ -106,7 +103,7 @@ def read_window(
         clips=spans,
         new=window.new,
         lines=lines,
-        before=to_window_lines(open_memories, people, vectors, own),
+        before=to_window_lines(open_memories, people, vectors),
         previous=tuple(_to_known_segment(segment, spans) for segment in previous),
         edges=tuple(_to_known_edges(edges, previous)),
         related=tuple(_to_known_segment(segment, spans) for segment in related),
@@ -120,7 +117,7 @@ def read_people(session: Session, video_id: str, clip: int) -> ClipPeople:
 
 
 def to_window_lines(
-    rows: Sequence[MemoryAt], people: ClipPeople, vectors: TransactionEmbedder, own: str | None
+    rows: Sequence[MemoryAt], people: ClipPeople, vectors: TransactionEmbedder
 ) -> tuple[WindowLine, ...]:
     """Convert stored memories to lines for an event writer.
 
@@ -129,13 +126,11 @@ def to_window_lines(
         people: Who was known then.
         vectors: Embeds the lines whose vectors are of another encoder: those of two encoders
             cannot be compared.
-        own: The encoder of rows that name none.
 
     Raises:
         ModelCallNeeded: Such lines are yet to be embedded.
     """
-    made_by = {row.memory.id: row.encoder or own or vectors.name for row in rows}
-    others = [row.memory for row in rows if made_by[row.memory.id] != vectors.name]
+    others = [row.memory for row in rows if row.encoder != vectors.name]
     texts = [search_text(memory, people) for memory in others]
     again = dict(zip((m.id for m in others), vectors.embed(texts) if texts else (), strict=True))
     return tuple(

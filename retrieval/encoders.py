@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from domain.errors import HomerError
-from domain.memories import Scope
 from models.ports import TextEmbedder, embed_queries
 from retrieval.closeness import CosineScale, cosine_scale
 from retrieval.line_set import Floats, Matrix
 from retrieval.ports import TextModels
-from store.queries.encoders import QueryPart, QueryParts, encoders_in_view
-from store.queries.view_conditions import Reader
+from store.queries.encoders import QueryPart, QueryParts
 
 
 @runtime_checkable
@@ -48,20 +46,17 @@ class SearchEncoders:
         rows = np.concatenate([embed_queries(text, texts) for text in self.texts], axis=1)
         return np.asarray(rows / np.float32(math.sqrt(len(self.texts))), np.float32)
 
-    def cosine(
-        self, query: Floats, vector: Floats, video: str, encoder: str | None
-    ) -> float | None:
+    def cosine(self, query: Floats, vector: Floats, encoder: str) -> float | None:
         """Return the cosine of a query with a row's vector; None if they cannot be compared.
 
         Args:
             query: The query's vector, (D,), of ``embed_queries``.
             vector: The row's.
-            video: Its video.
-            encoder: The encoder that it names, if any.
+            encoder: The encoder that made it.
         """
         if self.parts is None:
             return float(vector @ query) if vector.shape == query.shape else None
-        part = self.parts.part_of(video, encoder)
+        part = self.parts.part_of(encoder)
         if part is None or vector.shape != (part.size,):
             return None
         product = float(vector @ query[part.place]) * math.sqrt(len(self.texts))
@@ -91,17 +86,11 @@ class Encoders:
         self._known: dict[str, TextEmbedder | None] = {}
         self._scales: dict[str, CosineScale] = {}
 
-    def named_in_view(
-        self, database: Reader, scopes: Sequence[Scope]
-    ) -> dict[str, tuple[str, ...]]:
-        """Return the encoders of lines in view by name, as ``encoders_in_view`` does."""
-        return encoders_in_view(database, scopes, self._models.text.name)
-
-    def load(self, found: Mapping[str, tuple[str, ...]]) -> SearchEncoders:
+    def load(self, found: Sequence[str]) -> SearchEncoders:
         """Return the encoders of a search in a view with these, for use outside of transactions.
 
         Args:
-            found: Of ``named_in_view``.
+            found: Of ``encoders_in_view``.
         """
         own = self._models.text
         names = sorted(found, key=lambda name: (name != own.name, name))
@@ -113,7 +102,7 @@ class Encoders:
             return SearchEncoders(texts, scale)
         parts, start = list[QueryPart](), 0
         for text in texts:
-            parts.append(self._part(text, start, found.get(text.name, ()), texts))
+            parts.append(self._part(text, start, texts))
             start += text.dimensions
         return SearchEncoders(texts, scale, QueryParts(tuple(parts), scale.unrelated), missing)
 
@@ -130,13 +119,7 @@ class Encoders:
             self._known[name] = _loaded(self._models, name)
         return self._known[name]
 
-    def _part(
-        self,
-        text: TextEmbedder,
-        start: int,
-        unnamed: tuple[str, ...],
-        texts: tuple[TextEmbedder, ...],
-    ) -> QueryPart:
+    def _part(self, text: TextEmbedder, start: int, texts: tuple[TextEmbedder, ...]) -> QueryPart:
         """Return an encoder's part, whose cosines are stretched to the scale of the first one.
 
         Unrelated sentences and equal ones then have the same cosine with every encoder.
@@ -148,7 +131,6 @@ class Encoders:
             encoder=text.name,
             start=start,
             size=text.dimensions,
-            unnamed=unnamed,
             factor=stretch,
             offset=shared.unrelated - stretch * own.unrelated,
         )

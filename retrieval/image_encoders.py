@@ -44,12 +44,10 @@ class ImageEncoders:
         """The profile's encoder."""
         return self._models.images
 
-    def named(self, name: str | None) -> ImageEncoder | None:
+    def named(self, name: str) -> ImageEncoder | None:
         """Return the encoder of a name in the store; None if it is unknown or cannot be loaded."""
         own = self.own
-        if own is None or name is None:
-            return None
-        if name == own.name:
+        if own is None or name == own.name:
             return own
         if name not in self._known:
             self._known[name] = _loaded(self._models, name)
@@ -72,7 +70,7 @@ class ImageQuery:
         self._encoders, self._text = encoders, text
         self._vectors: dict[str, Vector] = {}
 
-    def cosine(self, vector: Vector, encoder: str | None) -> float | None:
+    def cosine(self, vector: Vector, encoder: str) -> float | None:
         """Return the cosine of a picture with the text; None if they cannot be compared.
 
         Those of other encoders than the profile's are stretched, so that what is close by its own

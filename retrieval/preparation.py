@@ -29,6 +29,7 @@ from retrieval.terms import plain_words
 from retrieval.video_selection import is_large, search_size, select_videos
 from store.database import Store
 from store.queries.candidates import read_lines
+from store.queries.encoders import encoders_in_view
 from store.queries.people_in_view import videos_naming
 from store.queries.view_sizes import ViewSize
 
@@ -69,9 +70,7 @@ class SearchPreparation:
         size = self._store.run_read_only(partial(search_size, scopes=view.scopes))
         said = " ".join([text, *options])
         people = self._people(scopes, said)
-        found = self._store.run_read_only(
-            lambda connection: self._encoders.named_in_view(connection, scopes)
-        )
+        found = self._store.run_read_only(partial(encoders_in_view, scopes=scopes))
         encoders = self._encoders.load(found)
         now_s = (size.end_ms if view.as_of_ms is None else view.as_of_ms) / 1000
         question = PreparedQuestion(text, options, now_s, view.as_of_ms is not None, people)

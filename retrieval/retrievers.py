@@ -446,19 +446,18 @@ class Retrievers:
             scope.video,
             contents,
             image_cosines,
-            self._description_cosines(context, scope.video, contents.frames),
+            self._description_cosines(context, contents.frames),
         )
 
     def _description_cosines(
-        self, context: QueryContext, video: str, frames: Sequence[KeyframeOnClip]
+        self, context: QueryContext, frames: Sequence[KeyframeOnClip]
     ) -> dict[int, float]:
         """Return cosines of the question with the descriptions that its encoders embedded."""
         ids = [frame.id for frame in frames if frame.description]
         question, encoders = context.vectors.question, context.encoders
         rows = self._store.run_read_only(partial(description_vectors, frames=ids)) if ids else {}
         cosines = {
-            frame: encoders.cosine(question, vector, video, name)
-            for frame, (vector, name) in rows.items()
+            frame: encoders.cosine(question, vector, name) for frame, (vector, name) in rows.items()
         }
         return {frame: cosine for frame, cosine in cosines.items() if cosine is not None}
 

@@ -38,7 +38,6 @@ from store.queries.alerts import (
     list_alerts,
     take_clip,
 )
-from store.queries.encoders import encoder_on_record
 from store.queries.graph import segments_written
 
 
@@ -144,11 +143,10 @@ class AlertJudge:
             if waiting.segments:
                 segments = segments_written(session, video, clip)
                 return [JudgedClip(tuple(_texts_of_segment(one, names))) for one in segments]
-            own = encoder_on_record(session, video)
             lines = lines_of_clip(session, video, clip)
             frames = described_frames(session, video, clip)
             faces = tuple(faces_of_clip(session, video, clip))
-        texts = (*_texts_of_lines(lines, names, own), *_texts_of_frames(frames, names, own))
+        texts = (*_texts_of_lines(lines, names), *_texts_of_frames(frames, names))
         people = {identity: row.character for row in rows for identity in row.members}
         return [JudgedClip(texts, faces, people)]
 
@@ -168,22 +166,22 @@ class AlertJudge:
 
 
 def _texts_of_lines(
-    lines: Sequence[EmbeddedLine], names: Mapping[str, str], own: str | None
+    lines: Sequence[EmbeddedLine], names: Mapping[str, str]
 ) -> Iterator[JudgedText]:
     for line, vector, encoder in lines:
         span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
         shown_by = ("memory", line.id)
-        yield JudgedText(line_text(line, names), span, shown_by, vector, encoder or own)
+        yield JudgedText(line_text(line, names), span, shown_by, vector, encoder)
 
 
 def _texts_of_frames(
-    frames: Sequence[DescribedFrame], names: Mapping[str, str], own: str | None
+    frames: Sequence[DescribedFrame], names: Mapping[str, str]
 ) -> Iterator[JudgedText]:
     """Yield what keyframes show: a clip may have no line about each person and thing in view."""
     for frame in frames:
         text, span = with_names(frame.description, names), TimeSpan.of(frame.time_ms, frame.time_ms)
         shown_by = ("keyframe", frame.id)
-        yield JudgedText(text, span, shown_by, frame.vector, frame.encoder or own)
+        yield JudgedText(text, span, shown_by, frame.vector, frame.encoder)
 
 
 def _texts_of_segment(segment: Segment, names: Mapping[str, str]) -> Iterator[JudgedText]:

@@ -30,13 +30,6 @@ from models.reply_schema import pinned
 from people.characters import MODEL_SUPPORT
 from people.clip_people import ClipPeople
 
-WRITER_VERSION = 2
-"""The version of what the model is asked, stored with each clip, since calls are found by it.
-
-1: lines, names and who is whom. 2: also what each keyframe shows. Clips of version 1 have no
-version on record.
-"""
-
 MAX_TRIES = CLIP_TRIES
 """Most requests for one clip, repairs included."""
 
@@ -166,7 +159,6 @@ class LlmClipWriter:
             budget=self._tokens,
             left_out=asked.omitted,
             descriptions=fill_descriptions(described.usable, quoted.descriptions),
-            writer_version=WRITER_VERSION,
             dropped=described.dropped,
         )
 

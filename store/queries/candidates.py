@@ -251,7 +251,7 @@ def _run_vector_search(
 def _vector_statement(
     template: LiteralString, size: int, restriction: Restriction, part: QueryPart | None
 ) -> Composed:
-    made = SQL("true") if part is None else made_by_part(part, "m.encoder", "m.video_id")
+    made = SQL("true") if part is None else made_by_part(part, "m.encoder")
     in_view = SQL("{} AND {}").format(SQL(IN_VIEW), made)
     condition = SQL("{} AND {}").format(SQL(_restriction_sql(restriction)), made)
     return SQL(template).format(
@@ -386,12 +386,10 @@ def lines_of_clips(
     if parts is None:
         return _read_lines(database, scopes, pairs, size, SQL("true"))
     read = [
-        _read_lines(
-            database, scopes, pairs, part.size, made_by_part(part, "m.encoder", "m.video_id")
-        )
+        _read_lines(database, scopes, pairs, part.size, made_by_part(part, "m.encoder"))
         for part in parts
     ]
-    rest = made_by_none(parts, "m.encoder", "m.video_id")
+    rest = made_by_none(parts, "m.encoder")
     return _joined([*read, _read_lines(database, scopes, pairs, 0, rest)], size, parts)
 
 

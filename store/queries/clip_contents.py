@@ -16,7 +16,6 @@ from sqlalchemy.sql.elements import SQLCoreOperations
 
 from domain.media import Box, SeenObject
 from domain.memories import Scope
-from store.queries.encoders import IMAGES, own_encoder
 from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
 from store.tables.schema import (
     LOOKED_AT,
@@ -136,24 +135,17 @@ def stored_box(corners: Sequence[int]) -> Box:
 
 def frame_vectors(
     connection: Connection | Session, frames: Iterable[int]
-) -> dict[int, tuple[NDArray[np.float32], str | None]]:
-    """Return the image vectors of keyframes that have one, shape (D,) each.
-
-    With each is the encoder that made it; None where nothing is on record.
-    """
-    own = own_encoder(KeyframeRow.video_id, IMAGES)
-    columns = (KeyframeRow.embedding, func.coalesce(KeyframeRow.image_encoder, own))
+) -> dict[int, tuple[NDArray[np.float32], str]]:
+    """Return the image vectors of keyframes that have one, (D,) each, with their encoders."""
+    columns = (KeyframeRow.embedding, KeyframeRow.image_encoder)
     rows = _with_vector(connection, columns, frames)
     return {frame: (np.asarray(vector, dtype=np.float32), name) for frame, vector, name in rows}
 
 
 def description_vectors(
     connection: Connection | Session, frames: Iterable[int]
-) -> dict[int, tuple[NDArray[np.float32], str | None]]:
-    """Return the vectors of keyframes' descriptions, of those that have one, shape (D,) each.
-
-    With each is the encoder that the row names, if any.
-    """
+) -> dict[int, tuple[NDArray[np.float32], str]]:
+    """Return the vectors of keyframes' descriptions, (D,) each, with their encoders."""
     columns = (KeyframeRow.description_embedding, KeyframeRow.description_encoder)
     rows = _with_vector(connection, columns, frames)
     return {frame: (np.asarray(vector, dtype=np.float32), name) for frame, vector, name in rows}

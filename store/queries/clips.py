@@ -161,12 +161,11 @@ def add_seconds(session: Session, video_id: str, index: int, seconds: float) -> 
 
 
 def record_writing(session: Session, video_id: str, index: int, written: ClipMemories) -> None:
-    """Record how a model wrote a clip: budget, version, and what was left out and dropped."""
+    """Record how a model wrote a clip: budget, and what was left out and dropped."""
     this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
     values = {
         "budget": written.budget,
         "left_out": list(written.left_out),
-        "writer_version": written.writer_version,
         "dropped": list(written.dropped),
     }
     session.execute(update(ClipRow).where(this_clip).values(values))

@@ -240,7 +240,6 @@ def _mark_deleted(session: Session, video_id: str, clips: Collection[int]) -> No
         "seconds": 0.0,
         "budget": None,
         "left_out": [],
-        "writer_version": None,
         "dropped": [],
         "updated_at": func.now(),
     }

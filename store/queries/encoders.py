@@ -1,77 +1,58 @@
 """Which text encoders made the vectors of a video's rows.
 
-A row names its encoder, or has NULL: it is then the text model on record for its video
-(``videos.models``). ``videos.encoders`` names all others that any of its rows may have.
+A row with a vector names its encoder. It is the text model on record for its video
+(``videos.models``), or one of ``videos.encoders``, which names all others that its rows may have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import numpy as np
 from numpy.typing import NDArray
 from psycopg.sql import SQL, Composable, Composed, Literal
-from sqlalchemy import ColumnElement, all_, func, literal, or_, select, text, update
+from sqlalchemy import all_, func, literal, or_, text, update
 from sqlalchemy.orm import Session
-from sqlalchemy.sql.elements import SQLCoreOperations
 
 from domain.memories import Scope
 from store.queries.conditions import text_array
 from store.queries.view_conditions import Reader, reading_driver
-from store.tables.schema import KeyframeRow, VideoRow
+from store.tables.schema import VideoRow
 
 MANY = 1_000
 """In a view of more videos, the encoders of the whole library are looked at first."""
 _OF_LIBRARY = "SELECT DISTINCT models->>'text', encoders FROM videos"
 _IN_VIEW = """
-    SELECT models->>'text', encoders, array_agg(id)
-    FROM unnest(%s::text[]) AS view (id) JOIN videos USING (id) GROUP BY 1, 2
+    SELECT DISTINCT models->>'text', encoders
+    FROM unnest(%s::text[]) AS view (id) JOIN videos USING (id)
 """
 
 
-def encoders_in_view(
-    database: Reader, scopes: Sequence[Scope], default: str
-) -> dict[str, tuple[str, ...]]:
-    """Return the encoders that rows in view may have, by name.
-
-    Args:
-        database: A connection or session.
-        scopes: The view.
-        default: The encoder of videos of which nothing is on record.
-
-    Returns:
-        For each encoder, the videos whose rows are its where they name none; none of a view of
-        many videos, where it is the only one of the library.
-    """
+def encoders_in_view(database: Reader, scopes: Sequence[Scope]) -> list[str]:
+    """Return the names of the encoders that rows in view may have, sorted."""
     driver = reading_driver(database)
     if len(scopes) > MANY and len(rows := driver.execute(_OF_LIBRARY).fetchall()) == 1:
         ((own, others),) = rows
-        if not others:
-            return {own or default: ()}
+        if own and not others:
+            return [own]
     videos = text_array([scope.video for scope in scopes])
-    found: dict[str, list[str]] = {}
     rows = driver.execute(_IN_VIEW, (videos,), prepare=False).fetchall()
-    for own, others, ids in rows:
-        found.setdefault(own or default, []).extend(ids)
-        for other in others or ():
-            found.setdefault(other, [])
-    return {name: tuple(found[name]) for name in sorted(found)}
+    return sorted({name for own, others in rows for name in (own, *(others or ())) if name})
 
 
 @dataclass(frozen=True)
 class QueryPart:
     """One encoder's numbers within the vector of a query: ``size`` of them from ``start``.
 
-    ``unnamed``: the videos whose rows are the encoder's where they name none. A row's cosine is
-    ``offset + factor * cosine``, on the scale that all encoders of a search share.
+    A row's cosine is ``offset + factor * cosine``, on the scale that all encoders of a search
+    share.
     """
 
     encoder: str
     start: int
     size: int
-    unnamed: tuple[str, ...] = ()
     factor: float = 1.0
     offset: float = 0.0
 
@@ -89,13 +70,11 @@ def part_of_encoder(
     Args:
         database: A connection or session.
         scopes: The view.
-        encoder: Whose rows are searched, and of videos of which nothing is on record.
+        encoder: Whose rows are searched.
         size: Numbers of its vectors.
     """
-    found = encoders_in_view(database, scopes, encoder)
-    return (
-        None if found.keys() == {encoder} else QueryPart(encoder, 0, size, found.get(encoder, ()))
-    )
+    found = encoders_in_view(database, scopes)
+    return None if found == [encoder] else QueryPart(encoder, 0, size)
 
 
 @dataclass(frozen=True)
@@ -114,16 +93,9 @@ class QueryParts:
         """Yield the parts, in the order of their numbers."""
         return iter(self.parts)
 
-    def part_of(self, video: str, encoder: str | None) -> QueryPart | None:
+    def part_of(self, encoder: str) -> QueryPart | None:
         """Return the part of a row's encoder; None if it is not of this search."""
-        return next(
-            (
-                part
-                for part in self.parts
-                if part.encoder == encoder or (encoder is None and video in part.unnamed)
-            ),
-            None,
-        )
+        return next((part for part in self.parts if part.encoder == encoder), None)
 
 
 def by_encoder(
@@ -137,26 +109,21 @@ def by_encoder(
         yield part, vectors[:, part.place]
 
 
-def made_by_part(part: QueryPart, row: LiteralString, video: LiteralString) -> Composed:
+def made_by_part(part: QueryPart, row: LiteralString) -> Composed:
     """Return the SQL condition that an encoder made the vector of a row.
 
     Args:
         part: The encoder.
         row: The column with the name of the row's encoder.
-        video: The column with its video.
     """
-    return SQL("({row} = {encoder} OR {row} IS NULL AND {video} = ANY({unnamed}::text[]))").format(
-        row=SQL(row),
-        video=SQL(video),
-        # Statements are run with parameters: a per cent sign must not look like one.
-        encoder=Literal(part.encoder.replace("%", "%%")),
-        unnamed=Literal(list(part.unnamed)),
-    )
+    # Statements are run with parameters: a per cent sign must not look like one.
+    name = Literal(part.encoder.replace("%", "%%"))
+    return SQL("{} = {}").format(SQL(row), name)
 
 
-def made_by_none(parts: QueryParts, row: LiteralString, video: LiteralString) -> Composed:
+def made_by_none(parts: QueryParts, row: LiteralString) -> Composed:
     """Return the SQL condition that none of these encoders made the vector of a row."""
-    conditions = [made_by_part(part, row, video) for part in parts]
+    conditions = [made_by_part(part, row) for part in parts]
     return SQL("NOT coalesce({}, false)").format(SQL(" OR ").join(conditions))
 
 
@@ -164,7 +131,6 @@ def cosine_of(
     vector: NDArray[np.floating],
     parts: QueryParts | None,
     row: LiteralString,
-    video: LiteralString,
     embedding: LiteralString,
 ) -> Composed:
     """Return the SQL expression of a row's cosine with a query, on the scale of the search.
@@ -173,14 +139,13 @@ def cosine_of(
         vector: The query's, (D,), with the numbers of all encoders.
         parts: The encoders; None: one.
         row: The column with the name of the row's encoder.
-        video: The column with its video.
         embedding: The column with its vector.
     """
     if parts is None:
         return _case(SQL("true"), vector, 1.0, 0.0, embedding, 0.0)
     cosine = SQL("{}").format(parts.rest)
     for part in parts:
-        condition = made_by_part(part, row, video)
+        condition = made_by_part(part, row)
         numbers = vector[part.place]
         cosine = _case(condition, numbers, part.factor, part.offset, embedding, cosine)
     return cosine
@@ -218,31 +183,6 @@ TEXT, IMAGES = "text", "images"
 """Ports of ``videos.models`` whose models make vectors."""
 
 
-def own_encoder(
-    video_id: str | SQLCoreOperations[str], port: str = TEXT
-) -> ColumnElement[str | None]:
-    """Return the encoder on record for a video, as an expression; NULL where there is none."""
-    record = VideoRow.models[port].astext
-    return select(record).where(VideoRow.id == video_id).scalar_subquery()
-
-
-def encoder_on_record(session: Session, video_id: str, port: str = TEXT) -> str | None:
-    """Return the encoder on record for a video; it made the vectors of rows that name none."""
-    record = VideoRow.models[port].astext
-    return session.scalar(select(record).where(VideoRow.id == video_id))
-
-
-def made_by(column: Any, video_id: str, encoder: str) -> ColumnElement[bool]:
-    """Return the condition that an encoder made the vectors of a video's rows.
-
-    Args:
-        column: The rows' column with the encoder's name.
-        video_id: The video.
-        encoder: The name. Rows of which nothing is on record count as its.
-    """
-    return func.coalesce(column, own_encoder(video_id), encoder) == encoder
-
-
 def record_encoder(session: Session, video_id: str, encoder: str) -> None:
     """Record that rows of a video may have vectors of an encoder.
 
@@ -267,16 +207,10 @@ def settle_encoder(session: Session, video_id: str, encoder: str) -> None:
 
 
 def settle_image_encoder(session: Session, video_id: str, encoder: str) -> None:
-    """Record that an encoder made the vectors of those keyframes of a video that name none.
+    """Record that an encoder made the vectors of all of a video's pictures that can be read.
 
-    The transaction holds the video's lock. Keyframes that name none so far, because their files
-    are gone, name the encoder that was on record.
+    The transaction holds the video's lock.
     """
-    before, row = encoder_on_record(session, video_id, IMAGES), KeyframeRow
-    if before == encoder:
-        return
-    unnamed = (row.video_id == video_id, row.image_encoder.is_(None), row.embedding.is_not(None))
-    session.execute(update(row).where(*unnamed).values(image_encoder=before or "unknown"))
     models = VideoRow.models.concat({IMAGES: encoder})
     session.execute(update(VideoRow).where(VideoRow.id == video_id).values(models=models))
 

@@ -34,7 +34,6 @@ from domain.media import ClipState
 from domain.memories import Edge, Relation, Segment
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text, valid_at
-from store.queries.encoders import made_by
 from store.tables.schema import (
     ClipRow,
     EdgeRow,
@@ -255,7 +254,7 @@ def closest_segments(
     query = (
         _segments(video_id)
         .where(SegmentRevisionRow.to_clip.is_(None), SegmentRevisionRow.embedding.is_not(None))
-        .where(made_by(SegmentRevisionRow.encoder, video_id, encoder))
+        .where(SegmentRevisionRow.encoder == encoder)
         .order_by(None)
         .order_by(distance, SegmentRow.number)
         .limit(limit)

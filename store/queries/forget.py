@@ -29,7 +29,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from store.queries.blobs import unused_blobs
-from store.queries.encoders import IMAGES, made_by, own_encoder
 from store.queries.recordings import drop_recordings
 from store.queries.trajectories import has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES, delete_calls, delete_trajectories
@@ -127,29 +126,11 @@ def traces_of(
 def copy_table_rows(
     session: Session, table: type[Base], where: ColumnElement[bool]
 ) -> Iterator[Copy]:
-    """Yield copies of the rows of a table; those with vectors name their encoder."""
+    """Yield copies of the rows of a table."""
     name = table.__tablename__
-    row = cast(_with_encoder(table, func.to_jsonb(literal_column(name))), Text)
+    row = cast(func.to_jsonb(literal_column(name)), Text)
     for content in session.scalars(select(row).select_from(table).where(where)):
         yield Copy(name, content)
-
-
-def _with_encoder(table: type[Base], row: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Name the encoders of rows that mean those on record for their video: they may change."""
-    columns = table.__table__.c
-    name = next((one for one in ("encoder", "description_encoder") if one in columns), None)
-    if name is None:
-        return row
-    revision = SegmentRevisionRow
-    of_segment = select(SegmentRow.video_id).where(SegmentRow.id == revision.segment_id)
-    # It lies two selects deep, where SQLAlchemy correlates nothing by itself.
-    of_row = of_segment.correlate(revision).scalar_subquery()
-    video = columns.video_id if "video_id" in columns else of_row
-    named = [name, func.coalesce(columns[name], own_encoder(video))]
-    if table is KeyframeRow:
-        image_encoder = KeyframeRow.image_encoder
-        named += [image_encoder.key, func.coalesce(image_encoder, own_encoder(video, IMAGES))]
-    return row.concat(func.jsonb_build_object(*named))
 
 
 def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
@@ -363,8 +344,8 @@ def update_row(session: Session, row: NamedRow, values: Mapping[str, Any]) -> No
 def memory_vectors(session: Session, video_id: str, clip: int, encoder: str) -> list[Any]:
     """Return the vectors of a clip's memories that an encoder made, shape (D,) each."""
     row = MemoryRow
-    query = select(row.embedding).where(row.video_id == video_id, row.clip == clip)
-    query = query.where(made_by(row.encoder, video_id, encoder))
+    of_clip = (row.video_id == video_id, row.clip == clip, row.encoder == encoder)
+    query = select(row.embedding).where(*of_clip)
     return [v for v in session.scalars(query.order_by(row.id)) if v is not None]
 
 

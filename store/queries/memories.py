@@ -16,7 +16,6 @@ from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, Scope
 from domain.time import TimeSpan
 from store.bulk_insert import HALFVEC, allocate_ids, copy_rows, pack_halfvec, unpack_halfvecs
 from store.queries.conditions import is_any_of
-from store.queries.encoders import made_by
 from store.tables.schema import (
     ClipRow,
     IdentityRow,
@@ -45,11 +44,11 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class MemoryAt:
-    """A stored memory with its vector, shape (D,), and the encoder on the row, if it names one."""
+    """A stored memory with its vector, shape (D,), and the encoder that made it."""
 
     memory: Memory
     vector: NDArray[np.float32]
-    encoder: str | None = None
+    encoder: str
 
 
 def add_memories(
@@ -58,12 +57,9 @@ def add_memories(
     clip: int,
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
-    encoder: str | None = None,
+    encoder: str,
 ) -> list[int]:
-    """Store memories of one clip; return their ids in order.
-
-    ``encoder`` made the vectors; None: the one on record for the video.
-    """
+    """Store memories of one clip; return their ids in order. ``encoder`` made the vectors."""
     ids = allocate_ids(session, "memories", len(drafts)) if drafts else []
     rows = [
         (
@@ -135,7 +131,7 @@ def closest_fact(
         select(MemoryRow.id, distance)
         .where(MemoryRow.video_id == video_id, MemoryRow.kind != str(MemoryKind.EPISODIC))
         .where(MemoryRow.superseded_at.is_(None))
-        .where(made_by(MemoryRow.encoder, video_id, encoder))
+        .where(MemoryRow.encoder == encoder)
         .where(linked == identities if identities else linked.is_(None))
         .order_by(distance, MemoryRow.id)
         .limit(1)

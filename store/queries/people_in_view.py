@@ -93,7 +93,7 @@ def lines_mentioning(
     statement = SQL(_MENTIONS).format(
         view=SQL(VIEW),
         lines=SQL(LINES_IN_VIEW),
-        cosine=cosine_of(vector, parts, "m.encoder", "m.video_id", "m.embedding"),
+        cosine=cosine_of(vector, parts, "m.encoder", "m.embedding"),
         sized=SQL("vector_dims(m.embedding) = {} AND").format(Literal(len(vector)))
         if parts is None
         else SQL(""),

@@ -11,10 +11,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Text, case, cast, func, or_, select
+from sqlalchemy import ColumnElement, Select, Text, cast, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from store.queries.encoders import IMAGES, TEXT, own_encoder
 from store.tables.schema import (
     LOOKED_AT,
     BlobRow,
@@ -51,18 +50,6 @@ from store.tables.schema import (
 
 Record = dict[str, Any]
 Query = Select[*tuple[Any, ...]]
-LATER_COLUMNS = frozenset(
-    {
-        "act",
-        "description_embedding",
-        "description_encoder",
-        "embedding_encoder",
-        "encoder",
-        "encoders",
-        "writers",
-    }
-)
-"""Columns that earlier versions lack: left out of records where they are empty."""
 
 
 def video_records(session: Session, video_id: str) -> Iterator[Record]:
@@ -78,39 +65,29 @@ def video_records(session: Session, video_id: str) -> Iterator[Record]:
     for kind, query in _SUBJECTS:
         rows = session.execute(query(video_id).execution_options(yield_per=1000))
         for row in rows.mappings():
-            yield {"row": kind} | {
-                column: value
-                for column, value in row.items()
-                if value is not None or column not in LATER_COLUMNS
-            }
+            yield {"row": kind} | dict(row)
 
 
 def _video(video: str) -> Query:
     v = VideoRow
     size = (v.duration_ms, v.width, v.height, v.has_video, v.has_audio)
-    columns = (v.id, v.title, *size, v.profile, v.subtitles, v.state, v.error, v.models)
-    # Where no text model is on record, as of videos of early versions, rows differ from none.
-    others = case((v.models.has_key("text"), v.encoders), else_=None).label("encoders")
-    return select(*columns, others).where(v.id == video)
+    columns = (v.id, v.title, *size, v.profile, v.subtitles, v.state, v.error, v.models, v.encoders)
+    return select(*columns).where(v.id == video)
 
 
 def _clips(video: str) -> Query:
     c = ClipRow
     columns = (c.clip, c.start_ms, c.end_ms, c.state, c.error, c.gaps, c.text)
-    vector = (_vector(c.embedding), _other_encoder(c.encoder, video))
-    return select(*columns, *vector).where(c.video_id == video).order_by(c.clip)
+    query = select(*columns, _vector(c.embedding), c.encoder)
+    return query.where(c.video_id == video).order_by(c.clip)
 
 
 def _keyframes(video: str) -> Query:
     k = KeyframeRow
     scores = (k.shot, k.sharpness, k.entropy, k.quality, k.width, k.height)
     columns = (k.clip, k.time_ms, *scores, k.blob, k.description, _vector(k.embedding))
-    described = _vector(k.description_embedding).label("description_embedding")
-    encoder = _other_encoder(k.description_encoder, video)
-    # Kept frames have a column ``image_encoder`` from their first version on.
-    image_encoder = _other_encoder(k.image_encoder, video, IMAGES).label("embedding_encoder")
-    chosen = select(*columns, described, encoder, image_encoder).where(k.shot != LOOKED_AT)
-    return _by_clip(chosen, k, video)
+    described = (_vector(k.description_embedding), k.description_encoder, k.image_encoder)
+    return _by_clip(select(*columns, *described).where(k.shot != LOOKED_AT), k, video)
 
 
 def _utterances(video: str) -> Query:
@@ -197,8 +174,7 @@ def _statements(video: str) -> Query:
 def _memories(video: str) -> Query:
     m, named = MemoryRow, _named_memories(video)
     columns = (m.kind, m.text, m.start_ms, m.end_ms, m.source, m.speaker, m.superseded_at)
-    vector = (_vector(m.embedding), _other_encoder(m.encoder, video))
-    query = select(named.c.name, m.clip, *columns, *vector)
+    query = select(named.c.name, m.clip, *columns, _vector(m.embedding), m.encoder)
     return query.join(named, named.c.id == m.id).order_by(m.clip, m.id)
 
 
@@ -226,7 +202,7 @@ def _revisions(video: str) -> Query:
     r, into = SegmentRevisionRow, aliased(SegmentRow)
     columns = (r.revision, r.label, r.summary, r.clips, r.history, r.from_clip, r.to_clip)
     absorbed = _segment_name(into).label("absorbed_into")
-    vector = (_vector(r.embedding), _other_encoder(r.encoder, video))
+    vector = (_vector(r.embedding), r.encoder)
     query = select(_segment_name().label("segment"), *columns, absorbed, *vector)
     query = query.join(SegmentRow, SegmentRow.id == r.segment_id)
     query = query.outerjoin(into, into.id == r.absorbed_into)
@@ -245,14 +221,14 @@ def _edges(video: str) -> Query:
 
 def _patches(video: str) -> Query:
     p = PatchRow
-    content = (p.applied, p.dropped, p.pending, _writers(p.writers))
+    content = (p.applied, p.dropped, p.pending, p.writers)
     columns = (p.at_clip, p.first_clip, p.repairs, *content)
     return select(*columns).where(p.video_id == video).order_by(p.at_clip)
 
 
 def _builds(video: str) -> Query:
     b = BuildRow
-    columns = (b.builder, b.version, b.encoder, b.through_clip, _writers(b.writers))
+    columns = (b.builder, b.version, b.encoder, b.through_clip, b.writers)
     return select(*columns).where(b.video_id == video).order_by(b.builder)
 
 
@@ -349,18 +325,6 @@ _SUBJECTS: tuple[tuple[str, Callable[[str], Query]], ...] = (
 
 def _vector(column: InstrumentedAttribute[Any]) -> ColumnElement[str]:
     return func.left(func.md5(cast(column, Text)), 12).label(column.key)
-
-
-def _writers(column: InstrumentedAttribute[list[str]]) -> ColumnElement[list[str] | None]:
-    """Return who wrote; NULL where it is not on record."""
-    return func.nullif(column, cast([], ARRAY(Text))).label(column.key)
-
-
-def _other_encoder(
-    column: InstrumentedAttribute[Any], video: str, port: str = TEXT
-) -> ColumnElement[str | None]:
-    """Return the encoder that made a vector; NULL if it is the one on record for the video."""
-    return func.nullif(column, func.coalesce(own_encoder(video, port), column)).label(column.key)
 
 
 def _by_clip(query: Query, table: Any, video: str) -> Query:

@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.time import TimeSpan
-from store.queries.encoders import IMAGES, encoder_on_record
 from store.tables.schema import (
     LOOKED_AT,
     ClipRow,
@@ -24,7 +23,7 @@ from store.tables.schema import (
     SegmentRevisionRow,
 )
 
-_LEFT: LiteralString = "coalesce({}, :own, :encoder) <> :encoder AND {} IS NOT NULL"
+_LEFT: LiteralString = "{} <> :encoder AND {} IS NOT NULL"
 _MEMORY_LEFT = _LEFT.format("m.encoder", "m.embedding")
 _FRAME_LEFT = _LEFT.format("k.description_encoder", "k.description_embedding")
 _CLIP_LEFT = _LEFT.format("c.encoder", "c.embedding")
@@ -70,12 +69,10 @@ KEYFRAME, KEPT = "k", "f"
 """Kinds of pictures, as in their refs."""
 _PICTURES_LEFT = f"""
     SELECT '{KEYFRAME}' AS kind, id, blob FROM keyframes
-        WHERE video_id = :video AND shot <> {LOOKED_AT} AND (
-            embedding IS NULL
-            OR coalesce(image_encoder, :own) IS DISTINCT FROM CAST(:encoder AS text))
+        WHERE video_id = :video AND shot <> {LOOKED_AT}
+            AND image_encoder IS DISTINCT FROM CAST(:encoder AS text)
     UNION ALL SELECT '{KEPT}', id, blob FROM frames
-        WHERE video_id = :video AND (
-            embedding IS NULL OR image_encoder IS DISTINCT FROM CAST(:encoder AS text))
+        WHERE video_id = :video AND image_encoder IS DISTINCT FROM CAST(:encoder AS text)
 """  # noqa: S608
 _COUNT_PICTURES = text(f"SELECT count(*) FROM ({_PICTURES_LEFT}) AS picture")  # noqa: S608
 _PICTURES = text(f"""
@@ -179,15 +176,13 @@ def pictures_left(
     Those that a question looked at have no vectors: they are not searched.
     """
     names = {"after_kind": after.kind if after else "", "after": after.id if after else 0}
-    own = encoder_on_record(session, video_id, IMAGES)
-    values = {"video": video_id, "encoder": encoder, "own": own, "limit": limit, **names}
+    values = {"video": video_id, "encoder": encoder, "limit": limit, **names}
     return [StoredPicture(*row) for row in session.execute(_PICTURES, values)]
 
 
 def count_pictures_left(session: Session, video_id: str, encoder: str) -> int:
     """Count the pictures of a video without a vector of an image encoder."""
-    own = encoder_on_record(session, video_id, IMAGES)
-    values = {"video": video_id, "encoder": encoder, "own": own}
+    values = {"video": video_id, "encoder": encoder}
     return int(session.execute(_COUNT_PICTURES, values).scalar_one())
 
 
@@ -208,7 +203,7 @@ def set_picture_vectors(
 def _run(
     session: Session, statement: TextClause, video_id: str, encoder: str, **values: int
 ) -> Sequence[Any]:
-    names = {"video": video_id, "encoder": encoder, "own": encoder_on_record(session, video_id)}
+    names = {"video": video_id, "encoder": encoder}
     return session.execute(statement, names | values).all()
 
 

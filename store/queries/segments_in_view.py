@@ -65,7 +65,7 @@ def segments_in_view(
         vector: The query's unit vector (D,); segments with vectors of another size get 0.
         parts: The encoders that its numbers are of; None: one.
     """
-    cosine = cosine_of(vector, parts, "r.encoder", "s.video_id", "r.embedding")
+    cosine = cosine_of(vector, parts, "r.encoder", "r.embedding")
     statement = SQL(_SEGMENTS).format(view=SQL(VIEW), cosine=cosine)
     with reading_driver(database).cursor(binary=True) as cursor:
         row = cursor.execute(statement, view_parameters(scopes)).fetchone()

@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, Text, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-MADE_BY = "text encoder that made the vector; NULL: the one in videos.models"
+MADE_BY = "text encoder that made the vector, if there is one"
 """The comment of columns that name an encoder."""
 
 

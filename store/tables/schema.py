@@ -150,7 +150,7 @@ class KeyframeRow(_OfClip, Base):
     likeness_vector: Mapped[Any | None] = mapped_column(HALFVEC())
     description_encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
     image_encoder: Mapped[str | None] = mapped_column(
-        comment="image encoder that made embedding; NULL: the one in videos.models"
+        comment="image encoder that made embedding, if there is one"
     )
 
 
@@ -261,7 +261,7 @@ class CharacterMemberRow(Base):
 class CharacterNameRow(Base):
     """A name of a character, while valid. ``source``: said, read, caption, model.
 
-    ``identity_id``: the identity it was learned from; NULL in rows older than the column.
+    ``identity_id``: the identity it was learned from, if from one.
     """
 
     __tablename__ = "character_names"

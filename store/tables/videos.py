@@ -36,11 +36,6 @@ class VideoRow(Base):
         ARRAY(Text), comment="text encoders of its rows besides the one in models; NULL: none"
     )
     created_at: Mapped[datetime] = added_at()
-    rewritten: Mapped[int] = mapped_column(
-        BigInteger,
-        server_default="0",
-        comment="not used since 0016",
-    )
 
 
 UNFINISHED = "clips.state NOT IN ('done', 'deleted')"
@@ -71,9 +66,6 @@ class ClipRow(Base):
         JSONB,
         server_default="[]",
         comment="what its model was not shown, to stay within the budget",
-    )
-    writer_version: Mapped[int | None] = mapped_column(
-        comment="of the request that its model was sent; NULL: no model, or before 0017"
     )
     dropped: Mapped[list[Any]] = mapped_column(
         JSONB,

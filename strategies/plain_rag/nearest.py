@@ -31,6 +31,7 @@ from retrieval.option_cosines import TEMPERATURE, weigh_by_cosines
 from retrieval.ports import TextModels
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
+from store.queries.encoders import encoders_in_view
 from strategies.plain_rag.arguments import NAME, NearestArguments
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class NearestLines:
         """Return the nearest lines not shown yet, scored by option if there are any."""
         query = make_storable(arguments.query)
         with self._store.begin() as session:
-            found = self._encoders.named_in_view(session, view.scopes)
+            found = encoders_in_view(session, view.scopes)
         encoders = self._encoders.load(found)
         near = [
             self._nearest(view, query, text, arguments.lines, use.seen) for text in encoders.texts

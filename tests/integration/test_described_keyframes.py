@@ -203,9 +203,9 @@ def test_undoing_restores_an_image_vector_with_the_encoder_that_made_it(
     store: Store, video: str, tmp_path: Any
 ) -> None:
     with store.begin() as session:
-        settle_image_encoder(session, video, "earlier")
         where = (KeyframeRow.video_id == video, KeyframeRow.time_ms == 32_000)
-        session.execute(update(KeyframeRow).where(*where).values(embedding=[1.0, 0.0]))
+        made = {"embedding": [1.0, 0.0], "image_encoder": "earlier"}
+        session.execute(update(KeyframeRow).where(*where).values(made))
     rename(store, video, "<face_0>", "Mary Poppins")
     forget(store, video, "Mary Poppins", WordVectors(), tmp_path / "undo")
     with store.begin() as session:
@@ -234,7 +234,7 @@ def test_what_the_model_wrote_that_could_not_be_stored_is_shown(
         def write(self, seen: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
             found = super().write(seen, people, context)
             why = ("the description of the keyframe at 2.0 s: none",)
-            return found.model_copy(update={"budget": 60_000, "dropped": why, "writer_version": 2})
+            return found.model_copy(update={"budget": 60_000, "dropped": why})
 
     video = known_video(store, 1)
     writers = Writers(Dropping(), local_writers().event)

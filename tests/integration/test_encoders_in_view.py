@@ -144,7 +144,6 @@ def test_a_library_of_one_other_encoder_is_searched_with_it(library: Store) -> N
     reembed(library, [*LINES, *OTHERS], other)
     with library.begin() as session:
         session.execute(update(VideoRow).values(models={"text": "other"}, encoders=None))
-        session.execute(update(MemoryRow).values(encoder=None))
     found = search(library, Tools(others=(other,)), "hound")
     assert "dog" in found.evidence[0].text
     assert found.unloaded == ()

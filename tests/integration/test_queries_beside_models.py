@@ -88,7 +88,7 @@ def stored(session: Session, facts: list[Fact]) -> tuple[list[int], list[int]]:
             span=span(30 * fact.clip, 30 * fact.clip + 1),
             source=MemorySource.MODEL,
         )
-        (row,) = add_memories(session, VIDEO, fact.clip, [draft], [direction(fact.look)])
+        (row,) = add_memories(session, VIDEO, fact.clip, [draft], [direction(fact.look)], "x")
         link_memories(session, [(row, people[who]) for who in fact.about])
         for clip in fact.met:
             strengthen(session, [row], clip)
@@ -259,6 +259,7 @@ def segments(session: Session, made: list[tuple[list[int], int, Held]]) -> dict[
             "history": [],
             "from_clip": held.since,
             "embedding": list(direction(look)),
+            "encoder": "words",
         }
         events.add_revisions(session, [row])
         if held.until is not None:

@@ -371,13 +371,13 @@ def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
 ) -> None:
     from sqlalchemy import update
 
-    from store.tables.schema import KeyframeRow, VideoRow
+    from store.tables.schema import KeyframeRow
 
     with store.begin() as session:
-        session.execute(update(KeyframeRow).values(embedding=[0.1, 0.9]))
+        made = {"embedding": [0.1, 0.9], "image_encoder": "likeness"}
+        session.execute(update(KeyframeRow).values(made))
         liked = update(KeyframeRow).where(KeyframeRow.time_ms == 45_000)
         session.execute(liked.values(embedding=[0.9, 0.1]))
-        session.execute(update(VideoRow).values(models={"images": "likeness"}))
     found = Retrievers(store, Tools(images=Likeness()), Settings()).search(
         seen(), Mode.KEYFRAME, "anything", recorded_video[0]
     )

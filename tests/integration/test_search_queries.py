@@ -123,9 +123,9 @@ def test_contents_of_clips_are_read_with_their_frames(watched: Store) -> None:
         assert clip_contents(session, scope(3), [0]).sightings == []
         frame = clip_contents(session, scope(3), [2]).frames[0]
         assert frame_vectors(session, [frame.id]) == {}
-        session.execute(update(KeyframeRow).values(embedding=[0.5, 0.5]))
+        session.execute(update(KeyframeRow).values(embedding=[0.5, 0.5], image_encoder="clip"))
         vector, made_by = frame_vectors(session, [frame.id])[frame.id]
-        assert (list(vector), made_by) == ([0.5, 0.5], None)
+        assert (list(vector), made_by) == ([0.5, 0.5], "clip")
 
 
 def test_cited_rows_are_those_in_scope(watched: Store) -> None:

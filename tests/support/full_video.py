@@ -144,7 +144,7 @@ def _video(video_id: str, title: str) -> VideoRow:
         profile="local",
         state="done",
         error=None,
-        models={"speech": "whisper"},
+        models={"speech": "whisper", "text": "minilm"},
     )
 
 
@@ -161,6 +161,7 @@ def _clips(video_id: str) -> list[ClipRow]:
             gaps=[[100, 200]] if i == 1 else [],
             text=f"clip {i}",
             embedding=[0.6, 0.8, i],
+            encoder="minilm",
         )
         for i in range(CLIPS)
     ]
@@ -285,6 +286,7 @@ def _remember(session: Session, video_id: str, identities: list[int]) -> None:
                 end_ms=clip * 30_000 + 5000,
                 source="said",
                 embedding=[0.1 * line, 0.2, 0.3],
+                encoder="minilm",
             )
             _add(session, row)
             _add(session, MemoryLinkRow(memory_id=row.id, identity_id=identities[line]))
@@ -307,6 +309,7 @@ def _events(session: Session, video_id: str) -> None:
             to_clip=2 if gone else None,
             absorbed_into=segments[0].id if gone else None,
             embedding=[1, 2],
+            encoder="minilm",
         )
         _add(session, revision)
     first, second = (segment.id for segment in segments[:2])

@@ -116,7 +116,7 @@ def _video(video: str, clips: int) -> VideoRow:
         profile="local",
         state="watching",
         error=None,
-        models={},
+        models={"text": WordEmbedder.name},
     )
 
 
@@ -133,6 +133,7 @@ def _clip(video: str, clip: int, text: str, vector: list[float] | None) -> ClipR
         gaps=[],
         text=text,
         embedding=vector,
+        encoder=None if vector is None else WordEmbedder.name,
     )
 
 
@@ -149,6 +150,7 @@ def _line(video: str, clip: int, line: Said, vector: list[float]) -> MemoryRow:
         speaker=line.speaker,
         superseded_at=line.until,
         embedding=vector,
+        encoder=WordEmbedder.name,
     )
 
 
@@ -241,6 +243,7 @@ def _revision(segment: int, revision: int, event: Event) -> SegmentRevisionRow:
         from_clip=event.since,
         to_clip=event.until,
         embedding=WordEmbedder().embed([f"{event.label}. {event.summary}"])[0].tolist(),
+        encoder=WordEmbedder.name,
     )
 
 
