@@ -237,14 +237,14 @@ class Jobs:
             row = json.loads(path.read_text())
             running = DaemonProcess(int(row["pid"]), float(row["began"]), 0)
             sources, arguments = (tuple(map(str, row[of])) for of in ("sources", "arguments"))
-            host = HostIdentity.of(str(row.get("where")))
+            host = HostIdentity.of(str(row["where"]))
         except (OSError, ValueError, TypeError, KeyError, OverflowError):
             return None
-        is_here = host in (None, HostIdentity.here())
+        if host is None:
+            return None
+        is_here = host == HostIdentity.here()
         # Checked before the stage: a process that ends in between has then written down how.
-        is_alive = (
-            is_process_alive(running) if is_here or host is None else self._is_alive(job, host)
-        )
+        is_alive = is_process_alive(running) if is_here else self._is_alive(job, host)
         stage = self._stage(job, is_alive)
         lines = tuple(_tail(self._log_path(job)))
         fetched = tuple(

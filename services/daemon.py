@@ -178,7 +178,7 @@ class Daemon:
     def _read(self) -> DaemonProcess | None:
         try:
             row = json.loads(self._file.read_text())
-            host, settings = str(row.get("host", HOST)), str(row.get("settings", ""))
+            host, settings = str(row["host"]), str(row["settings"])
             pid, began, port = int(row["pid"]), float(row["began"]), int(row["port"])
             return DaemonProcess(pid, began, port, host, settings)
         except (OSError, ValueError, TypeError, KeyError, OverflowError, AttributeError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pydantic import ValidationError
-
 from domain.base import Frozen
 from domain.errors import InputError
 from domain.texts import make_storable
@@ -25,17 +23,10 @@ class SavedSearch(Frozen):
 
 
 def list_searches(store: Store) -> list[SavedSearch]:
-    """Return the saved searches by name, but for those that another version alone can read."""
+    """Return the saved searches by name."""
     with store.begin() as session:
         rows = stored.list_searches(session)
-    return [SavedSearch(name=name, query=query) for name, saved in rows if (query := _read(saved))]
-
-
-def _read(saved: object) -> LibraryQuery | None:
-    try:
-        return LibraryQuery.model_validate(saved)
-    except ValidationError:
-        return None
+    return [SavedSearch(name=name, query=LibraryQuery.model_validate(it)) for name, it in rows]
 
 
 def save_search(store: Store, name: str, query: LibraryQuery) -> None:

@@ -141,7 +141,7 @@ def rewrite_patches(session: Session, video_id: str, clips: Collection[int]) -> 
     query = select(PatchRow).where(PatchRow.video_id == video_id, PatchRow.at_clip >= min(clips))
     for patch in session.scalars(query):
         steps = [{"segments": _drafts(session, video_id, patch.at_clip), "edges": []}]
-        unsettled = [c for c in patch.applied.get("unsettled", []) if c not in clips]
+        unsettled = [c for c in patch.applied["unsettled"] if c not in clips]
         patch.applied = {"steps": steps, "unsettled": unsettled}
         patch.dropped = []
         patch.pending = [clip for clip in patch.pending if clip not in clips]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from domain.media import ClipState, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
-from domain.people import IdentityStatement
+from domain.media import ClipState
 from memory.write_clip import remember
 from memory.writers.llm_clip import LlmClipWriter, WrittenClip, WrittenName, WrittenSame
 from memory.writers.llm_clip import WrittenLine as Line
-from memory.writers.port import ClipContext, Writers
+from memory.writers.port import Writers
 from models.chat import ChatReply
-from people.clip_people import ClipPeople
 from people.corrections import keep_apart, list_people
 from store.database import Store
 from tests.support.memory import (
@@ -141,31 +138,3 @@ def test_the_command_tells_what_is_not_sure_yet(
     result = CliRunner().invoke(app, ["people", VIDEO])
     assert result.exit_code == 0
     assert "person 0 may be person 2: his lips move" in result.output
-
-
-@dataclass
-class Silent:
-    """Writes a line and states nothing."""
-
-    name: str = "silent"
-    source: str = ""
-    wants_context: bool = False
-    statements: tuple[IdentityStatement, ...] = field(default=())
-
-    def write(self, seen: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
-        line = MemoryDraft(
-            kind=MemoryKind.EPISODIC, text="A.", span=seen.clip.span, source=MemorySource.MODEL
-        )
-        return ClipMemories(drafts=(line,), statements=self.statements)
-
-
-def test_who_was_joined_by_an_older_version_stays_joined(video: Store) -> None:
-    """There one statement of a model counted as five seconds, which was enough."""
-    stated = IdentityStatement(face=0, voice=0, clip=0, support=5.0, reason="lips")
-    seen = percept(0, faces=(face(0, 1, (0, 9)),), voices=(voice(0, 1, (20, 29)),))
-    writers = Writers(Silent(statements=(stated,)), local_writers().event)
-    assert remember(video, VIDEO, Perceived(seen), writers, Tools(), SETTINGS) == ClipState.DONE
-    assert together(video) == JOINED
-    watch(video, 1, reported())
-    watch(video, 2, reported([WrittenSame(face="<face_1>", voice="<voice_0>", reason="a guess")]))
-    assert together(video) == JOINED

@@ -166,7 +166,6 @@ def test_a_fork_runs_nothing_that_lies_in_the_library_already(
     kind: str,
     table: str,
 ) -> None:
-    """As an earlier Homer imported it."""
     import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
     value = CODE[kind](f"touch {tmp_path / 'mark'}")
     with empty.begin() as session:

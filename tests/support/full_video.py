@@ -325,7 +325,8 @@ def _events(session: Session, video_id: str) -> None:
         from_clip=2,
     )
     window = {"at_clip": 2, "first_clip": 0, "repairs": 1, "pending": [2]}
-    written = {"applied": {"segments": 3}, "dropped": ["an edge"], "writers": ["rules"]}
+    applied: dict[str, list[Any]] = {"steps": [], "unsettled": []}
+    written = {"applied": applied, "dropped": ["an edge"], "writers": ["rules"]}
     patch = PatchRow(video_id=video_id, **written, **window)
     _add(session, edge, patch)
 

@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import stat
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -158,8 +158,8 @@ def test_a_remembered_port_is_taken_again_where_it_is_free(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = _bindable(HOST, 0)
-    output = {"pid": 2**22 + 7, "began": 1.0, "port": free}
-    found = write(home, json.dumps(output))
+    before = DaemonProcess(2**22 + 7, 1.0, free)
+    found = write(home, json.dumps(asdict(before)))
     assert found._free_port() == free
     monkeypatch.setattr(daemon, "_bindable", lambda _host, port: 0 if port == free else 4242)
     assert found._free_port() == 4242

@@ -96,11 +96,3 @@ def test_of_one_on_another_machine_nothing_is_known_until_it_says_how_it_ended(
     jobs.dismiss(job.id)
     assert jobs.every() == []
     assert not list(Home(tmp_path).run.glob("ingest-*"))
-
-
-def test_files_of_before_are_of_here(jobs: Jobs, tmp_path: Path) -> None:
-    (path,) = Home(tmp_path).run.glob("ingest-*.json")
-    output = json.loads(path.read_text())
-    del output["where"]
-    path.write_text(json.dumps(output))
-    assert (only(jobs).stage, only(jobs).here) == (JobState.WATCHING, True)
