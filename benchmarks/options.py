@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_uppercase
 
 import numpy as np
 
@@ -19,11 +20,11 @@ from evals.baseline import Closest
 from evals.dataset import EvalQuestion
 from evals.datasets import read
 from flows.workspace import Workspace, open_workspace
-from retrieval.options import supports
 from retrieval.preparation import SearchPreparation
 from retrieval.query_context import QueryContext
 from retrieval.ranking import relevance
 from store.queries.clips import memory_view
+from tests.support.ranking import shares
 from views.library import resolve_video
 
 NAME = 28
@@ -49,8 +50,7 @@ def chosen(context: QueryContext, weights: SearchSettings, *, general: bool) -> 
     if not context.lines.cell_count:
         return "A"
     field = relevance(context.candidates, context.question, vectors, weights)
-    found = supports(context.candidates, context.question, field)
-    return max(found, key=lambda one: one.share).letter
+    return ascii_uppercase[int(shares(field).argmax())]
 
 
 def answers(workspace: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dict[str, bool]]:

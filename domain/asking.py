@@ -203,9 +203,8 @@ class Standing(StrEnum):
 class Answer(Frozen):
     """The answer as shown. ``option`` is the letter of the option chosen.
 
-    ``confidence`` is calibrated from ``raw_confidence``, which is None in records made before
-    calibration existed. ``standing`` says how well the citations support the answer; None if
-    nothing scored them.
+    ``confidence`` is calibrated from ``raw_confidence``, None if it is not. ``standing`` says how
+    well the citations support the answer; None if nothing scored them.
     """
 
     text: str

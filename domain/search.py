@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from pydantic import Field, NonNegativeInt
 
-from domain.asking import Evidence
 from domain.base import Frozen
 from domain.time import TimeSpan
 
@@ -130,19 +129,6 @@ class Weighed(Frozen):
     scores: tuple[float, ...]
 
 
-class OptionSupport(Frozen):
-    """How well memory supports one option. Shares are positive and sum to 1 over the options.
-
-    ``evidence`` are the refs that speak for the option, best first.
-    """
-
-    letter: str = Field(pattern=r"^[A-Z]$")
-    text: str
-    score: float
-    share: float = Field(ge=0, le=1)
-    evidence: tuple[str, ...] = ()
-
-
 class Extract(Frozen):
     """The sentences of memory that answer an open question best, quoted whole.
 
@@ -174,19 +160,3 @@ class VideoQuote(Frozen):
         """Return what an answer may cite of it."""
         event = (self.event,) if self.event else ()
         return (*event, *(self.extract.refs if self.extract else ()))
-
-
-class Ranking(Frozen):
-    """The moments of a view that fit a question, best first, as narrow spans.
-
-    ``evidence`` holds at most one line a clip (the best of its moment), scores falling.
-    ``options`` has one entry an option, in the order of the question; empty without options.
-    ``extract`` quotes what answers an open question; None with options or if nothing is close.
-    """
-
-    question: str
-    evidence: tuple[Evidence, ...] = ()
-    options: tuple[OptionSupport, ...] = ()
-    extract: Extract | None = None
-    nothing_close: bool = False
-    span: TimeSpan | None = Field(default=None, description="the time that was searched")

@@ -9,11 +9,11 @@ from functools import partial
 
 import numpy as np
 
-from domain.asking import Evidence, Mode, Question
+from domain.asking import Evidence, Mode
 from domain.errors import InputError
 from domain.evaluation_options import AblationStage
 from domain.memories import Edge, MemoryView, Scope, Segment
-from domain.search import Aim, Extract, Ranking
+from domain.search import Aim, Extract
 from domain.settings import Settings
 from domain.texts import make_storable, one_line
 from domain.time import TimeSpan
@@ -30,11 +30,10 @@ from retrieval.keyframe_mode import ImageModel, VideoKeyframes, keyframe, keyfra
 from retrieval.line_ranking import RankedLine, add_strength, best_lines
 from retrieval.line_set import LineSet
 from retrieval.looking import look_at
-from retrieval.options import favour_supported, supports, temperature, weigh_evidence
+from retrieval.options import temperature, weigh_evidence
 from retrieval.ports import SearchModels
 from retrieval.preparation import SearchPreparation
 from retrieval.query_context import QueryContext, nothing_close
-from retrieval.relevance import Relevance
 from retrieval.reranking import best_probability
 from retrieval.result import Retrieval
 from retrieval.structural import structural, where_last_seen
@@ -119,19 +118,6 @@ class Retrievers:
             result = self._search(view, request, aim)
             traced.fields |= {"found": len(result.evidence), "nothing_close": result.nothing_close}
         return result
-
-    def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:
-        """Rank the lines of a view by a question, and its options by their support.
-
-        Args:
-            view: The videos and the time up to which they may be searched.
-            question: Text and options; its videos and as-of time are those of ``view``.
-            limit: Maximum number of lines, one from each clip.
-        """
-        context = self._preparation.context(view, question.text, question.options)
-        if context.relevance is None:
-            return Ranking(question=question.text, nothing_close=True)
-        return self._ranked(context, favour_supported(context.relevance), limit)
 
     def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:
         """Return the support of a claim by each passage, in [0, 1]: by reranker, or by vectors."""
@@ -321,41 +307,24 @@ class Retrievers:
         """
         if context.relevance is None or not limit:
             return result
-        ranked = self._ranked(context, context.relevance, limit)
-        evidence_of_mode = (
-            () if result.nothing_close and not ranked.nothing_close else result.evidence
-        )
-        too_far = ranked.nothing_close and not result.nothing_close and not context.question.options
-        more = () if too_far else ranked.evidence
-        known = {e.ref for e in evidence_of_mode}
-        evidence = (*evidence_of_mode, *(e for e in more if e.ref not in known))
-        return result.model_copy(
-            update={
-                "evidence": (*evidence, *quote_evidence(ranked.extract, evidence)),
-                "nothing_close": result.nothing_close and ranked.nothing_close,
-                "extract": ranked.extract,
-            }
-        )
-
-    def _ranked(self, context: QueryContext, relevance_used: Relevance, limit: int) -> Ranking:
-        """Rank the lines of the whole view by ``relevance_used``."""
-        question, relevance = context.question, context.relevance
+        question = context.question
         reranker = None if question.options else self._tools.reranker
-        best = best_lines(context.candidates, question, relevance_used, limit, reranker)
+        best = best_lines(context.candidates, question, context.relevance, limit, reranker)
         ranked = add_strength(best, self._confirmation_counts(context, best))
         reread = best_probability(context.lines, question, [m.line for m in ranked[:1]], reranker)
-        evidence = context.evidence(ranked, reread)
-        nothing = nothing_close(evidence, context.candidates.view_lines)
-        quoted = not question.options and not nothing
-        return Ranking(
-            question=question.text,
-            evidence=evidence,
-            options=supports(context.candidates, question, relevance)
-            if relevance is not None
-            else (),
-            extract=self._extract(context, ranked[0], evidence[0]) if quoted else None,
-            nothing_close=nothing,
-            span=context.span,
+        lines = context.evidence(ranked, reread)
+        far = nothing_close(lines, context.candidates.view_lines)
+        extract = None if question.options or far else self._extract(context, ranked[0], lines[0])
+        of_mode = () if result.nothing_close and not far else result.evidence
+        more = () if far and not result.nothing_close and not question.options else lines
+        known = {e.ref for e in of_mode}
+        evidence = (*of_mode, *(e for e in more if e.ref not in known))
+        return result.model_copy(
+            update={
+                "evidence": (*evidence, *quote_evidence(extract, evidence)),
+                "nothing_close": result.nothing_close and far,
+                "extract": extract,
+            }
         )
 
     def _confirmation_counts(

@@ -245,7 +245,7 @@ def _usage_by_trajectory(session: Session, run: str) -> dict[str, _RunUsage]:
             usage[name] = current._replace(rounds=int(payload["rounds"]))
         else:
             skills = tuple(str(skill["name"]) for skill in payload["skills"])
-            choosing = (s["name"] for s in payload["skills"] if s.get("policy", {}).get("strategy"))
+            choosing = (s["name"] for s in payload["skills"] if s["policy"]["strategy"])
             usage[name] = current._replace(skills=skills, chosen_by=str(next(choosing, "")))
     return usage
 

@@ -42,7 +42,7 @@ _LOG = logging.getLogger(f"homer.{__name__}")
 class HierarchyBuilder:
     """Builds clip by clip, by rules or with a language model."""
 
-    version = 3
+    version = 1
     """3: labels of phrases that recur; 2: episodes by their cohesion, not at gaps of TextTiling."""
     step_ms = 1
     """A clip: a line that goes on in the next clip is not replaced yet when its own is built."""

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from retrieval.line_ranking import best_lines
-from retrieval.options import favour_supported, top_log_mean_exp
 from retrieval.ranking import CandidateLines, PreparedQuestion
+from tests.support.ranking import shares
 from tests.support.remembered import WordEmbedder
 from tests.support.story import StoryVideo, candidates_at, prepare_question, relevance_of, video_of
 
@@ -80,7 +80,7 @@ def until(last_clip: int) -> CandidateLines:
 
 
 def top_clips(asked: PreparedQuestion, seen: CandidateLines, count: int = 3) -> list[int]:
-    relevance = favour_supported(relevance_of(seen, asked))
+    relevance = relevance_of(seen, asked)
     moments = best_lines(seen, asked, relevance, count)
     return [int(seen.lines.cell_clip[moment.cell]) for moment in moments]
 
@@ -94,7 +94,7 @@ def plain_clips(asked: PreparedQuestion, seen: CandidateLines) -> list[int]:
 
 
 def chosen(asked: PreparedQuestion) -> int:
-    return int(top_log_mean_exp(relevance_of(view(), asked).support).argmax())
+    return int(shares(relevance_of(view(), asked)).argmax())
 
 
 def who(deed: Deed) -> PreparedQuestion:

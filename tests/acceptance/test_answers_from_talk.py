@@ -16,6 +16,7 @@ from domain.settings import Settings
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.tables.schema import ClipRow, MemoryRow, VideoRow
+from tests.support.ranking import rank, shares
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -163,7 +164,7 @@ def view() -> MemoryView:
 def test_the_line_that_answers_is_cited_first(asked: Retrievers) -> None:
     missed = []
     for text, line in OPEN:
-        ranking = asked.rank(view(), Question(text=text, videos=(V,)))
+        ranking = rank(asked, view(), Question(text=text, videos=(V,)))
         assert not ranking.nothing_close, text
         if ranking.evidence[0].span.start_ms != line * LINE_MS:
             missed.append((text, ranking.evidence[0].text))
@@ -171,7 +172,7 @@ def test_the_line_that_answers_is_cited_first(asked: Retrievers) -> None:
 
 
 def test_the_answer_is_quoted_in_a_whole_sentence(asked: Retrievers) -> None:
-    ranking = asked.rank(view(), Question(text="What did a small town lose?", videos=(V,)))
+    ranking = rank(asked, view(), Question(text="What did a small town lose?", videos=(V,)))
     assert ranking.extract is not None
     assert "lost its bridge and why it took us forty years" in ranking.extract.text
     assert ranking.extract.span.start_ms == 3 * LINE_MS - LINE_MS
@@ -181,10 +182,11 @@ def test_the_answer_is_quoted_in_a_whole_sentence(asked: Retrievers) -> None:
 def test_the_option_that_was_said_is_chosen(asked: Retrievers) -> None:
     wrong = []
     for text, options, right in CHOICES:
-        ranking = asked.rank(view(), Question(text=text, videos=(V,), options=options))
-        best = max(ranking.options, key=lambda one: one.share)
-        if best.text != options[right]:
-            wrong.append((text, best.text))
+        relevance = asked._preparation.context(view(), text, options).relevance
+        assert relevance is not None
+        best = int(shares(relevance).argmax())
+        if best != right:
+            wrong.append((text, options[best]))
     assert len(wrong) <= 0.25 * len(CHOICES), wrong
 
 
@@ -192,6 +194,6 @@ def test_what_was_never_said_is_not_close(asked: Retrievers) -> None:
     close = [
         text
         for text in UNRELATED
-        if not asked.rank(view(), Question(text=text, videos=(V,))).nothing_close
+        if not rank(asked, view(), Question(text=text, videos=(V,))).nothing_close
     ]
     assert len(close) <= 0.25 * len(UNRELATED), close

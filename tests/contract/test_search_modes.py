@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from domain.asking import Mode, Question
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
-from domain.search import Ranking
 from domain.settings import Settings
 from retrieval.citations import cite
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from tests.support.full_suite import examples, in_full, sample
+from tests.support.ranking import rank
 from tests.support.remembered import (
     CLIP_MS,
     Event,
@@ -89,7 +89,7 @@ def search(
         return None
 
 
-def check(found: Retrieval | Ranking, last_clip: int) -> None:
+def check(found: Retrieval, last_clip: int) -> None:
     """Scores fall in [0, 1]; everything lies in view."""
     scores = [one.score for one in found.evidence]
     assert scores == sorted(scores, reverse=True)
@@ -141,10 +141,9 @@ def test_ranking_keeps_its_promises(
 ) -> None:
     for query in QUERIES:
         question = Question(text=query, videos=(V,), options=options)
-        ranking = retrievers.rank(view(last_clip), question, limit=4)
+        ranking = rank(retrievers, view(last_clip), question, limit=4)
         check(ranking, last_clip)
         assert len(ranking.evidence) <= 4
-        assert len(ranking.options) == len(options)
         assert (ranking.extract is None) == bool(options or ranking.nothing_close)
     assert video
 
@@ -169,14 +168,12 @@ def test_what_is_found_as_of_a_clip_is_the_same_before_and_after_the_rest(store:
     add_event_graph(store, V, [Event(0, "All", "Ann bakes and sings.", (0, 1, 2, 3), since=3)])
     recording(store, V, [1.0, 40.0, 100.0])
 
-    def everything() -> list[Retrieval | Ranking]:
+    def everything() -> list[Retrieval]:
         fresh = Retrievers(store, Tools(), Settings())
         modes = (Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME)
-        found: list[Retrieval | Ranking] = [
-            fresh.search(view(3), mode, query) for mode in modes for query in QUERIES
-        ]
+        found = [fresh.search(view(3), mode, query) for mode in modes for query in QUERIES]
         questions = [Question(text=query, videos=(V,)) for query in QUERIES]
-        return [*found, *(fresh.rank(view(3), question) for question in questions)]
+        return [*found, *(rank(fresh, view(3), question) for question in questions)]
 
     then = everything()
     watch(store, V, clips[4:], first=4)

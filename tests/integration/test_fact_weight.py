@@ -12,6 +12,7 @@ from store.database import Store
 from store.queries.clips import memory_view
 from store.queries.memories import strengthen
 from tests.support.asking import WordToolbox
+from tests.support.ranking import rank
 from tests.support.remembered import Said, watch
 
 V = "abcdefabcdefabcd"
@@ -25,7 +26,9 @@ def ranked(store: Store, as_of_ms: int | None = None) -> list[int]:
     with store.begin() as session:
         view = memory_view(session, [V], as_of_ms)
     return [
-        e.clip for e in searcher.rank(view, ASKED).evidence if e.text == FACT and e.clip is not None
+        e.clip
+        for e in rank(searcher, view, ASKED).evidence
+        if e.text == FACT and e.clip is not None
     ]
 
 
@@ -36,7 +39,7 @@ def facts(store: Store) -> list[int]:
     searcher = Retrievers(store, WordToolbox(), Settings())
     with store.begin() as session:
         view = memory_view(session, [V])
-    found = searcher.rank(view, ASKED).evidence
+    found = rank(searcher, view, ASKED).evidence
     by_clip = sorted((e.clip or 0, int(e.ref[1:])) for e in found if e.text == FACT)
     return [ref for _, ref in by_clip]
 

@@ -42,7 +42,6 @@ from domain.memories import (
     SegmentDraft,
 )
 from domain.people import Character, Identity, IdentityStatement
-from domain.search import OptionSupport
 from domain.settings import AskSettings, MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
 
@@ -197,7 +196,6 @@ REF = {"ref": "m1", "video": "v", "span": SPAN, "text": "t", "score": 0.5}
         (Question, {"text": "q", "videos": ["v"]}, {"videos": []}),
         (Question, {"text": "q", "videos": ["v"]}, {"options": ["x"] * 27}),
         (Question, {"text": "q", "videos": ["v"]}, {"as_of_ms": -1}),
-        (OptionSupport, {"letter": "A", "text": "x", "score": -3, "share": 0}, {"letter": "a"}),
         (Scope, {"video": "v", "last_clip": -1}, {"last_clip": -2}),
         (MemoryView, {"scopes": [{"video": "v", "last_clip": 0}]}, {"scopes": []}),
         (WatchSettings, {}, {"clip_ms": 0}),

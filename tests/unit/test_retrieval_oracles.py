@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from domain.memories import Scope
 from retrieval.closeness import CosineScale, closeness, closeness_threshold, coverage, decayed
 from retrieval.keyframe_mode import ScoredKeyframe, spread_over_clips
-from retrieval.options import TOP_CELLS, favour_supported, softmax, top_log_mean_exp
 from retrieval.ranking import window_fits
-from retrieval.relevance import Relevance, standardise
+from retrieval.relevance import standardise
 from retrieval.signals.words import K1, REACH, B, inverse_document_frequency, word_hits
 from retrieval.terms import terms
 from store.queries.clip_contents import KeyframeOnClip
@@ -145,49 +144,6 @@ def test_decayed_scores_keep_the_order_of_the_ranking(best: float, scores: list[
     assert shown[0] == pytest.approx(best)
     assert shown == sorted(shown, reverse=True)
     assert all(0 <= one <= 1 for one in shown)
-
-
-MATRIX = st.integers(1, 5).flatmap(
-    lambda count: st.lists(
-        st.lists(SCORES, min_size=3, max_size=3), min_size=count, max_size=count
-    ).map(np.array)
-)
-
-
-@given(MATRIX)
-def test_shares_of_options_are_a_distribution_in_the_order_of_their_scores(
-    scores: np.ndarray,
-) -> None:
-    peaks = top_log_mean_exp(scores)
-    share = softmax(peaks)
-    assert share.sum() == pytest.approx(1)
-    assert (share >= 0).all()
-    assert np.all(np.diff(share[np.argsort(peaks, kind="stable")]) >= -1e-12)
-    assert np.all(peaks <= scores.max(axis=1) + 1e-9)
-    assert np.all(peaks >= scores.mean(axis=1) - 1e-9)
-    assert softmax(peaks + 7.0).tolist() == pytest.approx(share.tolist())
-
-
-@given(st.lists(SCORES, min_size=1, max_size=80), st.floats(0.1, 5))
-def test_support_is_monotonic_and_ignores_the_tail(row: list[float], more: float) -> None:
-    one = np.array([row])
-    assert top_log_mean_exp(one + more)[0] == pytest.approx(top_log_mean_exp(one)[0] + more)
-    tail = np.array([[*row, *[-1e3] * TOP_CELLS]])
-    if len(row) >= TOP_CELLS:
-        assert top_log_mean_exp(tail)[0] == pytest.approx(top_log_mean_exp(one)[0])
-
-
-@given(MATRIX)
-def test_cells_of_the_supported_option_are_favoured(scores: np.ndarray) -> None:
-    cosines = np.zeros((1, 1), dtype=np.float32)
-    field = Relevance(scores[0], scores, scores, cosines, cosines[0], ())
-    lean = favour_supported(field).options - scores
-    share = softmax(top_log_mean_exp(scores))
-    assert np.allclose(lean, lean[:, :1])
-    assert share[lean[:, 0].argmax()] == pytest.approx(share.max())
-    assert (lean <= 1e-9).all()
-    blank = Relevance(scores[0], scores[:0], scores[:0], cosines, cosines[0], ())
-    assert favour_supported(blank) is blank
 
 
 @given(st.lists(SCORES, min_size=1, max_size=30).map(np.array))
