@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agent.ask_model import AskModel
 from agent.reasoners.port import Unreadable
@@ -20,6 +20,7 @@ from domain.memories import Segment
 from flows.prompts import prompt
 from memory.prompts import join_lines, sanitise
 from models.messages import assistant, system, user
+from models.reply_schema import StrictReply
 from retrieval.terms import terms
 from views.words import counted, shortened, without_markup
 
@@ -45,27 +46,15 @@ class RecapMaterial:
     events: tuple[Segment, ...]
 
 
-class RecapLine(BaseModel):  # Its name is a key of "$defs": it stays.
+class RecapLine(StrictReply):
     """A line of a recap."""
-
-    model_config = ConfigDict(
-        title="RecapLine",
-        extra="forbid",
-        json_schema_extra={"description": "A line of a recap."},
-    )
 
     text: str
     events: list[int] = Field(description="the numbers of the events that it rests on")
 
 
-class WrittenRecap(BaseModel):
+class WrittenRecap(StrictReply):
     """A recap, in order of time."""
-
-    model_config = ConfigDict(
-        title="WrittenRecap",
-        extra="forbid",
-        json_schema_extra={"description": "A recap, in order of time."},
-    )
 
     lines: list[RecapLine]
 

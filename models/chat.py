@@ -24,7 +24,7 @@ from models.json_repair import is_complete_object, read_object
 from models.messages import Message, is_video, request_hash, to_langchain, to_record
 from models.prices import cost_usd
 from models.profile import IN_PROCESS, OPENAI, ChatSpec
-from models.reply_schema import parse_plain_text, plain_text_protocol, title_of
+from models.reply_schema import parse_plain_text, plain_text_protocol
 from models.slots import NoFreeSlot, Slots
 from models.structured import OnText, StructuredReply
 from telemetry import tracing
@@ -337,7 +337,7 @@ def _read(text: str, fields: Callable[[str], dict[str, Any]], schema: type[T]) -
             f"{'.'.join(str(part) for part in item['loc']) or 'it'}: {item['msg']}"
             for item in error.errors()[:5]
         )
-        raise ModelError(f"the answer does not fit {title_of(schema)}: {wrong}") from error
+        raise ModelError(f"the answer does not fit {schema.__name__}: {wrong}") from error
     except ValueError as error:
         shown = " ".join(text.split())[:SHOWN]
         raise ModelError(f"the answer cannot be read: {error} ({shown!r})") from error

@@ -1,9 +1,7 @@
-"""How a reply is described to a model: its JSON schema's title, or plain text.
+"""How a reply is described to a model: a class as a JSON schema, or plain text.
 
-Pydantic takes title and description from a class's name and docstring. They go into prompts and
-into the hash by which a recorded reply is found again, so a class may only be renamed or documented
-anew where they are set by hand. Names of nested classes are keys of ``$defs``: those classes keep
-theirs.
+Pydantic takes title and description of a schema from a class's name and docstring, which models
+read: docstrings of replies are part of the prompts.
 """
 
 from __future__ import annotations
@@ -13,14 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict
 
 
-def pinned(title: str, description: str) -> ConfigDict:
-    """Return the configuration of a reply whose schema has this title and description."""
-    return ConfigDict(title=title, json_schema_extra={"description": description})
+class StrictReply(BaseModel):
+    """Base of replies in which unknown keys are refused."""
 
-
-def title_of(schema: type[BaseModel]) -> str:
-    """Return what a schema is called where a model may read it."""
-    return schema.model_config.get("title") or schema.__name__
+    model_config = ConfigDict(extra="forbid")
 
 
 @runtime_checkable

@@ -20,7 +20,6 @@ from models.chat import read_value
 from models.chat_models import ChatFactory, make_chat_model, redact_key
 from models.messages import Message, to_langchain, user
 from models.profile import IN_PROCESS, OPENAI, ChatSpec, Structure
-from models.reply_schema import pinned
 from models.retries import CallFailed, call_with_timeout
 from models.structured import STRUCTURES, request
 from perception.clip_view import encode_clip
@@ -47,8 +46,6 @@ IN_CLIP = ("blue", "yellow")
 
 class ColoursSeen(BaseModel):
     """The colours that are seen."""
-
-    model_config = pinned("ColoursSeen", "The colours that are seen.")
 
     colours: list[str]
 

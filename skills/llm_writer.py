@@ -14,7 +14,6 @@ from domain.skills import Pattern, Skill
 from domain.texts import strip_invisible
 from models.chat import ChatReply
 from models.messages import Message, user
-from models.reply_schema import pinned
 from skills.writer import ADVICE, Example, LocalSkillWriter, Words
 
 PROMPT = Path(__file__).parent / "prompts" / "write.md"
@@ -26,8 +25,6 @@ _BRACKETS = str.maketrans("<>＜＞", "()()")
 
 class WrittenSkill(BaseModel):
     """Advice for questions of one kind."""
-
-    model_config = pinned("WrittenSkill", "Advice for questions of one kind.")
 
     description: str = Field(min_length=1, max_length=300)
     triggers: list[str] = Field(default=[], max_length=12)

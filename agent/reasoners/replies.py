@@ -15,7 +15,6 @@ from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.texts import make_storable
 from domain.time import TimeSpan, parse_clock_span
 from domain.trajectory import ImageNote, Resolution
-from models.reply_schema import pinned
 
 FEW: dict[str, JsonValue] = {"maxItems": 5}
 SEVERAL: dict[str, JsonValue] = {"maxItems": 8}
@@ -102,10 +101,8 @@ class BaseReply(BaseModel):
         return {name: item for name, item in value.items() if item is not None}
 
 
-class SubtaskReply(BaseReply):  # Its name is a key of "$defs": it stays.
+class SubtaskReply(BaseReply):
     """A subtask of a plan."""
-
-    model_config = pinned("SubtaskReply", "A subtask of a plan.")
 
     text: str = Field(description="one atomic thing to find out")
     depends: Texts = Field(
@@ -123,15 +120,11 @@ Drafts = list[Annotated[SubtaskReply, BeforeValidator(_worded)]]
 class PlanReply(BaseReply):
     """A plan."""
 
-    model_config = pinned("PlanReply", "A plan.")
-
     subtasks: Drafts = Field(json_schema_extra=FEW)
 
 
 class ActReply(BaseReply):
     """One step."""
-
-    model_config = pinned("ActReply", "One step.")
 
     reason: str = Field(default="", description="why, in one sentence")
     action: Literal["search", "answer"]
@@ -183,9 +176,7 @@ class ActReply(BaseReply):
 
 
 class TimedActReply(ActReply):
-    """One step, which may look at a time."""
-
-    model_config = pinned("TimedActReply", "One step.")
+    """One step."""
 
     at: Text = Field(
         default="", description="for keyframe: the time to look at, if one is named: 12:30"
@@ -214,10 +205,8 @@ def span_in(text: str) -> TimeSpan:
         raise Unreadable(f"{text[:40]!r} is no time: say 12:30, or 12:30-12:50.") from error
 
 
-class ResolutionReply(BaseReply):  # Its name is a key of "$defs": it stays.
+class ResolutionReply(BaseReply):
     """A subtask that is answered."""
-
-    model_config = pinned("ResolutionReply", "A subtask that is answered.")
 
     subtask: Text = Field(description="its id: t1")
     answer: str
@@ -240,8 +229,6 @@ class ResolutionReply(BaseReply):  # Its name is a key of "$defs": it stays.
 class AssessReply(BaseReply):
     """What a retrieval settles."""
 
-    model_config = pinned("AssessReply", "What a retrieval settles.")
-
     resolved: list[ResolutionReply] = Field(default_factory=list, json_schema_extra=FEW)
     reopened: Texts = Field(
         default_factory=list, description="ids of subtasks", json_schema_extra=FEW
@@ -255,10 +242,8 @@ class AssessReply(BaseReply):
         )
 
 
-class SeenReply(BaseReply):  # Its name is a key of "$defs": it stays.
+class SeenReply(BaseReply):
     """What is seen on one image."""
-
-    model_config = pinned("SeenReply", "What is seen on one image.")
 
     image: Text = Field(description="its id: k12")
     text: Text = Field(description="what you see there, in a sentence")
@@ -272,8 +257,6 @@ class SeenReply(BaseReply):  # Its name is a key of "$defs": it stays.
 class LookReply(AssessReply):
     """What a retrieval settles, and what its images show."""
 
-    model_config = pinned("LookReply", "What a retrieval settles, and what its images show.")
-
     seen: list[SeenReply] = Field(
         default_factory=list,
         description="what you see on the images that bears on a subtask",
@@ -286,10 +269,8 @@ class LookReply(AssessReply):
         return super().assessment().model_copy(update={"seen": seen})
 
 
-class RewriteReply(BaseReply):  # Its name is a key of "$defs": it stays.
+class RewriteReply(BaseReply):
     """A subtask worded anew."""
-
-    model_config = pinned("RewriteReply", "A subtask worded anew.")
 
     id: Text
     text: str
@@ -297,8 +278,6 @@ class RewriteReply(BaseReply):  # Its name is a key of "$defs": it stays.
 
 class ReplanReply(BaseReply):
     """A repair of the plan."""
-
-    model_config = pinned("ReplanReply", "A repair of the plan.")
 
     rewrite: list[RewriteReply] = Field(default_factory=list, json_schema_extra=FEW)
     add: Drafts = Field(default_factory=list, json_schema_extra=FEW)
@@ -315,8 +294,6 @@ class ReplanReply(BaseReply):
 
 class ConcludeReply(BaseReply):
     """The final answer."""
-
-    model_config = pinned("ConcludeReply", "The final answer.")
 
     comparison: str = Field(default="", description="how the evidence bears on each option")
     option: str | None = Field(default=None, description="one letter, if there are options")

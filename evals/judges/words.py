@@ -22,7 +22,6 @@ from evals.judges.options import ANSWERS_WITHHELD
 from models.chat import ChatReply
 from models.messages import Message, user
 from models.profile import IN_PROCESS, Profile
-from models.reply_schema import pinned
 
 NOBODY = "nobody"
 ROLE, PURPOSE = "judge", "judge"
@@ -36,8 +35,6 @@ WEAK = (
 
 class Ruling(BaseModel):
     """Whether an answer is right."""
-
-    model_config = pinned("Ruling", "Whether an answer is right.")
 
     reason: str = Field(max_length=600)
     right: bool

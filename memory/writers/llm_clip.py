@@ -26,7 +26,6 @@ from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, request_tokens, system, user
-from models.reply_schema import pinned
 from people.characters import MODEL_SUPPORT
 from people.clip_people import ClipPeople
 
@@ -53,10 +52,8 @@ ClipCheck = Callable[["WrittenClip"], list[str]]
 """Returns the complaints about a written clip."""
 
 
-class WrittenLine(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenLine(BaseModel):
     """One fact in one sentence, people by their tags."""
-
-    model_config = pinned("WrittenLine", "One fact in one sentence, people by their tags.")
 
     kind: Literal["episodic", "character", "relation", "plot", "knowledge"]
     text: str = Field(min_length=1)
@@ -65,29 +62,23 @@ class WrittenLine(BaseModel):  # Its name is a key of "$defs": it stays.
     contradicts: list[str] = Field(default=[], description="known facts it closes, such as m12")
 
 
-class WrittenSame(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenSame(BaseModel):
     """This face is this voice."""
-
-    model_config = pinned("WrittenSame", "This face is this voice.")
 
     face: str = Field(description="such as <face_1>")
     voice: str = Field(description="such as <voice_0>")
     reason: str
 
 
-class WrittenName(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenName(BaseModel):
     """A name that the clip itself says or shows."""
-
-    model_config = pinned("WrittenName", "A name that the clip itself says or shows.")
 
     tag: str
     name: str = Field(min_length=1, max_length=60)
 
 
-class WrittenKeyframe(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenKeyframe(BaseModel):
     """What one keyframe shows, in one or two sentences."""
-
-    model_config = pinned("WrittenKeyframe", "What one keyframe shows, in one or two sentences.")
 
     image: int = Field(description="the number of the image")
     text: str = Field(min_length=1, description="people by their tags, things, colours, text")
@@ -95,8 +86,6 @@ class WrittenKeyframe(BaseModel):  # Its name is a key of "$defs": it stays.
 
 class WrittenClip(BaseModel):
     """The memory of a clip."""
-
-    model_config = pinned("WrittenClip", "The memory of a clip.")
 
     lines: list[WrittenLine]
     same: list[WrittenSame] = []

@@ -14,7 +14,6 @@ from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.llm_clip import ChatFactory
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
 from models.messages import Message, assistant, request_tokens, system, user
-from models.reply_schema import pinned
 
 MAX_TRIES = 2
 """Most requests for a patch while its reply cannot be parsed."""
@@ -24,10 +23,8 @@ MAX_LABEL, MAX_SUMMARY, MAX_RATIONALE = 200, 4_000, 1_000
 """Most characters that are stored, since later prompts repeat them."""
 
 
-class WrittenSegment(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenSegment(BaseModel):
     """A stretch of clips in which one thing happens."""
-
-    model_config = pinned("WrittenSegment", "A stretch of clips in which one thing happens.")
 
     label: str = Field(min_length=1)
     summary: str
@@ -35,10 +32,8 @@ class WrittenSegment(BaseModel):  # Its name is a key of "$defs": it stays.
     extends: str | None = Field(default=None, description="exact label of the one it goes on with")
 
 
-class WrittenEdge(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenEdge(BaseModel):
     """How one segment stands to another, by exact labels."""
-
-    model_config = pinned("WrittenEdge", "How one segment stands to another, by exact labels.")
 
     source: str
     target: str
@@ -52,8 +47,6 @@ class WrittenEdge(BaseModel):  # Its name is a key of "$defs": it stays.
 
 class WrittenPatch(BaseModel):
     """A patch to the event graph."""
-
-    model_config = pinned("WrittenPatch", "A patch to the event graph.")
 
     segments: list[WrittenSegment]
     edges: list[WrittenEdge] = []

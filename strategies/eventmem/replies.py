@@ -1,31 +1,22 @@
-"""What a language model replies to EventMemAgent's prompts; unknown keys are refused everywhere.
-
-Names of nested classes are keys of ``$defs`` in schemas that models read: they stay.
-"""
+"""What a language model replies to EventMemAgent's prompts; unknown keys are refused everywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agent.reasoners.reply_schemas import with_schema
 from domain.people import TAG
+from models.reply_schema import StrictReply
 
 LONGEST = 1_200
 """Most characters of a caption or change, since later prompts repeat it."""
 
 
-def strict(title: str, description: str) -> ConfigDict:
-    """Return the configuration of a reply whose schema has this title; unknown keys are refused."""
-    return ConfigDict(title=title, extra="forbid", json_schema_extra={"description": description})
-
-
-class EventReply(BaseModel):
+class EventReply(StrictReply):
     """The caption of an event, and how it changes."""
-
-    model_config = strict("EventReply", "The caption of an event, and how it changes.")
 
     caption: str = Field(min_length=1)
     change: str
@@ -47,10 +38,8 @@ class EventReply(BaseModel):
         return [*wrong, *(f"nobody goes by {tag}" for tag in sorted(made_up))]
 
 
-class SearchStep(BaseModel):  # Its name is a key of "$defs": it stays.
-    """Search the long-term memory by a query, or by a stretch of time."""
-
-    model_config = strict("SearchStep", "Search the long-term memory by a query or a time.")
+class SearchStep(StrictReply):
+    """Search the long-term memory by a query or a time."""
 
     tool: Literal["search_memory"]
     query: str = ""
@@ -58,20 +47,16 @@ class SearchStep(BaseModel):  # Its name is a key of "$defs": it stays.
     end_s: float | None = None
 
 
-class OcrStep(BaseModel):  # Its name is a key of "$defs": it stays.
+class OcrStep(StrictReply):
     """Read the text on a frame, or on those of an event."""
-
-    model_config = strict("OcrStep", "Read the text on a frame, or on those of an event.")
 
     tool: Literal["ocr"]
     frame_index: int | None = None
     event_id: int | None = None
 
 
-class DetectStep(BaseModel):  # Its name is a key of "$defs": it stays.
+class DetectStep(StrictReply):
     """Detect things on a frame, or on those of an event."""
-
-    model_config = strict("DetectStep", "Detect things on a frame, or on those of an event.")
 
     tool: Literal["detect_objects"]
     labels: list[str] = Field(min_length=1)
@@ -79,10 +64,8 @@ class DetectStep(BaseModel):  # Its name is a key of "$defs": it stays.
     event_id: int | None = None
 
 
-class AnswerStep(BaseModel):  # Its name is a key of "$defs": it stays.
+class AnswerStep(StrictReply):
     """Answer."""
-
-    model_config = strict("AnswerStep", "Answer.")
 
     tool: Literal["answer"]
     found: bool = Field(description="whether what was found answers the question")
@@ -90,10 +73,8 @@ class AnswerStep(BaseModel):  # Its name is a key of "$defs": it stays.
     evidence: list[str] = Field(default=[], description="refs such as f12 or n3")
 
 
-class ReactReply(BaseModel):
+class ReactReply(StrictReply):
     """One thought, and one action or the answer."""
-
-    model_config = strict("ReactReply", "One thought, and one action or the answer.")
 
     thought: str
     action: Annotated[SearchStep | OcrStep | DetectStep | AnswerStep, Field(discriminator="tool")]

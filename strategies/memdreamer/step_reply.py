@@ -1,7 +1,4 @@
-"""What a language model replies in a round of MemDreamer's loop, and what code makes of it; pure.
-
-Names of nested classes are keys of ``$defs`` in schemas that models read: they stay.
-"""
+"""What a language model replies in a round of MemDreamer's loop, and what code makes of it."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from pydantic import Field
 from agent.reasoners.replies import BaseReply, Text, Texts, refs_in
 from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from domain.asking import Action, Question
-from models.reply_schema import pinned
 
 ToolChoice = Literal[
     "get_summary",
@@ -29,10 +25,8 @@ NodeKind = Literal["entity", "event", "text"]
 Way = Literal["out", "in", "both"]
 
 
-class ToolArgumentsReply(BaseReply):  # Its name is a key of "$defs": it stays.
-    """The arguments of the tool; only those that it has."""
-
-    model_config = pinned("ToolArgumentsReply", "The arguments of the tool; only those it has.")
+class ToolArgumentsReply(BaseReply):
+    """The arguments of the tool; only those it has."""
 
     id: str | None = None
     super_id: str | None = None
@@ -55,8 +49,6 @@ class ToolArgumentsReply(BaseReply):  # Its name is a key of "$defs": it stays.
 
 class StepReply(BaseReply):
     """A round: the new note, and the answer or the next tool."""
-
-    model_config = pinned("StepReply", "A round: the new note, and the answer or the next tool.")
 
     reasoning: str = ""
     useful_info: Text = Field(default="", description="the new note, with ids and times")

@@ -1,7 +1,4 @@
-"""What a language model replies when it writes MemDreamer's hierarchy; pure.
-
-Names of nested classes are keys of ``$defs`` in schemas that models read: they stay.
-"""
+"""What a language model replies when it writes MemDreamer's hierarchy; pure."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, StringConstraints
 
 from domain.people import TAG
-from models.reply_schema import pinned
 from strategies.memdreamer.levels import MACRO, MACRO_VERTEX, SUPER, SUPER_VERTEX, is_allowed
 
 LONGEST_NAME, LONGEST_TEXT = 120, 4_000
@@ -22,10 +18,8 @@ MOST_ENTITIES, MOST_EVENTS, MOST_EDGES = 100, 100, 300
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-class WrittenEpisode(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenEpisode(BaseModel):
     """An episode, by the numbers of its lines."""
-
-    model_config = pinned("WrittenEpisode", "An episode, by the numbers of its lines.")
 
     first: int
     last: int
@@ -35,8 +29,6 @@ class WrittenEpisode(BaseModel):  # Its name is a key of "$defs": it stays.
 
 class WrittenEpisodes(BaseModel):
     """The complete episodes of a window, in order."""
-
-    model_config = pinned("WrittenEpisodes", "The complete episodes of a window, in order.")
 
     episodes: list[WrittenEpisode]
 
@@ -52,21 +44,17 @@ class WrittenEpisodes(BaseModel):
         return list(dict.fromkeys(wrong))
 
 
-class EpisodeEntity(BaseModel):  # Its name is a key of "$defs": it stays.
-    """A person, thing, place or group; ``best`` is the line at which it is seen best."""
-
-    model_config = pinned("EpisodeEntity", "A person, thing, place or group.")
+class EpisodeEntity(BaseModel):
+    """A person, thing, place or group."""
 
     name: Name
     kind: Literal["PERSON", "OBJECT", "LOCATION", "GROUP"]
     description: str = ""
-    best: int = 0
+    best: int = 0  # The line at which it is seen best.
 
 
-class EpisodeEvent(BaseModel):  # Its name is a key of "$defs": it stays.
-    """What happens in some lines; subject and object are names of entities."""
-
-    model_config = pinned("EpisodeEvent", "What happens in some lines.")
+class EpisodeEvent(BaseModel):
+    """What happens in some lines."""
 
     type: Name
     first: int
@@ -76,10 +64,8 @@ class EpisodeEvent(BaseModel):  # Its name is a key of "$defs": it stays.
     description: Name
 
 
-class EpisodeEdge(BaseModel):  # Its name is a key of "$defs": it stays.
-    """An edge between entities, events and texts on screen."""
-
-    model_config = pinned("EpisodeEdge", "An edge between entities, events and texts.")
+class EpisodeEdge(BaseModel):
+    """An edge between entities, events and texts."""
 
     subject: Name
     label: Name
@@ -89,17 +75,13 @@ class EpisodeEdge(BaseModel):  # Its name is a key of "$defs": it stays.
 class WrittenGraph(BaseModel):
     """The graph of an episode."""
 
-    model_config = pinned("WrittenGraph", "The graph of an episode.")
-
     entities: list[EpisodeEntity]
     events: list[EpisodeEvent]
     edges: list[EpisodeEdge]
 
 
-class WrittenSuper(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenSuper(BaseModel):
     """A super event, by the numbers of its episodes."""
-
-    model_config = pinned("WrittenSuper", "A super event, by the numbers of its episodes.")
 
     first: int
     last: int
@@ -107,10 +89,8 @@ class WrittenSuper(BaseModel):  # Its name is a key of "$defs": it stays.
     description: str
 
 
-class WrittenReason(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenReason(BaseModel):
     """An edge with its reason; the ends are numbers."""
-
-    model_config = pinned("WrittenReason", "An edge with its reason; the ends are numbers.")
 
     subject: int
     label: Name
@@ -124,9 +104,7 @@ class WrittenReason(BaseModel):  # Its name is a key of "$defs": it stays.
 
 
 class WrittenSupers(BaseModel):
-    """Super events that are a partition of episodes, and edges in and between them."""
-
-    model_config = pinned("WrittenSupers", "Super events, and edges in and between them.")
+    """Super events, and edges in and between them."""
 
     supers: list[WrittenSuper]
     inner: list[WrittenReason] = Field(default=[], description="between episodes of one")
@@ -184,8 +162,6 @@ class WrittenSupers(BaseModel):
 
 class WrittenRoot(BaseModel):
     """What the whole video is about."""
-
-    model_config = pinned("WrittenRoot", "What the whole video is about.")
 
     title: str
     description: str

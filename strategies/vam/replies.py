@@ -1,17 +1,15 @@
-"""What a language model replies to VAM's prompts; unknown keys are refused everywhere.
-
-Names of nested classes are keys of ``$defs`` in schemas that models read: they stay.
-"""
+"""What a language model replies to VAM's prompts; unknown keys are refused everywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
+from pydantic import Field, NonNegativeInt
 
 from agent.reasoners.reply_schemas import with_schema
 from domain.people import TAG
+from models.reply_schema import StrictReply
 from strategies.vam.arguments import DAY_S, SearchQuery, Source
 from strategies.vam.times import TimeRange
 
@@ -19,15 +17,8 @@ LONGEST_LINE = 600
 """Most characters of a line of a document, since later prompts repeat it."""
 
 
-def strict(title: str, description: str) -> ConfigDict:
-    """Return the configuration of a reply whose schema has this title; unknown keys are refused."""
-    return ConfigDict(title=title, extra="forbid", json_schema_extra={"description": description})
-
-
-class WrittenLines(BaseModel):
+class WrittenLines(StrictReply):
     """The lines of a document."""
-
-    model_config = strict("WrittenLines", "The lines of a document.")
 
     lines: list[str] = Field(min_length=1)
 
@@ -46,51 +37,41 @@ class WrittenLines(BaseModel):
         return [*wrong, *(f"nobody goes by {tag}" for tag in sorted(made_up))]
 
 
-class SeenFrame(BaseModel):  # Its name is a key of "$defs": it stays.
+class SeenFrame(StrictReply):
     """What is seen on a frame."""
-
-    model_config = strict("SeenFrame", "What is seen on a frame.")
 
     number: NonNegativeInt
     seen: str
 
 
-class InspectReply(BaseModel):
+class InspectReply(StrictReply):
     """What frames show of a question."""
-
-    model_config = strict("InspectReply", "What frames show of a question.")
 
     shown: bool
     frames: list[SeenFrame]
 
 
-class RouteReply(BaseModel):
+class RouteReply(StrictReply):
     """How a question is answered."""
-
-    model_config = strict("RouteReply", "How a question is answered.")
 
     reason: str
     route: Literal["answer", "retrieve", "summarize"]
 
 
-class PlannedSearch(BaseModel):  # Its name is a key of "$defs": it stays.
+class PlannedSearch(StrictReply):
     """Search."""
-
-    model_config = strict("PlannedSearch", "Search.")
 
     kind: Literal["search"]
     queries: list[SearchQuery] = Field(default=[], max_length=8)
-    sources: list[Source] = []
+    sources: list[Source] = Field(default=[])
     times: TimeRange | None = None
     visual_ref: str | None = None
     joint: bool = False
     question: str = ""
 
 
-class PlannedInspection(BaseModel):  # Its name is a key of "$defs": it stays.
+class PlannedInspection(StrictReply):
     """Look at frames."""
-
-    model_config = strict("PlannedInspection", "Look at frames.")
 
     kind: Literal["inspect"]
     question: str
@@ -100,10 +81,8 @@ class PlannedInspection(BaseModel):  # Its name is a key of "$defs": it stays.
     joint: bool = True
 
 
-class PlannedSummary(BaseModel):  # Its name is a key of "$defs": it stays.
+class PlannedSummary(StrictReply):
     """Summarise a span."""
-
-    model_config = strict("PlannedSummary", "Summarise a span.")
 
     kind: Literal["summarize"]
     prompt: str
@@ -112,19 +91,15 @@ class PlannedSummary(BaseModel):  # Its name is a key of "$defs": it stays.
     end_s: float | None = None
 
 
-class BestRef(BaseModel):  # Its name is a key of "$defs": it stays.
+class BestRef(StrictReply):
     """A result by its turn and its place there."""
-
-    model_config = strict("BestRef", "A result by its turn and its place there.")
 
     turn: int = Field(description="from 1")
     result: int = Field(description="from 0")
 
 
-class PlannedAnswer(BaseModel):  # Its name is a key of "$defs": it stays.
+class PlannedAnswer(StrictReply):
     """Answer."""
-
-    model_config = strict("PlannedAnswer", "Answer.")
 
     kind: Literal["answer"]
     found: bool = Field(description="whether what was found answers the question")
@@ -133,10 +108,8 @@ class PlannedAnswer(BaseModel):  # Its name is a key of "$defs": it stays.
     best_ref: BestRef | None = None
 
 
-class PlannedReply(BaseModel):
+class PlannedReply(StrictReply):
     """One action, and why."""
-
-    model_config = strict("PlannedReply", "One action, and why.")
 
     reason: str
     action: Annotated[

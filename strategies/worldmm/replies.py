@@ -1,7 +1,4 @@
-"""What a language model replies to WorldMM's prompts, and what code makes of it; pure.
-
-Names of nested classes are keys of ``$defs`` in schemas that models read: they stay.
-"""
+"""What a language model replies to WorldMM's prompts, and what code makes of it; pure."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from agent.reasoners.replies import Texts, refs_in
 from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from domain.asking import Action
 from domain.people import TAG
-from models.reply_schema import pinned
 from retrieval.english.clauses import Triple
 from retrieval.english.phrases import EntityKind, NamedEntity
 from retrieval.english.sentences import StatedFacts
@@ -50,8 +46,6 @@ def _named(value: Any) -> Any:
 class WrittenCaption(BaseModel):
     """The caption of a stretch of time."""
 
-    model_config = pinned("WrittenCaption", "The caption of a stretch of time.")
-
     caption: str = Field(min_length=1)
 
     @property
@@ -67,19 +61,15 @@ class WrittenCaption(BaseModel):
         return [*wrong, *_made_up([self.text], tags_in(lines))]
 
 
-class WrittenEntity(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenEntity(BaseModel):
     """An entity of a caption."""
-
-    model_config = pinned("WrittenEntity", "An entity of a caption.")
 
     name: Name
     kind: Literal["PERSON", "GROUP", "LOCATION", "OBJECT", "CONCEPT"]
 
 
-class WrittenTriple(BaseModel):  # Its name is a key of "$defs": it stays.
+class WrittenTriple(BaseModel):
     """Subject, predicate and object."""
-
-    model_config = pinned("WrittenTriple", "Subject, predicate and object.")
 
     subject: Name
     predicate: Name
@@ -96,8 +86,6 @@ class WrittenTriple(BaseModel):  # Its name is a key of "$defs": it stays.
 
 class WrittenFacts(BaseModel):
     """The entities and triples of a caption."""
-
-    model_config = pinned("WrittenFacts", "The entities and triples of a caption.")
 
     entities: list[WrittenEntity]
     triples: list[WrittenTriple]
@@ -135,18 +123,14 @@ class WrittenFacts(BaseModel):
         return [*wrong, *_made_up([*known, *ends, *predicates], tags_in([caption]))]
 
 
-class WrittenKnowledge(WrittenTriple):  # Its name is a key of "$defs": it stays.
-    """A triple that lasts, with the numbers of those that it rests on."""
-
-    model_config = pinned("WrittenKnowledge", "A triple that lasts, and what it rests on.")
+class WrittenKnowledge(WrittenTriple):
+    """A triple that lasts, and what it rests on."""
 
     evidence: list[NonNegativeInt] = Field(min_length=1)
 
 
 class WrittenSemantics(BaseModel):
     """What lasts of some minutes."""
-
-    model_config = pinned("WrittenSemantics", "What lasts of some minutes.")
 
     triples: list[WrittenKnowledge]
 
@@ -170,9 +154,7 @@ class WrittenSemantics(BaseModel):
 
 
 class ConsolidationReply(BaseModel):
-    """Which existing triples are replaced, and how the new one reads then."""
-
-    model_config = pinned("ConsolidationReply", "What is replaced, and how the new one reads.")
+    """What is replaced, and how the new one reads."""
 
     replaced: list[NonNegativeInt]
     triple: WrittenTriple
@@ -183,9 +165,7 @@ class ConsolidationReply(BaseModel):
 
 
 class FilterReply(BaseModel):
-    """The numbers of the triples that bear on the query, best first."""
-
-    model_config = pinned("FilterReply", "The triples that bear on the query, best first.")
+    """The triples that bear on the query, best first."""
 
     kept: list[NonNegativeInt]
 
@@ -197,8 +177,6 @@ class FilterReply(BaseModel):
 class ChooseReply(BaseModel):
     """The captions that answer the query best, and why."""
 
-    model_config = pinned("ChooseReply", "The captions that answer the query best, and why.")
-
     reason: str
     chosen: list[NonNegativeInt]
 
@@ -209,8 +187,6 @@ class ChooseReply(BaseModel):
 
 class DecideReply(BaseModel):
     """Search one memory with one query, or answer."""
-
-    model_config = pinned("DecideReply", "Search one memory with one query, or answer.")
 
     reason: str
     action: Literal["search", "answer"]
@@ -243,8 +219,6 @@ class DecideReply(BaseModel):
 
 class RespondReply(BaseModel):
     """The answer, and what it rests on."""
-
-    model_config = pinned("RespondReply", "The answer, and what it rests on.")
 
     found: bool = Field(description="whether the findings answer the question")
     option: str | None = Field(default=None, description="the letter, where there are options")
