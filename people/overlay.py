@@ -230,7 +230,7 @@ class _OverlaidPeople:
         origins = [self._learned.origins[row] for row in members]
         first = min(origin.first_clip for origin in origins)
         user_names = [Name(text, USER_SOURCE, first) for text in self.user_names.get(number, ())]
-        learned_names = self._learned_names(members)
+        learned_names = [one for one in self._learned.names if one.identity in members]
         names = _unique_names(
             [*user_names, *(name for row, name in learned_names if not self.has_no_name(row))]
         )
@@ -253,20 +253,6 @@ class _OverlaidPeople:
     @cached_property
     def _rows(self) -> dict[int, int]:
         return {origin.began: origin.character for origin in self._learned.origins.values()}
-
-    @cached_property
-    def _first_identity(self) -> dict[int, int]:
-        """Map each character row to the identity it began with."""
-        return {origin.character: origin.identity for origin in self._learned.origins.values()}
-
-    def _learned_names(self, members: Sequence[int]) -> list[tuple[int, Name]]:
-        owned = (
-            (self._owner(learned_name), learned_name.name) for learned_name in self._learned.names
-        )
-        return [(row, name) for row, name in owned if row is not None and row in members]
-
-    def _owner(self, name: LearnedName) -> int | None:
-        return self._first_identity.get(name.character) if name.identity is None else name.identity
 
 
 def _unique_names(names: Iterable[Name]) -> list[Name]:

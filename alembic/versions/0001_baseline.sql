@@ -242,7 +242,7 @@ CREATE TABLE character_names (
     source text NOT NULL,
     from_clip integer NOT NULL,
     to_clip integer,
-    identity_id bigint REFERENCES identities ON DELETE CASCADE
+    identity_id bigint NOT NULL REFERENCES identities ON DELETE CASCADE
 );
 CREATE INDEX ix_character_names_character_id ON character_names (character_id);
 CREATE TABLE corrections (

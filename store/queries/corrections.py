@@ -44,10 +44,9 @@ class Origin(NamedTuple):
 
 
 class LearnedName(NamedTuple):
-    """A name as learned; ``identity`` is None if it was not recorded."""
+    """A name, and the identity that it was learned from."""
 
-    identity: int | None
-    character: int
+    identity: int
     name: Name
 
 
@@ -199,7 +198,7 @@ def learned_names(session: Session, video_id: str, clip: int) -> list[LearnedNam
         .order_by(name.from_clip, name.id)
     )
     return [
-        LearnedName(row.identity_id, row.character_id, Name(row.name, row.source, row.from_clip))
+        LearnedName(row.identity_id, Name(row.name, row.source, row.from_clip))
         for row in session.scalars(query)
     ]
 

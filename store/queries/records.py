@@ -149,7 +149,7 @@ def _names(video: str) -> Query:
     named = (_character_name().label("character"), _identity_name().label("identity"))
     query = select(*named, n.name, n.source, n.from_clip, n.to_clip)
     query = query.join(CharacterRow, CharacterRow.id == n.character_id)
-    query = query.outerjoin(IdentityRow, IdentityRow.id == n.identity_id)
+    query = query.join(IdentityRow, IdentityRow.id == n.identity_id)
     order = (CharacterRow.number, n.from_clip, n.id)
     return query.where(CharacterRow.video_id == video).order_by(*order)
 

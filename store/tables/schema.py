@@ -261,13 +261,13 @@ class CharacterMemberRow(Base):
 class CharacterNameRow(Base):
     """A name of a character, while valid. ``source``: said, read, caption, model.
 
-    ``identity_id``: the identity it was learned from, if from one.
+    ``identity_id``: the identity it was learned from.
     """
 
     __tablename__ = "character_names"
     id: Mapped[int] = primary_key()
     character_id: Mapped[int] = reference("characters.id", index=True)
-    identity_id: Mapped[int | None] = reference("identities.id")
+    identity_id: Mapped[int] = reference("identities.id")
     name: Mapped[str]
     source: Mapped[str]
     from_clip: Mapped[int]

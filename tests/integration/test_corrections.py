@@ -6,7 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import text
 
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import ClipState, Percept
@@ -295,15 +294,6 @@ def test_the_name_a_person_gave_stays_with_those_that_are_not_split_off(talk: St
     rename(talk, VIDEO, "0", "Grace")
     split(talk, VIDEO, "Grace", ["face_0"])
     assert people(talk)[:2] == [(0, None, (0,), ()), (1, "Grace", (), (0,))]
-
-
-def test_names_learned_before_it_was_kept_whose_they_were_stay_with_who_began(talk: Store) -> None:
-    with talk.begin() as session:
-        session.execute(text("UPDATE character_names SET identity_id = NULL"))
-    merge(talk, VIDEO, "3", "2")
-    assert people(talk)[1] == (2, "Omar", (1,), (1,))
-    split(talk, VIDEO, "Ada", ["voice_0"])
-    assert people(talk)[:2] == [(0, "Ada", (0,), ()), (1, "Ada", (), (0,))]
 
 
 def test_people_who_correct_at_once_wait_for_each_other(talk: Store) -> None:

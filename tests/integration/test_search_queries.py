@@ -20,13 +20,20 @@ from store.queries.search import (
     edges_of_segment,
 )
 from store.queries.view_sizes import view_size
-from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
+from store.tables.schema import (
+    CharacterNameRow,
+    CharacterRow,
+    EdgeRow,
+    KeyframeRow,
+    MemoryRow,
+)
 from tests.support.asking import WordToolbox
 from tests.support.remembered import (
     CLIP_MS,
     Event,
     Said,
     add_event_graph,
+    identity_of,
     name,
     patch_with_edge,
     recording,
@@ -71,8 +78,10 @@ def test_people_are_known_as_of_a_clip(watched: Store) -> None:
     name(watched, V, 0, "Ada", "<face_0>", since=1)
     with watched.begin() as session:
         row = session.query(CharacterRow).one()
-        later = CharacterNameRow(character_id=row.id, name="Ada L.", source="person", from_clip=3)
-        misheard = CharacterNameRow(character_id=row.id, name="Eda", source="said", from_clip=3)
+        whose = identity_of(session, V, "<face_0>")
+        held = {"character_id": row.id, "identity_id": whose, "from_clip": 3}
+        later = CharacterNameRow(name="Ada L.", source="person", **held)
+        misheard = CharacterNameRow(name="Eda", source="said", **held)
         session.add_all([later, misheard])
         session.flush()
         assert people_as_of(session, scope(0)) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -153,23 +153,24 @@ def add_people(session: Session, recording: Film, picture: str) -> None:
     put(session, "identities", {**types, "first_clip": "int4"}, rows)
     persons = allocate_ids(session, "characters", recording.people)
     owners = [*persons, *(persons[n] for n in voices)]
-    _characters(session, recording, persons, zip(owners, ids, strict=True))
+    _characters(session, recording, persons, [*zip(owners, ids, strict=True)])
     _sightings(session, recording, ids[: recording.people], picture)
     _exemplars(session, recording, ids)
 
 
 def _characters(
-    session: Session, recording: Film, persons: list[int], members: Iterable[tuple[int, int]]
+    session: Session, recording: Film, persons: list[int], members: Sequence[tuple[int, int]]
 ) -> None:
     types = {"id": "int8", "video_id": "text", "number": "int4", "from_clip": "int4"}
     put(session, "characters", types, ((p, recording.id, n, 0) for n, p in enumerate(persons)))
     types = {"character_id": "int8", "identity_id": "int8", "from_clip": "int4"}
     put(session, "character_members", types, ((c, i, 0) for c, i in members))
-    types = {"character_id": "int8", "name": "text", "source": "text", "from_clip": "int4"}
     named = (
-        (p, f"Guest {n} of {recording.title}", "said", 0) for n, p in enumerate(persons) if n % 3
+        (*members[n], 0, f"Guest {n} of {recording.title}", "said")
+        for n in range(len(persons))
+        if n % 3
     )
-    put(session, "character_names", types, named)
+    put(session, "character_names", types | {"name": "text", "source": "text"}, named)
 
 
 def _sightings(session: Session, recording: Film, faces: list[int], picture: str) -> None:

@@ -173,9 +173,9 @@ def name(store: Store, video: str, number: int, called: str, *tags: str, since: 
         session.add(row)
         session.flush()
         held = {"character_id": row.id, "from_clip": since}
-        session.add(CharacterNameRow(name=called, source="said", **held))
-        for tag in tags:
-            session.add(CharacterMemberRow(identity_id=identity_of(session, video, tag), **held))
+        members = [identity_of(session, video, tag) for tag in tags]
+        session.add(CharacterNameRow(name=called, source="said", identity_id=members[0], **held))
+        session.add_all(CharacterMemberRow(identity_id=one, **held) for one in members)
 
 
 @dataclass(frozen=True)

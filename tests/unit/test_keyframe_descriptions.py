@@ -122,7 +122,7 @@ def test_what_is_missing_is_filled_in_from_what_was_recognised() -> None:
     assert len(found.dropped) == 2
 
 
-def test_a_reply_of_the_former_version_is_still_read() -> None:
+def test_a_reply_without_descriptions_is_read() -> None:
     found = written(Model({"lines": [{"kind": "plot", "text": "They wait."}]}))
     assert texts(found) == RECOGNISED
 

@@ -39,9 +39,7 @@ def learned(story: Story, clip: int = 99) -> LearnedPeople:
     stated = [one for one in story.stated if one.clip <= clip]
     plain = Overlay(names={-1: ("nobody",)})
     alone = [_character(row - 1, [row], story) for row in (*FACES, *VOICES)]
-    names = [
-        LearnedName(row, 100 + row, Name(text, "said", 0)) for row, text in story.names.items()
-    ]
+    names = [LearnedName(row, Name(text, "said", 0)) for row, text in story.names.items()]
     origins = {row: origin(row) for row in (*FACES, *VOICES)}
     everyone = LearnedPeople(alone, origins, names, stated)
     marked = Overlay(names=plain.names | {row - 1: () for row in VOICES})

@@ -124,7 +124,7 @@ def test_one_thing_where_a_list_was_wanted_is_a_list_of_one() -> None:
     assert (said.text, said.option, said.not_in_memory) == ("", None, False)
 
 
-def test_the_form_that_models_are_held_to_is_as_strict_as_before() -> None:
+def test_the_form_that_models_are_held_to_is_strict() -> None:
     form = ActReply.model_json_schema()["properties"]
     assert form["citations"]["items"] == {"type": "string"}
     assert form["action"]["enum"] == ["search", "answer"]
