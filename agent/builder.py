@@ -151,7 +151,7 @@ class WindowBuilder(Protocol):
         """Return the last clip that is built; -1 for none."""
 
     def writers(self, session: Session, video_ids: Sequence[str], /) -> tuple[str, ...]:
-        """Return who wrote what is built of these videos; empty where it is not on record."""
+        """Return who wrote what is built of these videos; empty where nothing is built."""
 
     def delete(self, session: Session, video_id: str, /) -> None:
         """Delete all that was built of a video."""

@@ -44,7 +44,7 @@ class Setup(Frozen):
     are the names by tag at that time, ``languages`` those of the text model. ``calibration`` maps
     raw confidences to calibrated ones. ``tools`` are those that were offered; empty: all.
     ``image_model`` is the image-text model, "" without one. ``writers`` wrote the strategy's memory
-    of the videos: rules, or models by name; empty: not on record.
+    of the videos: rules, or models by name.
     """
 
     settings: AskSettings = AskSettings()

@@ -68,12 +68,12 @@ def unbuilt_note(titles: Sequence[str], builder: str, *, left_out: bool = True) 
 
 
 def written_by(writers: Sequence[str]) -> str:
-    """Return who wrote a memory in words; "" where it is not on record."""
+    """Return who wrote a memory in words; "" where nobody wrote."""
     return f"written by {' and '.join(writers)}" if writers else ""
 
 
 def writers_note(writers: Sequence[str]) -> str:
-    """Return a note for users about who wrote the memory that was searched, if it is on record."""
+    """Return a note for users about who wrote the memory that was searched."""
     return f"The memory was {written_by(writers)}." if writers else ""
 
 

@@ -20,9 +20,7 @@ class BuiltOf(Frozen):
 
     strategy: str
     through_clip: int
-    writers: tuple[str, ...] = Field(
-        default=(), description="rules, or models by name; empty: not on record"
-    )
+    writers: tuple[str, ...] = Field(default=(), description="rules, or models by name")
 
     @property
     def in_words(self) -> str:

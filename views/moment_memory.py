@@ -80,7 +80,7 @@ class RememberedMoment(Frozen):
     """What is remembered of a moment by one strategy; "" is what all share.
 
     ``relations`` are the first of ``relations_total``. ``writers`` wrote its memory of the video,
-    of what all share the event graph: rules, or models by name; empty: not on record.
+    of what all share the event graph: rules, or models by name.
     """
 
     strategy: str

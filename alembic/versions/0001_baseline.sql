@@ -366,7 +366,7 @@ CREATE TABLE patches (
 );
 COMMENT ON COLUMN patches.pending IS 'clips left uncovered';
 COMMENT ON COLUMN patches.writers
-    IS 'rules, or names of models, in the order in which they first wrote; empty: not on record';
+    IS 'rules, or names of models, in the order in which they first wrote';
 
 -- What strategies keep and build of a video.
 CREATE TABLE builds (
@@ -380,7 +380,7 @@ CREATE TABLE builds (
     PRIMARY KEY (video_id, builder)
 );
 COMMENT ON COLUMN builds.writers
-    IS 'rules, or names of models, in the order in which they first wrote; empty: not on record';
+    IS 'rules, or names of models, in the order in which they first wrote';
 CREATE TABLE keepers (
     video_id text REFERENCES videos ON DELETE CASCADE,
     builder text,

@@ -50,7 +50,7 @@ EMPTY: Mapping[int, int] = MappingProxyType({})
 class PatchAt:
     """A patch as applied after a window, which clips it left uncovered, and who wrote it.
 
-    ``writers`` are ``domain.built.RULES`` or models by name; empty: not on record.
+    ``writers`` are ``domain.built.RULES`` or models by name.
     """
 
     id: int

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.base import Base, added_at, primary_key, reference, video_column
 
-WRITERS = "rules, or names of models, in the order in which they first wrote; empty: not on record"
+WRITERS = "rules, or names of models, in the order in which they first wrote"
 
 
 class BuildRow(Base):

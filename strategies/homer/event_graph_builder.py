@@ -57,7 +57,7 @@ class EventGraphBuilder:
         return -1 if patch is None else patch.at_clip
 
     def writers(self, session: Session, video_ids: Sequence[str], /) -> tuple[str, ...]:
-        """Return who wrote the patches of these videos; empty where it is not on record."""
+        """Return who wrote the patches of these videos; empty where nothing is built."""
         return patch_writers(session, video_ids)
 
     def delete(self, session: Session, video_id: str, /) -> None:
