@@ -185,7 +185,7 @@ class ExportFile:
         with self._zip.open(ROWS) as file:
             head = json.loads(file.readline(10_000))
         if head["revision"] != HEAD:
-            raise InputError(f"{self.path} was made by another version of Homer: import it there")
+            raise InputError(f"{self.path} was made by another version of Homer")
         return str(head["video"])
 
 

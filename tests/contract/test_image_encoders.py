@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import update
 
 from domain.asking import Mode
 from domain.errors import WeightsMissing
@@ -25,7 +24,6 @@ from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.records import dump_video
-from store.tables.schema import VideoRow
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -153,13 +151,13 @@ def recorded_video(store: Store, tmp_path: Path) -> tuple[Store, ImageTextEncode
     known_video(store, 1)
     rows = encoder.images([painted(colour) for colour in COLOUR_AT.values()])
     frames = tuple(
-        keyframe(time).model_copy(update={"vector": tuple(row.tolist())})
+        keyframe(time).model_copy(
+            update={"vector": tuple(row.tolist()), "image_encoder": encoder.name}
+        )
         for time, row in zip(COLOUR_AT, rows, strict=True)
     )
     seen = Perceived(percept(0, keyframes=frames), {})
     assert remember(store, VIDEO, seen, local_writers(), Remembering(), SETTINGS) == ClipState.DONE
-    with store.begin() as session:
-        session.execute(update(VideoRow).values(models={"images": encoder.name}))
     return store, encoder
 
 

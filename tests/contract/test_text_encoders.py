@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from domain.asking import Mode
 from domain.errors import ModelError, SetupError, WeightsMissing
@@ -23,7 +23,7 @@ from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from services.health import check_text_model
 from store.database import Store
-from store.tables.schema import ClipRow, MemoryRow
+from store.tables.schema import ClipRow, MemoryRow, VideoRow
 from tests.support.embeddings_server import server, vectors
 from tests.support.remembered import Said, watch
 from tests.support.tiny_text_encoder import SIZE, encoder, write
@@ -142,7 +142,8 @@ def test_a_german_library_is_found_by_an_english_question(store: Store, tmp_path
     rows = dict(zip(words, text.embed(words).tolist(), strict=True))
     with store.begin() as session:
         for row in [*session.scalars(select(MemoryRow)), *session.scalars(select(ClipRow))]:
-            row.embedding = rows[row.text]
+            row.embedding, row.encoder = rows[row.text], text.name
+        session.execute(update(VideoRow).values(models={"text": text.name}))
     view = MemoryView(scopes=(Scope(video="talk", last_clip=2),))
     retrievers = Retrievers(store, OwnTools(text), Settings())
     for word, said in (("dog", "Hund"), ("gate", "Tor"), ("rain", "Regen")):

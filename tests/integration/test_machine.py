@@ -30,8 +30,10 @@ from domain.trajectory import (
 )
 from graphs.ask_result import answer_json
 from store.database import Store
+from store.driver import driver_of
 from store.queries.trajectories import (
     add_trajectory,
+    append_events,
     events_of,
     find_trajectory,
     list_trajectories,
@@ -501,6 +503,7 @@ def test_a_question_that_was_killed_before_its_first_step_begins_there(
     asked_before = Question(text="Who?", videos=(VIDEO,))
     with watched_store.begin() as session:
         add_trajectory(session, "cc33", asked_before, view, "homer", "local")
+        append_events(driver_of(session.connection()), "cc33", 0, whole.events[:1])
     with runner_for(watched_store, contexts) as runner:
         result = runner.resume("cc33")
     assert result.answer == whole.asked.answer

@@ -19,6 +19,7 @@ from domain.skills import JudgedTrajectory, Signal
 from flows.jobs import PREFIX
 from flows.uploads import store_upload
 from store.database import Store
+from store.host_identity import HostIdentity
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import Base, BlobRow
 from tests.support import full_video
@@ -154,7 +155,8 @@ def beside(store: Store, video: str) -> str:
     with store.begin() as session:
         where = {"path": str(path), "id": video}
         session.execute(text("UPDATE videos SET path = :path WHERE id = :id"), where)
-    job = {"pid": 0, "began": 0.0, "port": 0, "sources": [where["path"]], "arguments": []}
+    job = {"pid": 0, "began": 0.0, "sources": [where["path"]], "arguments": []}
+    job["where"] = str(HostIdentity.here())
     (store.home.run / f"{PREFIX}0.json").write_text(json.dumps(job))
     (store.home.logs / f"{PREFIX}0.log").write_text(f"{MARK} is watched")
     return where["path"]
