@@ -45,7 +45,6 @@ import numpy as np
 
 from benchmarks.lines import RUNS, Line, Taken
 from domain.settings import WatchSettings
-from perception.containers import StreamClock
 from perception.decode import read_clips
 from perception.gop_segments import GopSegments
 from perception.keyframes import Candidate, choose_keyframes, keyframe_candidates, shot_positions
@@ -300,7 +299,7 @@ def _shown(video: Path, info: SourceInfo) -> Iterator[tuple[int, av.VideoFrame]]
     with av.open(str(video)) as container:
         base = container.streams.video[0].time_base
         assert base is not None
-        clock = StreamClock(base, info.origin)
+        clock = info.parts[0].clock(base)
         timed = (
             (clock.ms(frame.pts), frame)
             for frame in container.decode(video=0)

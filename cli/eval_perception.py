@@ -135,8 +135,11 @@ def _show_joins(report: PerceptionReport) -> None:
 def _show_words(report: PerceptionReport) -> None:
     if report.words:
         say("Words: error rate, in lower case and without punctuation")
-        rows = ((w.name, w.errors.words, f"{w.errors.rate:.1f}") for w in report.words)
-        say_table(("clip", "words", "error %"), rows)
+        rows = (
+            (w.name, w.errors.words, f"{w.errors.rate:.1f}", f"{w.whole.rate:.1f}")
+            for w in report.words
+        )
+        say_table(("recording", "words", "error %", "over the whole file %"), rows)
         say()
 
 

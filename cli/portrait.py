@@ -44,6 +44,8 @@ def _head(portrait: VideoDetails) -> None:
         say(f"  spoken in {', '.join(portrait.languages)}")
     if video.has_video:
         say(f"  {_image_search(portrait)}")
+    for remark in video.remarks:
+        say(f"  {plain_line(remark)}")
     if video.subtitles is not None:
         say(f"  with subtitles: {plain_line(', '.join(video.subtitles)) or 'there were none'}")
     for one in portrait.built:
@@ -132,6 +134,8 @@ def _clip(clip: ShownClip, stream: StreamDetails | None) -> None:
     say(f"clip {clip.index}  {format_span(clip.span)}{state}{error}{spent}")
     if stream is not None and clip.index in stream.clips:
         say(f"  {describe_watching(stream.clips[clip.index])}")
+    for gap in clip.gaps:
+        say(f"  {format_span(gap.span)}  {describe_gap(gap)}")
     for line in clip.lines[:SHOWN_LINES]:
         say(f"  {format_span(line.span)}  {line.source}: {one_line(line.text)}  [m{line.id}]")
     if clip.objects and not any(line.source == "objects" for line in clip.lines):

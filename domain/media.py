@@ -8,6 +8,7 @@ from typing import Self
 from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
 from domain.base import Frozen
+from domain.streams import Gap
 from domain.texts import StorableText, make_storable
 from domain.time import TimeSpan
 
@@ -39,6 +40,13 @@ class Video(Frozen):
     profile: str = "local"
     subtitles: tuple[str, ...] | None = Field(
         default=None, description="the subtitles and chapters that were used; None: ignored"
+    )
+    audio_track: PositiveInt | None = Field(
+        default=None,
+        description="the number of the track of sound that is heard; None: the only one",
+    )
+    remarks: tuple[str, ...] = Field(
+        default=(), description="what of the file is not watched, and what is odd about it"
     )
 
     @field_validator("path", mode="before")
@@ -192,5 +200,7 @@ class Percept(Frozen):
     )
     subtitles: tuple[Utterance, ...] = Field(default=(), description="subtitles of the source")
     chapters: tuple[Utterance, ...] = Field(default=(), description="chapters that begin here")
-    gaps: tuple[TimeSpan, ...] = Field(default=(), description="stretches that did not decode")
+    gaps: tuple[Gap, ...] = Field(
+        default=(), description="what was neither seen nor heard, and why"
+    )
     error: str | None = None

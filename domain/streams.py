@@ -1,4 +1,4 @@
-"""Live streams: gaps, degradation levels, and how each clip was watched."""
+"""What is not in memory, and live streams: degradation levels, how each clip was watched."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ class GapReason(StrEnum):
     STOPPED = "Homer was not watching"
     SHORT = "too short a piece to watch"
     OVERRUN = "Homer could not keep up"
+    UNHEARD = "speech could not be recognised"
 
 
 class Gap(Frozen):
-    """A span of a stream that is in no clip; ``frames`` arrived and were dropped."""
+    """A span that is not in memory; ``frames`` of a stream arrived and were dropped."""
 
     span: TimeSpan
     reason: GapReason

@@ -19,7 +19,7 @@ from domain.media import Clip
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from perception.audio import decode_audio
-from perception.picture_stream import PictureReader
+from perception.picture_stream import read_pictures
 from perception.source import probe
 
 WIDTH, HEIGHT, FPS, HZ = 1280, 720, 25, 16_000
@@ -123,7 +123,7 @@ def _pictures(folder: Path, scene: Scene) -> Iterator[av.VideoFrame]:
 
 def _fitted(path: Path, start_ms: int, frames: int, width: int) -> Iterator[Any]:
     """Yield this number of pictures, each scaled to ``width`` and padded with black."""
-    pictures = PictureReader(path, probe(path), WatchSettings(sample_fps=FPS), start_ms)
+    pictures = read_pictures(path, probe(path), WatchSettings(sample_fps=FPS), start_ms)
     try:
         decoded = (sampled.picture for sampled in pictures if sampled.picture is not None)
         yield from (_framed(picture, width) for picture in islice(decoded, frames))

@@ -40,6 +40,8 @@ FACES_F1 = 90.0
 """Pairwise F1 of face identities, in percent."""
 SPEAKER_ERROR = 25.0
 """Diarisation error rate of recordings with two speakers, in percent."""
+WORSE_IN_CLIPS = 1.0
+"""Word error rate of clips above that of the whole file, in points."""
 MARKED = "msdwild_00001"
 FRAME_RATE = 25.0
 """Frames per second of the clip with annotated faces."""
@@ -94,6 +96,10 @@ class PerceptionReport:
                 bars.append(
                     Bar(f"cuts, {shot.name}: F1, percent", 100 * shot.ours.f1, reference_f1)
                 )
+        for heard in self.words:
+            worse = heard.errors.rate - heard.whole.rate
+            name = f"word errors, {heard.name}: points more than over the whole file"
+            bars.append(Bar(name, worse, WORSE_IN_CLIPS, most=True))
         label = "voices joined to a wrong face"
         bars += [Bar(f"{label}, {one.name}", one.wrong, 0, most=True) for one in self.joins]
         return bars

@@ -20,7 +20,9 @@ from evals.perception_metrics import (
 from models.ports import Samples
 from models.toolbox import Toolbox
 from perception.audio import decode_audio
+from perception.decode import read_sound
 from perception.source import clips_of, probe
+from perception.speech import recognise
 from perception.voices import find_turns
 
 TRANSCRIBED = {
@@ -59,10 +61,11 @@ class VoiceReport:
 
 @dataclass(frozen=True)
 class WordReport:
-    """Word errors of one clip."""
+    """Word errors of one file, and of the same model over the whole file."""
 
     name: str
     errors: WordErrors
+    whole: WordErrors
 
 
 def marked_recordings(folder: Path) -> list[AnnotatedRecording]:
@@ -125,10 +128,12 @@ def judge_words(
     settings: WatchSettings,
     on_clip: Callable[[], None],
 ) -> WordReport:
-    """Measure the words of a clip, transcribed clip by clip as in an ingestion."""
-    info, transcribed = probe(path), []
+    """Measure the words of a file, recognised clip by clip as in an ingestion, and as a whole."""
+    info, said = probe(path), list[str]()
     for clip in clips_of(info.duration_ms, settings):
-        samples = decode_audio(path, info, clip, settings.audio_hz).samples
-        transcribed += [speech.text for speech in toolbox.speech.transcribe(samples)]
+        heard = recognise(read_sound(path, info, clip, settings), toolbox, settings)
+        said += [speech.text for speech in (*heard.speech, *heard.after)]
         on_clip()
-    return WordReport(path.name, word_errors(read_transcript(transcript), " ".join(transcribed)))
+    whole = " ".join(one.text for one in toolbox.speech.transcribe(_decode_samples(path, settings)))
+    true = read_transcript(transcript)
+    return WordReport(path.name, word_errors(true, " ".join(said)), word_errors(true, whole))

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from domain import faults
 from domain.audit import Deed
@@ -22,10 +24,11 @@ from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
 from models.extras import LITERT
 from models.profile import Profile
-from perception.decode import read_clips
+from perception.decode import read_clips, read_sound
 from perception.originals import cache_original, stat_digest
 from perception.reader import ClipReader
 from perception.source import SourceInfo, clips_of, probe_source, video_id
+from perception.speech import recognise
 from perception.worker import Delivery, Order, decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
@@ -33,6 +36,9 @@ from store.queries.audit import record_deed
 from store.queries.videos import VideoState
 from telemetry.ingest_spans import traced_step
 from views.words import counted
+
+if TYPE_CHECKING:
+    from models.ports import Speech
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,10 @@ class VideoIngestion:
         self._info, self._subtitles, self._again, self._only = info, subtitle_track, again, only
         self._reader = ClipReader(path, info, workspace.settings.watch, read_clips)
         self._memory = ClipMemory(workspace, video)
+        self._lock = Lock()
+        self._waiting: list[int] = []
+        self._delivered: dict[int, Delivery] = {}
+        self._after: dict[int, tuple[Speech, ...]] = {}
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -101,6 +111,7 @@ class VideoIngestion:
         pending = self.pending()
         self._memory.start_drafts()
         self._memory.expect(pending)
+        self._waiting = [*pending]
         return pending
 
     @traced_step("perceive")
@@ -122,10 +133,37 @@ class VideoIngestion:
         return Order(path, self._info, clip, tools, settings, threads, memory, sampled_ms)
 
     def take(self, delivery: Delivery) -> None:
-        """Hold what a worker perceived until it is remembered."""
-        percept = self._subtitles.add_to(delivery.perceived.percept)
-        perceived = replace(delivery.perceived, percept=percept)
-        self._memory.hold(percept.clip.index, perceived, delivery.seconds)
+        """Hold what a worker perceived until it is remembered.
+
+        A clip's first words are recognised with the clip before it. So a clip is complete once
+        that is perceived; if it is not watched by this run, they are recognised here.
+        """
+        clip = delivery.perceived.percept.clip.index
+        with self._lock:
+            unheard = clip > 0 and clip - 1 not in (*self._waiting, *self._after)
+        if unheard:
+            self._after[clip - 1] = self._words_after(clip - 1)
+        with self._lock:
+            self._delivered[clip] = delivery
+            if clip not in self._waiting:
+                self._waiting.insert(0, clip)
+            self._hold_complete()
+
+    def _hold_complete(self) -> None:
+        """Hold the perceived clips that no earlier one is waited for; called with the lock held."""
+        while self._waiting and self._waiting[0] in self._delivered:
+            clip = self._waiting.pop(0)
+            delivery = self._delivered.pop(clip)
+            self._after[clip] = delivery.perceived.heard.after
+            perceived = delivery.perceived.after(self._after.get(clip - 1, ()))
+            percept = self._subtitles.add_to(perceived.percept)
+            self._memory.hold(clip, replace(perceived, percept=percept), delivery.seconds)
+
+    def _words_after(self, number: int) -> tuple[Speech, ...]:
+        """Recognise what is said right after a clip, as when the clip is perceived."""
+        settings, toolbox = self.workspace.settings.watch, self.workspace.toolbox
+        clip = clips_of(self._info.duration_ms, settings)[number]
+        return recognise(read_sound(self.path, self._info, clip, settings), toolbox, settings).after
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
@@ -142,6 +180,12 @@ class VideoIngestion:
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip that could not be perceived as failed; the next run retries it."""
         self._memory.give_up(clip, error)
+        if clip in self._waiting:
+            after = self._words_after(clip)
+            with self._lock:
+                self._waiting.remove(clip)
+                self._after[clip] = after
+                self._hold_complete()
 
     def seen_to_the_end(self) -> bool:
         """Check whether every clip was watched or given up, so that none will follow."""

@@ -6,18 +6,14 @@ of the earlier clip. A view as of the earlier clip still shows that one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from domain.media import Percept, Utterance
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
-from domain.wording import continues_sentence, ends_sentence, join_utterances
+from domain.wording import continues_sentence, join_utterances
 from perception.screen_text import same_text
-from perception.speech import SENTENCE_PAUSE_MS
+from perception.speech import SENTENCE_PAUSE_MS, without_cut
 
-CUT_MS = 300
-"""The longest pause between two parts of a sentence that a clip's border cut in two."""
-_FULL_STOP = re.compile(r"(?<![.\s])\.$")
 SEPARATOR = " / "
 """What stands between lines of text on screen."""
 
@@ -33,9 +29,6 @@ def may_continue(percept: Percept) -> bool:
 def continue_speech(drafts: Sequence[MemoryDraft], before: Iterable[Memory]) -> list[MemoryDraft]:
     """Join the first line of a clip's speech to the sentence that the clip before left open.
 
-    Speech recognition puts a full stop where a clip's sound ends, also within a sentence. It is
-    taken back where the next word follows at once and is not capitalised.
-
     Args:
         drafts: The lines of the clip's speech, in order of time.
         before: The lines of the clip before.
@@ -44,9 +37,8 @@ def continue_speech(drafts: Sequence[MemoryDraft], before: Iterable[Memory]) -> 
     if not drafts or not said:
         return [*drafts]
     last, first = max(said, key=lambda one: (one.span.end_ms, one.id)), drafts[0]
-    left_open, going_on = _utterance(last), _utterance(first)
-    if _is_cut(left_open, going_on):
-        left_open = left_open.model_copy(update={"text": _FULL_STOP.sub("", left_open.text)})
+    going_on = _utterance(first)
+    left_open = without_cut(_utterance(last), going_on)
     same_speaker = last.speaker == first.speaker
     if not same_speaker or not continues_sentence(left_open, going_on, SENTENCE_PAUSE_MS):
         return [*drafts]
@@ -55,12 +47,6 @@ def continue_speech(drafts: Sequence[MemoryDraft], before: Iterable[Memory]) -> 
         update={"text": whole.text, "span": whole.span, "contradicts": (last.id,)}
     )
     return [joined, *drafts[1:]]
-
-
-def _is_cut(last: Utterance, first: Utterance) -> bool:
-    """Check whether a clip's border cut a sentence in two, although a full stop is between them."""
-    at_once = first.span.start_ms - last.span.end_ms <= CUT_MS
-    return at_once and first.text[:1].islower() and ends_sentence(last.text)
 
 
 def continue_screen_text(

@@ -25,7 +25,7 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Word:
-    """One recognised word; milliseconds from the start of the samples given."""
+    """A recognised word, with the space before it; milliseconds from the start of the samples."""
 
     start_ms: int
     end_ms: int
@@ -34,14 +34,20 @@ class Word:
 
 @dataclass(frozen=True)
 class Speech:
-    """A segment of recognised speech; ``confidence`` is in [0, 1]."""
+    """Recognised speech: at least one word, in order; ``confidence`` is in [0, 1].
 
-    start_ms: int
-    end_ms: int
-    text: str
+    A recogniser without times of words gives one "word" for all of a sentence. One without text
+    says that somebody speaks there, and that it could not be recognised.
+    """
+
+    words: tuple[Word, ...]
     language: str
     confidence: float
-    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        """All words as one text, with the language's own spaces."""
+        return "".join(word.text for word in self.words).strip()
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,11 @@ class SileroActivity:
 
     name = "silero"
 
-    def spans(self, samples: Samples) -> list[tuple[int, int]]:
-        """Return spans of speech in 16 kHz ``samples``, in milliseconds, in order, disjoint."""
+    def spans(self, samples: Samples, chance: float = SPEECH) -> list[tuple[int, int]]:
+        """Return spans of speech in 16 kHz ``samples``, in milliseconds, in order, disjoint.
+
+        ``chance`` is that of speech from which it begins.
+        """
         make_idle_threads_sleep()
         # After that: OpenMP reads the environment when it is loaded.
         from faster_whisper.vad import VadOptions, get_speech_timestamps
@@ -31,7 +34,7 @@ class SileroActivity:
         if not len(samples):
             return []
         options = VadOptions(
-            threshold=SPEECH,
+            threshold=chance,
             min_speech_duration_ms=SHORTEST_SPEECH_MS,
             min_silence_duration_ms=SHORTEST_PAUSE_MS,
             speech_pad_ms=PAD_MS,

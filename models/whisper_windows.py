@@ -1,7 +1,7 @@
 """Changes to how faster-whisper decodes a recording window by window.
 
-Each window is encoded once, for its language and its words. A decoder that loops is run again
-with one beam, and more tokens than can be spoken in the time are no speech.
+Each window is encoded once, for its language and its words, and a decoder that loops ends when
+there are more tokens than can be spoken in the time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-REPETITIVE = 2.4
-"""Text that gzip shrinks by more than this is a loop of the decoder, not speech (Whisper, 4.5)."""
 SHORTEST_S = 0.4
 """So much silence is added after speech, so a shorter remainder has no word."""
 
@@ -63,22 +61,14 @@ class Windows:
         return self._detect_language(*args, features=features, **more)
 
     def decode(self, encoded: Any, prompt: Any, tokenizer: Any, options: Any) -> Any:
-        """Decode a window; again with one beam if several fall into a loop."""
+        """Decode a window, to as many tokens as can be spoken in it."""
         self._begun = True
         if encoded is _NOTHING:
             return _SILENCE
-        most = self._most_tokens()
-        # CTranslate2 gives out half of the length it is allowed.
-        bound = replace(options, max_new_tokens=2 * most - len(prompt))
-        found = self._decode(encoded, prompt, tokenizer, bound)
-        if found[-1] > REPETITIVE:
-            found = self._decode(encoded, prompt, tokenizer, replace(bound, beam_size=1))
-        too_many = len(found[0].sequences_ids[0]) >= most < self._longest // 2
-        return _SILENCE if too_many else found
-
-    def _most_tokens(self) -> int:
         spoken = _TOKENS_ANYWAY + round(_TOKENS_A_SECOND * self._sound_s)
-        return min(spoken, self._longest // 2)
+        # CTranslate2 gives out half of the length it is allowed.
+        most = 2 * min(spoken, self._longest // 2) - len(prompt)
+        return self._decode(encoded, prompt, tokenizer, replace(options, max_new_tokens=most))
 
 
 def _seconds(features: Any) -> float:

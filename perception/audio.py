@@ -9,27 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import av
 import numpy as np
 
+from domain.media import Clip
 from domain.time import TimeSpan
-from perception.containers import read_packets, require_audio_stream
-from perception.seeking import open_before
+from perception.containers import read_packets
+from perception.seeking import open_before, sound_of
 
 if TYPE_CHECKING:
-    from domain.media import Clip
+    from domain.settings import WatchSettings
     from models.ports import Samples
+    from perception.parts import Part
     from perception.source import SourceInfo
 
+LOOKAHEAD = 6
+"""How much sound after a clip is read with it, by its length through this: 5 s after 30. Speech is
+recognised up to a rest in there."""
 _PREROLL_MS = 1_000
 _POSTROLL_MS = 100
 _MAX_JUMP_S = 0.05
 _MIN_GAP_S = 0.2
-_MIN_MISSING_S = 1.0
+_CANCELLED = 0.3
+"""Loudness of the mix, as a part of the louder side's, below which both cancel each other out."""
 _RESAMPLER_OPTIONS = {"rematrix_maxval": "1"}
 """Mixing channels down averages them, and so does not clip."""
 
@@ -37,29 +42,47 @@ _RESAMPLER_OPTIONS = {"rematrix_maxval": "1"}
 class ClipAudio:
     """Collects the audio of one clip from decoded frames.
 
-    ``gaps`` are stretches whose packets would not decode. ``missing`` are stretches of a second or
-    more without any packet, though sound goes on after them: the recording paused, or a part of
-    the file is lost.
+    ``gaps`` are stretches whose packets would not decode. ``following`` is the sound of the first
+    seconds after the clip, where somebody has read it.
     """
 
-    def __init__(self, origin: Fraction, clip: Clip, hz: int) -> None:
-        self._origin, self._clip, self._hz = origin, clip, hz
-        self.samples: Samples = np.zeros(clip.span.length_ms * hz // 1000, np.float32)
+    def __init__(self, clip: Clip, hz: int) -> None:
+        self._clip, self.hz = clip, hz
+        self._sides = np.zeros((2, clip.span.length_ms * hz // 1000), np.float32)
+        self.following: Samples = self._sides[0, :0]
         self.has_samples = False
         self.damaged = False
         self.gaps: list[TimeSpan] = []
-        self.missing: list[TimeSpan] = []
         self._resampler: av.AudioResampler | None = None
         self._format: tuple[int, str, str] | None = None
         self._position = 0
         self._next_s: float | None = None
 
-    def add(self, frame: av.AudioFrame) -> bool:
-        """Add a decoded frame; return False once the clip is full."""
-        start = self._start_of(frame)
+    @property
+    def samples(self) -> Samples:
+        """Return both sides mixed to one, shape (N,).
+
+        Where one is the other turned upside down, as a wrongly wired cable makes it, the mix is
+        silence: there the louder side is taken. Each second is looked at by itself, so that a
+        clip's sound does not depend on how much of it was read.
+        """
+        mixed = self._sides.mean(axis=0)
+        for start in range(0, len(mixed), self.hz):
+            second = slice(start, start + self.hz)
+            power = np.square(self._sides[:, second]).sum(axis=1)
+            if np.square(mixed[second]).sum() < _CANCELLED**2 * power.max():
+                mixed[second] = self._sides[power.argmax(), second]
+        return np.asarray(mixed, np.float32)
+
+    def add(self, frame: av.AudioFrame, start_s: float | None) -> bool:
+        """Add a decoded frame by its video time in seconds; return False once the clip is full.
+
+        One without a time goes on from the one before.
+        """
+        start = start_s if start_s is not None else self._next_s or 0.0
         jumped = self._next_s is None or abs(start - self._next_s) > _MAX_JUMP_S
         if self._next_s is not None and jumped:
-            self._note_missing(self._next_s, start)
+            self._note_gap(self._next_s, start)
         if start * 1000 >= self._clip.span.end_ms + _POSTROLL_MS:
             return False
         audio_format = (frame.sample_rate, frame.layout.name, frame.format.name)
@@ -83,66 +106,89 @@ class ClipAudio:
             with suppress(av.FFmpegError):
                 self._write(resampler.resample(None))
 
-    def _start_of(self, frame: av.AudioFrame) -> float:
-        if frame.pts is None or frame.time_base is None:
-            return self._next_s or 0.0
-        return float(frame.pts * frame.time_base - self._origin)
-
     def _start_resampler(
         self, start: float, audio_format: tuple[int, str, str]
     ) -> av.AudioResampler:
         """Start a resampler for audio that is continuous from ``start`` seconds on."""
         self.finish()
         self._format = audio_format
-        self._position = round((start - self._clip.span.start_ms / 1000) * self._hz)
+        self._position = round((start - self._clip.span.start_ms / 1000) * self.hz)
+        layout = "mono" if audio_format[1] == "mono" else "stereo"
         return av.AudioResampler(
-            format="flt", layout="mono", rate=self._hz, options=_RESAMPLER_OPTIONS
+            format="fltp", layout=layout, rate=self.hz, options=_RESAMPLER_OPTIONS
         )
 
-    def _note_missing(self, start: float, end: float) -> None:
+    def _note_gap(self, start: float, end: float) -> None:
+        """Note what did not decode; where there is no sound, a recording may just be silent."""
         span = self._clip.span
         start_ms = max(span.start_ms, round(start * 1000))
         end_ms = min(span.end_ms, round(end * 1000))
-        if end_ms <= start_ms:
-            return
-        if self.damaged and end - start > _MIN_GAP_S:
+        if self.damaged and end - start > _MIN_GAP_S and start_ms < end_ms:
             self.gaps.append(TimeSpan.of(start_ms, end_ms))
-        elif end - start > _MIN_MISSING_S:
-            self.missing.append(TimeSpan.of(start_ms, end_ms))
 
     def _write(self, frames: list[av.AudioFrame]) -> None:
         for frame in frames:
-            values = frame.to_ndarray().reshape(-1)
-            start, end = self._position, self._position + len(values)
+            values = frame.to_ndarray()
+            start, end = self._position, self._position + values.shape[1]
             self._position = end
-            low, high = max(0, start), min(len(self.samples), end)
+            low, high = max(0, start), min(self._sides.shape[1], end)
             if high > low:
-                self.samples[low:high] = np.clip(values[low - start : high - start], -1, 1)
+                self._sides[:, low:high] = np.clip(values[:, low - start : high - start], -1, 1)
                 self.has_samples = True
 
 
-def read_audio(path: Path, info: SourceInfo, clip: Clip, hz: int) -> ClipAudio | None:
-    """Decode the audio of ``clip``; None where the source has no audio stream."""
-    return decode_audio(path, info, clip, hz) if info.has_audio else None
+def lookahead_ms(settings: WatchSettings) -> int:
+    """Return how much sound after a clip is read with it, in milliseconds."""
+    return settings.clip_ms // LOOKAHEAD
+
+
+def read_audio(
+    path: Path, info: SourceInfo, clip: Clip, settings: WatchSettings
+) -> ClipAudio | None:
+    """Decode the audio of ``clip`` and of what follows; None where the source has no audio."""
+    if not info.has_audio:
+        return None
+    hz, ahead_ms, end = settings.audio_hz, lookahead_ms(settings), clip.span.end_ms
+    audio = decode_audio(path, info, clip, hz)
+    until = min(end + ahead_ms + _POSTROLL_MS, info.duration_ms)
+    if end < until:
+        # By a decoder that begins where the next clip's does, so that its samples are the same.
+        ahead = Clip(index=clip.index + 1, span=TimeSpan.of(end, until))
+        audio.following = decode_audio(path, info, ahead, hz).samples[: ahead_ms * hz // 1000]
+    return audio
 
 
 def decode_audio(path: Path, info: SourceInfo, clip: Clip, hz: int) -> ClipAudio:
     """Decode the audio of ``clip``: exactly its length in samples, silence where there is none."""
-    audio = ClipAudio(info.origin, clip, hz)
-    for frame in _frames(path, info, max(0, clip.span.start_ms - _PREROLL_MS), audio):
-        if not audio.add(frame):
-            break
+    audio, end = ClipAudio(clip, hz), clip.span.end_ms + _POSTROLL_MS
+    from_ms = max(0, clip.span.start_ms - _PREROLL_MS)
+    for part in info.parts_within(from_ms, end):
+        for frame, start_s in _frames(path, info, part, from_ms, audio):
+            if not audio.add(frame, start_s):
+                break
     audio.finish()
     return audio
 
 
 def _frames(
-    path: Path, info: SourceInfo, from_ms: int, audio: ClipAudio
-) -> Iterator[av.AudioFrame]:
-    with open_before(path, info, "audio", from_ms) as container:
-        stream, _ = require_audio_stream(container, path)
-        for packet in read_packets(container, stream):
+    path: Path, info: SourceInfo, part: Part, from_ms: int, audio: ClipAudio
+) -> Iterator[tuple[av.AudioFrame, float | None]]:
+    """Yield the frames of a part from a time on, each with its time in seconds if it has one."""
+    begin, end = part.span.start_ms / 1000 - 1, part.span.end_ms / 1000
+    with open_before(path, info, part, "audio", max(from_ms, part.span.start_ms)) as container:
+        stream, _ = sound_of(container, info)
+        for packet in read_packets(container, [stream]):
             try:
-                yield from stream.codec_context.decode(packet)
+                frames = stream.codec_context.decode(packet)
             except av.FFmpegError:
                 audio.damaged = True
+                continue
+            for frame in frames:
+                start = None
+                if frame.pts is not None and frame.time_base is not None:
+                    start = float(frame.pts * frame.time_base - part.origin)
+                last = part is info.parts[-1] and not part.is_within
+                if start is None or last or begin <= start < end:
+                    yield frame, start
+                elif start >= end and not part.is_within:
+                    return

@@ -1,4 +1,4 @@
-"""Splits sampled pictures into clips: measured frames, undecoded spans and static spans."""
+"""Splits sampled pictures into clips: measured frames and undecoded spans."""
 
 from __future__ import annotations
 
@@ -21,24 +21,21 @@ if TYPE_CHECKING:
     from perception.frame_metrics import FrameMeasurer
     from perception.picture_stream import SampledPicture
 
-_STATIC_MS = 1_000
-
 
 @dataclass(frozen=True, eq=False)
 class ClipFrames:
-    """The measured frames of one clip, with the spans that did not decode or did not change."""
+    """The measured frames of one clip, with the spans that did not decode."""
 
     measured: MeasuredFrames
     undecoded: list[TimeSpan]
-    static: list[TimeSpan]
 
     def concatenate(self, more: ClipFrames, threshold: float) -> ClipFrames:
         """Append the later frames of the same clip; ``threshold`` is that of a cut."""
         measured = self.measured.concatenate(more.measured, threshold)
-        return ClipFrames(measured, self.undecoded + more.undecoded, self.static + more.static)
+        return ClipFrames(measured, self.undecoded + more.undecoded)
 
 
-EMPTY = ClipFrames(MeasuredFrames([]), [], [])
+EMPTY = ClipFrames(MeasuredFrames([]), [])
 
 
 class FrameSplitter:
@@ -53,17 +50,15 @@ class FrameSplitter:
 
     def read(self, clip: Clip) -> ClipFrames:
         """Read the frames of the next clip."""
-        undecoded, static = [], []
+        undecoded = []
         last: av.VideoFrame | None = None
         for sampled in self._pictures_of(clip):
             if sampled.picture is None:
                 undecoded.append(self._span_until_next(sampled, clip))
             elif sampled.picture is not last:
                 self._measurer.add(sampled.picture, max(sampled.time_ms, clip.span.start_ms))
-            if sampled.instant_ms - sampled.time_ms >= _STATIC_MS:
-                static.append(self._span_until_next(sampled, clip))
             last = sampled.picture
-        return ClipFrames(self._measurer.collect(), undecoded, static)
+        return ClipFrames(self._measurer.collect(), undecoded)
 
     def _pictures_of(self, clip: Clip) -> Iterator[SampledPicture]:
         for sampled in self._pictures:

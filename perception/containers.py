@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import av
 from av.audio.stream import AudioStream
@@ -20,11 +20,10 @@ from domain.errors import MediaError
 from domain.marked import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from av.container import InputContainer
 
-StreamT = TypeVar("StreamT", VideoStream, AudioStream)
 Packet: TypeAlias = "av.Packet[Any]"
 
 FORMATS = (
@@ -39,15 +38,24 @@ _MP4_ATOMS = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"
 _NOT_MOVING = Disposition.attached_pic | Disposition.still_image | Disposition.timed_thumbnails
 
 
-def open_media(path: Path) -> InputContainer:
-    """Open ``path`` for reading.
+def open_media(path: Path, first_byte: int = 0, end_byte: int = 0) -> InputContainer:
+    """Open ``path`` for reading: all of it, or a file within it.
+
+    Args:
+        path: the file.
+        first_byte: where what is read begins.
+        end_byte: where it ends; 0: where the file does.
 
     Raises:
         MediaError: the file is not there, is empty, or is not video or audio.
     """
     refuse_unreadable(path)
+    url, options = str(path.resolve()), _OPTIONS
+    if first_byte or end_byte:
+        url = f"subfile,,start,{first_byte},end,{end_byte},,:{url}"
+        options = {**_OPTIONS, "protocol_whitelist": "file,subfile"}
     try:
-        return av.open(str(path.resolve()), "r", options=_OPTIONS, metadata_errors="replace")
+        return av.open(url, "r", options=options, metadata_errors="replace")
     except av.FFmpegError as error:
         raise MediaError(_reason(path, error)) from error
 
@@ -109,12 +117,16 @@ def video_stream(container: InputContainer) -> VideoStream | None:
     return usable[0] if usable else None
 
 
-def audio_stream(container: InputContainer) -> AudioStream | None:
-    """Return the main audio stream to decode, if any."""
-    best = container.streams.best("audio")
-    candidates = [best] if isinstance(best, AudioStream) else []
-    usable = [s for s in (*candidates, *container.streams.audio) if _decodable(s)]
-    return usable[0] if usable else None
+def audio_stream(container: InputContainer, index: int | None = None) -> AudioStream | None:
+    """Return the audio stream to decode, if any: the one of that index, else the main one."""
+    best, tracks = container.streams.best("audio"), audio_tracks(container)
+    asked = [one for one in tracks if one.index == index]
+    return next(iter([*asked, *(one for one in tracks if one == best), *tracks]), None)
+
+
+def audio_tracks(container: InputContainer) -> list[AudioStream]:
+    """Return the streams of sound that can be decoded, in order."""
+    return [one for one in container.streams.audio if _decodable(one)]
 
 
 def _decodable(stream: AudioStream | VideoStream) -> bool:
@@ -123,22 +135,6 @@ def _decodable(stream: AudioStream | VideoStream) -> bool:
 
 def _is_moving_video(stream: VideoStream) -> bool:
     return _decodable(stream) and not stream.disposition & _NOT_MOVING
-
-
-def require_video_stream(container: InputContainer, path: Path) -> tuple[VideoStream, Fraction]:
-    """Return the video stream that probing found, with its time base in seconds."""
-    return _require_stream(video_stream(container), path)
-
-
-def require_audio_stream(container: InputContainer, path: Path) -> tuple[AudioStream, Fraction]:
-    """Return the audio stream that probing found, with its time base in seconds."""
-    return _require_stream(audio_stream(container), path)
-
-
-def _require_stream(stream: StreamT | None, path: Path) -> tuple[StreamT, Fraction]:
-    if stream is None or stream.time_base is None:
-        raise MediaError(f"{path}: the file has changed since it was looked at; ingest it again")
-    return stream, stream.time_base
 
 
 def origin(container: InputContainer) -> Fraction:
@@ -175,13 +171,13 @@ class StreamClock:
         return -(-(pts * self._times - self._minus) // self._over)
 
 
-def demux(container: InputContainer, *streams: Stream) -> Iterator[Any]:
+def demux(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Any]:
     """Yield packets of these streams in order, with an empty packet of each at the end.
 
     Raises:
         av.FFmpegError: a stretch cannot be read; called again, it goes on after that.
     """
-    packets = container.demux(*streams)
+    packets = container.demux(list(streams))
     while True:
         try:
             packet = next(packets, None)
@@ -193,15 +189,15 @@ def demux(container: InputContainer, *streams: Stream) -> Iterator[Any]:
         yield packet
 
 
-def read_packets(container: InputContainer, stream: VideoStream | AudioStream) -> Iterator[Packet]:
-    """Yield the stream's packets to the end of the file, skipping what cannot be read."""
-    packets: Iterator[Packet] = demux(container, stream)
+def read_packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Packet]:
+    """Yield the streams' packets to the end of the file, skipping what cannot be read."""
+    packets: Iterator[Packet] = demux(container, streams)
     failures = 0
     while failures < _READ_FAILURES:
         try:
             packet = next(packets, None)
         except av.FFmpegError:
-            packets, failures = demux(container, stream), failures + 1
+            packets, failures = demux(container, streams), failures + 1
             continue
         if packet is None:
             return

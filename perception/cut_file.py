@@ -7,16 +7,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import av
-import numpy as np
 from av.audio.frame import AudioFrame
 from av.video.frame import VideoFrame
 
 from domain.errors import InputError, MediaError
 from domain.time import TimeSpan, format_clock
 from perception.containers import audio_stream, demux, open_media, video_stream
+from perception.frames import AS_STORED, is_hdr, to_sdr
 from perception.recording import COPIED, StreamCopy
 from perception.seeking import KeyPictureFinder, open_before
 from perception.source import probe
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from av.container import InputContainer, OutputContainer
     from av.video.stream import VideoStream
 
-    from models.ports import Image
     from perception.containers import Packet
+    from perception.parts import Part
     from perception.source import SourceInfo
 
 EARLIER_MS = 1_000
@@ -46,14 +46,14 @@ class CutFile:
     copied: bool
 
 
-class Part(NamedTuple):
+class FileSpan(NamedTuple):
     """A span of a file, in milliseconds of the file's time."""
 
     path: Path
     span: TimeSpan
 
 
-def join_parts(parts: Sequence[Part], out: Path) -> None:
+def join_parts(parts: Sequence[FileSpan], out: Path) -> None:
     """Write spans of files, one after the other, to ``out`` as MP4; they are encoded anew.
 
     Args:
@@ -112,8 +112,8 @@ def cut_file(path: Path, span: TimeSpan, out: Path) -> CutFile:
 def _key_picture_ms(path: Path, info: SourceInfo, start_ms: int) -> int | None:
     """Return where a copy begins; None where the codecs do not fit, or it would be too early."""
     with open_media(path) as container:
-        codecs = {one.codec_context.codec.canonical_name for one in _streams(container)}
-    if not codecs <= COPIED:
+        codecs = {one.codec_context.codec.canonical_name for one in _streams(container, info)}
+    if not codecs <= COPIED or len(info.parts) > 1:
         return None
     if not info.has_video:
         return start_ms
@@ -122,33 +122,35 @@ def _key_picture_ms(path: Path, info: SourceInfo, start_ms: int) -> int | None:
     return key_ms if start_ms - key_ms <= EARLIER_MS else None
 
 
-def _streams(container: InputContainer) -> list[VideoStream | AudioStream]:
+def _streams(container: InputContainer, info: SourceInfo) -> list[VideoStream | AudioStream]:
     """Return the streams of pictures and of sound, those that there are."""
-    return [one for one in (video_stream(container), audio_stream(container)) if one is not None]
+    found = (video_stream(container), audio_stream(container, info.audio_index))
+    return [one for one in found if one is not None]
 
 
-def _open(path: Path, info: SourceInfo, start_ms: int) -> InputContainer:
-    return open_before(path, info, "video" if info.has_video else "audio", start_ms)
+def _open(path: Path, info: SourceInfo, part: Part, start_ms: int) -> InputContainer:
+    return open_before(path, info, part, "video" if info.has_video else "audio", start_ms)
 
 
-def _bounds(packet: Packet, info: SourceInfo, span: TimeSpan) -> tuple[int, int]:
+def _bounds(packet: Packet, part: Part, span: TimeSpan) -> tuple[int, int]:
     """Return where a span begins and ends, in the time base of a packet."""
-    times = (info.origin + Fraction(ms, 1000) for ms in (span.start_ms, span.end_ms))
+    times = (part.origin + Fraction(ms, 1000) for ms in (span.start_ms, span.end_ms))
     begin, end = (int(time / packet.time_base) for time in times)
     return begin, end
 
 
 def _copy(path: Path, info: SourceInfo, span: TimeSpan, target: OutputContainer) -> None:
     """Copy the packets of a span that begins at a key picture."""
-    with closing(_open(path, info, span.start_ms)) as container:
-        streams = _streams(container)
+    (part,) = info.parts
+    with closing(_open(path, info, part, span.start_ms)) as container:
+        streams = _streams(container, info)
         copies = {one.index: StreamCopy(one, target) for one in streams}
         waiting = set(copies)
-        for packet in demux(container, *streams):
+        for packet in demux(container, streams):
             index = packet.stream.index
             if packet.dts is None or index not in waiting:
                 continue
-            begin, end = _bounds(packet, info, span)
+            begin, end = _bounds(packet, part, span)
             # Pictures that are decoded before the end may be shown after it: others need them.
             if packet.dts >= end:
                 waiting.remove(index)
@@ -177,37 +179,46 @@ class SpanEncoder:
         Raises:
             MediaError: nothing decodes in it.
         """
+        found = False
+        for part in info.parts_within(span.start_ms, span.end_ms):
+            start = max(span.start_ms, part.span.start_ms)
+            until = min(span.end_ms, part.span.end_ms)
+            found |= self._add(path, info, part, TimeSpan.of(start, until), start - span.start_ms)
+        if not found:
+            raise MediaError(f"{path}: nothing decodes in {span}")
+        self._length_ms += span.length_ms
+
+    def _add(self, path: Path, info: SourceInfo, part: Part, span: TimeSpan, at_ms: int) -> bool:
+        """Add what a part has of a span, so long after the span's start; tell if it has any."""
+        found = False
         # The sound of a time may lie before its pictures in the file.
-        with closing(_open(path, info, max(0, span.start_ms - EARLIER_MS))) as container:
-            streams = _streams(container)
-            self._begin(streams, info)
-            waiting, found = {one.index for one in streams if one.type in self._encoders}, False
-            for packet in demux(container, *streams):
+        early = max(part.span.start_ms, span.start_ms - EARLIER_MS)
+        with closing(_open(path, info, part, early)) as container:
+            streams = _streams(container, info)
+            if not self._encoders:
+                self._encoders = {one.type: _encoder(one, info, self._target) for one in streams}
+            waiting = {one.index for one in streams if one.type in self._encoders}
+            shift = Fraction(self._length_ms + at_ms, 1000)
+            for packet in demux(container, streams):
                 index = packet.stream.index
-                begin, end = _bounds(packet, info, span)
+                begin, end = _bounds(packet, part, span)
                 for frame in _decoded(packet) if index in waiting else ():
                     if frame.pts is None or frame.pts < begin:
                         continue
                     if frame.pts >= end:
                         waiting.discard(index)
                         break
-                    frame.pts += int(Fraction(self._length_ms, 1000) / frame.time_base) - begin
+                    frame.pts += int(shift / frame.time_base) - begin
                     self._target.mux(self._encoders[packet.stream.type].encode(frame))
                     found = True
                 if not waiting:
                     break
-        if not found:
-            raise MediaError(f"{path}: nothing decodes in {span}")
-        self._length_ms += span.length_ms
+        return found
 
     def end(self) -> None:
         """Write what the encoders still hold."""
         for encoder in self._encoders.values():
             self._target.mux(encoder.encode(None))
-
-    def _begin(self, streams: Sequence[VideoStream | AudioStream], info: SourceInfo) -> None:
-        if not self._encoders:
-            self._encoders = {one.type: _encoder(one, info, self._target) for one in streams}
 
 
 def _decoded(packet: Packet) -> Iterable[Any]:
@@ -227,7 +238,7 @@ def _encoder(
 
 
 class PictureEncoder:
-    """Encodes pictures as H.264, upright and of even size.
+    """Encodes pictures as H.264, upright, of even size, in the shape that they are shown in.
 
     Args:
         info: what was probed of the source.
@@ -235,28 +246,25 @@ class PictureEncoder:
     """
 
     def __init__(self, info: SourceInfo, target: OutputContainer) -> None:
-        self._quarters = info.rotation // 90
+        self._how = info.upright
         rate = Fraction(info.frame_rate or 25).limit_denominator(1_000)
         self._stream = target.add_stream("libx264", rate=rate)
         self._stream.width, self._stream.height = info.width & ~1, info.height & ~1
         self._stream.pix_fmt, self._stream.options = "yuv420p", dict(QUALITY)
         self._stream.codec_context.time_base = CLOCK
+        self._stream.codec_context.sample_aspect_ratio = info.pixel_aspect
 
     def encode(self, frame: VideoFrame | None) -> list[Packet]:
         """Return the packets that a picture completes; after the last, None gives the rest."""
         if frame is None:
             return self._stream.encode(None)
-        upright = self._upright(frame)
-        width, height = self._stream.width, self._stream.height
-        return self._stream.encode(upright.reformat(width, height, "yuv420p"))
-
-    def _upright(self, frame: VideoFrame) -> VideoFrame:
-        if not self._quarters:
-            return frame
-        pixels = cast("Image", np.rot90(frame.to_ndarray(format="rgb24"), self._quarters))
-        turned = VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
-        turned.pts, turned.time_base = frame.pts, frame.time_base
-        return turned
+        plain = to_sdr(frame, frame.width, frame.height) if is_hdr(frame) else frame
+        if self._how != AS_STORED:
+            plain = VideoFrame.from_ndarray(self._how.pixels(plain), format="rgb24")
+            plain.pts, plain.time_base = frame.pts, frame.time_base
+        return self._stream.encode(
+            plain.reformat(self._stream.width, self._stream.height, "yuv420p")
+        )
 
 
 class SoundEncoder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +14,10 @@ import numpy as np
 from domain.media import Clip
 from domain.time import TimeSpan
 from perception.audio import ClipAudio, read_audio
-from perception.clip_frames import ClipFrames, FrameSplitter
+from perception.clip_frames import EMPTY, ClipFrames, FrameSplitter
 from perception.frame_metrics import FrameMeasurer
 from perception.parallel_decode import read_parallel
-from perception.picture_stream import PictureReader
+from perception.picture_stream import read_pictures
 from perception.source import clips_of
 
 if TYPE_CHECKING:
@@ -27,14 +27,19 @@ if TYPE_CHECKING:
     from perception.source import SourceInfo
 
 
+NO_SOUND: Samples = np.zeros(0, np.float32)
+
+
 @dataclass(frozen=True, eq=False)
 class RawClip:
     """One decoded clip.
 
     ``frames`` are the distinct pictures shown at the sample instants, in order; a picture that
     stands still over several instants comes once. ``samples`` are the clip's length at 16 kHz,
-    or empty where the source has no sound. In ``gaps`` pictures or sound did not decode.
-    ``error`` says why nothing at all of the clip could be decoded.
+    or empty where the source has no sound; ``following`` are those of a few seconds right after
+    it. What was said before ``heard_from_ms``, counted from the clip's start, is recognised with
+    the clip before it; None: up to a rest, as for each clip of a file. In ``gaps`` pictures or
+    sound did not decode. ``error`` says why nothing at all of the clip could be decoded.
     """
 
     clip: Clip
@@ -42,6 +47,8 @@ class RawClip:
     samples: Samples
     gaps: tuple[TimeSpan, ...] = ()
     error: str | None = None
+    following: Samples = field(default_factory=lambda: NO_SOUND)
+    heard_from_ms: int | None = None
 
 
 def read_clips(
@@ -66,19 +73,27 @@ def read_clips(
     yield from _read_sequentially(path, info, settings, clips[read:])
 
 
+def read_sound(path: Path, info: SourceInfo, clip: Clip, settings: WatchSettings) -> RawClip:
+    """Decode the sound of one clip and what follows, without its pictures.
+
+    Raises:
+        MediaError: the file went away or is no longer what was probed.
+    """
+    return _raw_clip(clip, EMPTY, read_audio(path, info, clip, settings))
+
+
 def _read_sequentially(
     path: Path, info: SourceInfo, settings: WatchSettings, clips: Sequence[Clip]
 ) -> Iterator[RawClip]:
     if not clips:
         return
-    pictures = (
-        PictureReader(path, info, settings, clips[0].span.start_ms) if info.has_video else None
-    )
-    measurer = FrameMeasurer(info.rotation, settings)
+    start = clips[0].span.start_ms
+    pictures = read_pictures(path, info, settings, start) if info.has_video else None
+    measurer = FrameMeasurer(info.upright, settings)
     try:
         splitter = FrameSplitter(pictures or (), measurer, settings)
         for clip in clips:
-            audio = read_audio(path, info, clip, settings.audio_hz)
+            audio = read_audio(path, info, clip, settings)
             yield _raw_clip(clip, splitter.read(clip), audio)
     finally:
         measurer.close()
@@ -88,16 +103,14 @@ def _read_sequentially(
 
 def _raw_clip(clip: Clip, pictures: ClipFrames, audio: ClipAudio | None) -> RawClip:
     has_audio = audio is not None and audio.has_samples
-    # A picture that stands still while sound is missing too: that part of the file is lost.
-    lost = intersect_spans(pictures.static, audio.missing if audio else [])
-    measured = pictures.measured.frames
-    frames = [f for f in measured if not any(s.start_ms <= f.time_ms < s.end_ms for s in lost)]
+    frames = pictures.measured.frames
     return RawClip(
         clip=clip,
         frames=frames,
-        samples=audio.samples if audio else np.zeros(0, np.float32),
-        gaps=merge_spans([*pictures.undecoded, *lost, *(audio.gaps if audio else [])]),
+        samples=audio.samples if audio else NO_SOUND,
+        gaps=merge_spans([*pictures.undecoded, *(audio.gaps if audio else [])]),
         error=None if frames or has_audio else "nothing between here and the clip's end decodes",
+        following=audio.following if audio else NO_SOUND,
     )
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from perception.frames import Frame, shrink
+from perception.frames import Frame, Upright, is_hdr, shrink
 from perception.quality import QualityMeter, compare
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class FrameMeasurer:
     """Measures and shrinks pictures in order, each compared with the previous one.
 
     Args:
-        rotation: degrees by which pictures are turned to stand upright.
+        upright: how pictures become upright.
         settings: how they are measured and shrunk.
         threaded: in a thread of its own, while the caller decodes the next ones.
     """
 
-    def __init__(self, rotation: int, settings: WatchSettings, *, threaded: bool = True) -> None:
-        self._rotation, self._height = rotation, settings.frame_height
+    def __init__(self, upright: Upright, settings: WatchSettings, *, threaded: bool = True) -> None:
+        self._upright, self._height = upright, settings.frame_height
         self._meter = QualityMeter(settings)
         self._pending: list[Future[Frame]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="measure") if threaded else None
@@ -78,7 +78,6 @@ class FrameMeasurer:
             self._thread.shutdown(cancel_futures=True)
 
     def _frame(self, picture: av.VideoFrame, time_ms: int) -> Frame:
-        metrics = self._meter.measure(picture)
-        return Frame(
-            time_ms, metrics, shrink(picture, self._rotation, self._height), self._rotation
-        )
+        shown = shrink(picture, self._upright, self._height)
+        metrics = self._meter.measure(shown if is_hdr(picture) else picture)
+        return Frame(time_ms, metrics, shown, self._upright)

@@ -1,15 +1,65 @@
-"""A sampled frame: its time, its metrics, and its pixels on demand."""
+"""A sampled frame: its time and metrics, and its pixels on demand, upright, in plain colours."""
 
 from __future__ import annotations
 
+import struct
+import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import av
 import numpy as np
+from av.sidedata.sidedata import Type
+from av.video.reformatter import ColorTrc
 
 if TYPE_CHECKING:
     from models.ports import Image
+
+_HDR = (ColorTrc.SMPTE2084, ColorTrc.ARIB_STD_B67)
+"""PQ and HLG: shown as they are stored, they are grey and dark."""
+_MATRICES = {1: "bt709", 5: "bt470bg", 6: "smpte170m", 9: "bt2020nc", 10: "bt2020c"}
+_here = threading.local()
+"""This thread's graph that maps colours: to set one up takes seconds."""
+
+
+class Upright(NamedTuple):
+    """How a stored picture becomes upright: mirrored first, then turned counter-clockwise."""
+
+    mirrored: bool = False
+    quarters: int = 0
+
+    @property
+    def is_across(self) -> bool:
+        """Whether width and height change places."""
+        return self.quarters % 2 == 1
+
+    def pixels(self, picture: av.VideoFrame) -> Image:
+        """Return the upright pixels of a picture: H x W x 3, RGB, uint8."""
+        rgb = picture.to_ndarray(format="rgb24", threads=1).astype(np.uint8, copy=False)
+        turned = np.rot90(rgb[:, ::-1] if self.mirrored else rgb, self.quarters)
+        return np.ascontiguousarray(turned)
+
+
+AS_STORED = Upright()
+
+
+def upright_of(picture: av.VideoFrame) -> Upright:
+    """Return how a decoded picture becomes upright, by the display matrix of its stream."""
+    side_data: Any = picture.side_data
+    found = side_data.get(Type.DISPLAYMATRIX)
+    if found is None:
+        return AS_STORED
+    a, b, _, c, d, *_ = struct.unpack("<9i", bytes(found))
+    # It maps (x, y) to (a x + c y, b x + d y). What is nearest to it is taken.
+    quarter = np.array([[0, 1], [-1, 0]])
+
+    def likeness(how: Upright) -> float:
+        mirror = np.diag([-1 if how.mirrored else 1, 1])
+        matrix = np.linalg.matrix_power(quarter, how.quarters) @ mirror
+        return float((matrix * [[a, c], [b, d]]).sum())
+
+    return max((Upright(*one) for one in product((False, True), range(4))), key=likeness)
 
 
 @dataclass(frozen=True)
@@ -41,25 +91,69 @@ class Frame:
     time_ms: int
     metrics: FrameMetrics
     picture: av.VideoFrame
-    rotation: int = 0
+    upright: Upright = AS_STORED
 
     @property
     def image(self) -> Image:
         """Return the pixels: H x W x 3, RGB, uint8, upright."""
-        rgb = self.picture.to_ndarray(format="rgb24", threads=1).astype(np.uint8, copy=False)
-        return np.ascontiguousarray(np.rot90(rgb, self.rotation // 90))
+        return self.upright.pixels(self.picture)
 
 
-def shrink(picture: av.VideoFrame, rotation: int, height: int) -> av.VideoFrame:
-    """Shrink a picture to at most ``height`` upright rows; return it unchanged if it fits."""
-    rows = picture.width if rotation in (90, 270) else picture.height
-    if rows <= height:
-        return picture
-    ratio = height / rows
-    return picture.reformat(
-        max(2, round(picture.width * ratio)),
-        max(2, round(picture.height * ratio)),
-        "yuv420p",
-        interpolation="AREA",
-        threads=1,
+def is_hdr(picture: av.VideoFrame) -> bool:
+    """Check whether a picture's brightness is stored by PQ or HLG."""
+    return picture.color_trc in _HDR
+
+
+def shrink(picture: av.VideoFrame, upright: Upright, height: int) -> av.VideoFrame:
+    """Shrink a picture to at most ``height`` upright rows, in plain colours; or return it as is."""
+    ratio = min(1.0, height / (picture.width if upright.is_across else picture.height))
+    width, rows = (
+        (max(2, round(picture.width * ratio)), max(2, round(picture.height * ratio)))
+        if ratio < 1
+        else (picture.width, picture.height)
     )
+    if is_hdr(picture):
+        return to_sdr(picture, width, rows)
+    if ratio == 1:
+        return picture
+    return picture.reformat(width, rows, "yuv420p", interpolation="AREA", threads=1)
+
+
+def to_sdr(picture: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
+    """Map the brightness and colours of an HDR picture to those of ordinary screens (BT.709).
+
+    Args:
+        picture: as decoded.
+        width: of the result, in pixels.
+        height: of the result, in pixels.
+    """
+    kind = (picture.width, picture.height, picture.format.name, picture.color_trc, width, height)
+    known, graph = getattr(_here, "graph", (None, None))
+    if graph is None or known != kind:
+        graph = _mapping_graph(picture, width, height)
+        _here.graph = (kind, graph)
+    pts, time_base = picture.pts, picture.time_base
+    graph.push(picture)
+    mapped: Any = graph.pull()
+    mapped.pts, mapped.time_base = pts, time_base
+    return mapped  # type: ignore[no-any-return]
+
+
+def _mapping_graph(picture: av.VideoFrame, width: int, height: int) -> av.filter.Graph:
+    graph = av.filter.Graph()
+    matrix = _MATRICES.get(int(picture.colorspace), "bt2020nc")
+    size = f"video_size={picture.width}x{picture.height}:pix_fmt={picture.format.name}"
+    steps = [
+        graph.add("buffer", f"{size}:time_base=1/1000:colorspace={matrix}:range=tv"),
+        graph.add(
+            "scale",
+            f"{width}:{height}:intent=perceptual:out_color_matrix=bt709:out_primaries=bt709:"
+            "out_transfer=bt709:out_range=tv",
+        ),
+        graph.add("format", "pix_fmts=yuv420p"),
+        graph.add("buffersink"),
+    ]
+    for one, after in pairwise(steps):
+        one.link_to(after)
+    graph.configure()
+    return graph

@@ -7,11 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from domain.errors import MediaError
 from perception.frames import shrink
-from perception.picture_stream import PictureReader
+from perception.picture_stream import read_pictures
 from perception.source import SourceInfo, probe
 
 if TYPE_CHECKING:
@@ -49,12 +47,10 @@ def _frame(path: Path, info: SourceInfo, settings: WatchSettings, time_ms: int) 
     """Return the picture that is shown at a time; None if none decodes there."""
     ahead = int(SAMPLES_AHEAD * 1000 / settings.sample_fps)
     start = max(0, min(time_ms, info.duration_ms - ahead))
-    reader = PictureReader(path, info, settings, start, start + ahead, single_threaded=True)
+    reader = read_pictures(path, info, settings, start, start + ahead, single_threaded=True)
     with closing(reader):
         shown = (one.picture for one in reader if one.picture is not None)
         picture = next(shown, None)
         if picture is None:
             return None
-        small = shrink(picture, info.rotation, settings.frame_height)
-        rgb = small.to_ndarray(format="rgb24", threads=1).astype(np.uint8, copy=False)
-        return np.ascontiguousarray(np.rot90(rgb, info.rotation // 90))
+        return info.upright.pixels(shrink(picture, info.upright, settings.frame_height))

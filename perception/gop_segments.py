@@ -13,7 +13,7 @@ from itertools import takewhile
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from perception.picture_stream import PictureReader
+from perception.picture_stream import read_pictures
 from perception.seeking import KeyPictureFinder
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class GopSegments:
             return
         end = self.start_ms(self.next_segment(number))
         with closing(
-            PictureReader(self._path, self._info, self._settings, start, end, single_threaded=True)
+            read_pictures(self._path, self._info, self._settings, start, end, single_threaded=True)
         ) as pictures:
             yield from takewhile(lambda _: not stopped(), pictures)
 

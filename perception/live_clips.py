@@ -9,26 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from domain.media import Clip
 from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamSettings
 from domain.time import TimeSpan
-from perception.audio import ClipAudio
-from perception.decode import RawClip
+from perception.audio import ClipAudio, lookahead_ms
+from perception.decode import NO_SOUND, RawClip
 from perception.frame_metrics import FrameMeasurer
+from perception.frames import AS_STORED
 from perception.sampling import SampleGrid
 
 if TYPE_CHECKING:
     import av
 
     from domain.settings import WatchSettings
+    from models.ports import Samples
     from perception.recording import ClipRecording
 
-_MS = Fraction(1, 1000)
 _LATE_MS = 2_000
 """A clip is closed when one stream is so far past its end that the other will bring no more."""
 
@@ -65,6 +63,8 @@ class _OpenClip:
     grid: SampleGrid
     measurer: FrameMeasurer
     audio: ClipAudio | None = None
+    came: int = 0
+    damaged: int = 0
     sampled: int = 0
     covered: list[tuple[int, int]] = field(default_factory=list)
 
@@ -104,7 +104,12 @@ class LiveClips:
 
     def count_pictures(self, packets: int = 1, damaged: int = 0) -> None:
         """Count pictures that arrived, and those that do not decode."""
-        self._arrived, self._damaged = self._arrived + packets, self._damaged + damaged
+        if self._open:
+            # What arrives is of the latest clip: the one before only waits for its sound.
+            self._open[-1].came += packets
+            self._open[-1].damaged += damaged
+        else:
+            self._arrived, self._damaged = self._arrived + packets, self._damaged + damaged
 
     def add_picture(self, frame: av.VideoFrame | None, at_ms: int) -> Iterator[CapturedClip]:
         """Add the picture that appears at ``at_ms``; None is one that did not decode."""
@@ -122,9 +127,8 @@ class LiveClips:
         for open_clip in self._clips_in(at_ms, at_ms + max(1, length)):
             if open_clip.audio is None:
                 clip = Clip(index=self._next, span=open_clip.span)
-                open_clip.audio = ClipAudio(Fraction(0), clip, self._watch.audio_hz)
-            frame.pts, frame.time_base = at_ms, _MS
-            open_clip.audio.add(frame)
+                open_clip.audio = ClipAudio(clip, self._watch.audio_hz)
+            open_clip.audio.add(frame, at_ms / 1000)
         yield from self._close_finished("audio", at_ms)
 
     def pause(self) -> None:
@@ -180,7 +184,9 @@ class LiveClips:
         start = at_ms // length * length
         span = TimeSpan.of(max(start, self._end), start + length)
         grid = SampleGrid(length, self._watch.sample_fps * LEVELS[level].share)
-        opened = _OpenClip(span, level, grid, FrameMeasurer(0, self._watch))
+        opened = _OpenClip(span, level, grid, FrameMeasurer(AS_STORED, self._watch))
+        opened.came, opened.damaged = self._arrived, self._damaged
+        self._arrived = self._damaged = 0
         self._open = sorted([*self._open, opened], key=lambda o: o.span.start_ms)
         return opened
 
@@ -188,9 +194,9 @@ class LiveClips:
         """Yield the clips for which nothing more will arrive."""
         self._reached[stream] = max(at_ms, self._reached.get(stream, 0))
         low, high = min(self._reached.values()), max(self._reached.values())
-        while self._open and (
-            low >= self._open[0].span.end_ms or high >= self._open[0].span.end_ms + _LATE_MS
-        ):
+        # Speech is recognised up to a rest after the clip.
+        ahead = lookahead_ms(self._watch) if "audio" in self._reached else 0
+        while self._open and max(low, high - _LATE_MS) >= self._open[0].span.end_ms + ahead:
             yield from self._close_first()
 
     def _close_first(self) -> Iterator[CapturedClip]:
@@ -198,8 +204,8 @@ class LiveClips:
         covered = _merge_close(closing.covered, self._stream.gap_ms)
         span = self._trim(closing.span, covered)
         self.pending_gaps = (*self.pending_gaps, *self._gaps(span, covered))
-        tally = PictureTally(came=self._arrived, damaged=self._damaged, sampled=closing.sampled)
-        self._end, self._arrived, self._damaged = span.end_ms, 0, 0
+        tally = PictureTally(came=closing.came, damaged=closing.damaged, sampled=closing.sampled)
+        self._end = span.end_ms
         late = span.end_ms - self._stream.gap_ms
         self._breaks = [found for found in self._breaks if found[0] >= late]
         try:
@@ -218,10 +224,13 @@ class LiveClips:
         frames = closing.measurer.collect().frames
         has_audio = closing.audio is not None and closing.audio.has_samples
         error = None if frames or has_audio else "nothing of what came of this clip decodes"
-        holes = tuple(gap.span for gap in self.pending_gaps if gap.span.start_ms >= span.start_ms)
         clip, gaps = Clip(index=self._next, span=span), self.pending_gaps
         self._next, self.pending_gaps = self._next + 1, ()
-        raw = RawClip(clip, frames, self._samples(closing, span), holes, error)
+        samples, following = self._samples(closing, span), NO_SOUND
+        if self._open and self._open[0].span.start_ms == span.end_ms:
+            ahead = TimeSpan.of(span.end_ms, span.end_ms + lookahead_ms(self._watch))
+            following = self._samples(self._open[0], ahead)
+        raw = RawClip(clip, frames, samples, error=error, following=following)
         return CapturedClip(raw, tally, closing.level, gaps)
 
     def _trim(self, span: TimeSpan, covered: list[tuple[int, int]]) -> TimeSpan:
@@ -250,11 +259,9 @@ class LiveClips:
         )
         return next(within, GapReason.SILENT)
 
-    def _samples(
-        self, closing: _OpenClip, span: TimeSpan
-    ) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    def _samples(self, closing: _OpenClip, span: TimeSpan) -> Samples:
         if closing.audio is None:
-            return np.zeros(0, np.float32)
+            return NO_SOUND
         hz, start = self._watch.audio_hz, closing.span.start_ms
         low, high = (span.start_ms - start) * hz // 1000, (span.end_ms - start) * hz // 1000
         return closing.audio.samples[low:high].copy()

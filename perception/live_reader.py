@@ -146,7 +146,7 @@ class LiveReader:
 
     def __post_init__(self) -> None:
         settings, place = self.settings, self.position
-        self._timeline = Timeline(settings.stream, place.end_ms)
+        self._timeline = Timeline(settings.stream.jump_ms, place.end_ms)
         self._clips = LiveClips(
             settings.watch,
             settings.stream,

@@ -54,7 +54,7 @@ def read_parallel(
         MediaError: the file went away or is no longer what was probed.
     """
     workers = min(WORKERS, threads_allowed())
-    if workers < 2 or len(clips) < 2 or not info.has_video:
+    if workers < 2 or len(clips) < 2 or not info.has_video or len(info.parts) > 1:
         return
     with closing(GopSegments(path, info, settings, clips)) as segments:
         if segments.has_key_picture_near(clips[1].span.start_ms):
@@ -109,7 +109,7 @@ class _SegmentReader:
             return self._segment_content(segment, chain(first, pictures))
 
     def _segment_content(self, segment: int, pictures: Iterable[SampledPicture]) -> _SegmentContent:
-        measurer = FrameMeasurer(self._info.rotation, self._settings, threaded=False)
+        measurer = FrameMeasurer(self._info.upright, self._settings, threaded=False)
         splitter = FrameSplitter(pictures, measurer, self._settings)
         number = self._segments.starts[segment][0]
         return _SegmentContent(
@@ -123,7 +123,7 @@ class _SegmentReader:
         )
 
     def _read_audio(self, clip: Clip) -> ClipAudio | None:
-        return read_audio(self._path, self._info, clip, self._settings.audio_hz)
+        return read_audio(self._path, self._info, clip, self._settings)
 
 
 def _take_joined(parts: list[ClipFrames], threshold: float) -> ClipFrames:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,8 +16,8 @@ from domain.media import (
     ScreenText,
     SeenObject,
     Sound,
-    Utterance,
 )
+from domain.streams import Gap, GapReason
 from models.native_runtime import trim_heap
 from models.onnx import run_both
 from perception.faces import find_faces, group_faces
@@ -28,8 +28,8 @@ from perception.likeness import likeness
 from perception.objects import find_objects
 from perception.screen_text import read_screen
 from perception.sounds import find_sounds
-from perception.speech import find_utterances
-from perception.voices import find_turns, group_voices
+from perception.speech import NOTHING_HEARD, Heard, SpeechModels, recognise
+from perception.voices import SpeakerTurn, clip_span, find_turns, group_voices
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings
@@ -41,22 +41,13 @@ if TYPE_CHECKING:
         ScreenReader,
         SoundClassifier,
         SpeakerEncoder,
-        SpeechRecognizer,
-        VoiceActivity,
+        Speech,
     )
     from perception.decode import RawClip
 
 
-class PerceptionModels(Protocol):
+class PerceptionModels(SpeechModels, Protocol):
     """The perception models."""
-
-    @property
-    def speech(self) -> SpeechRecognizer:
-        """Recognises speech."""
-
-    @property
-    def activity(self) -> VoiceActivity:
-        """Detects voice activity."""
 
     @property
     def sounds(self) -> SoundClassifier | None:
@@ -87,13 +78,31 @@ class PerceptionModels(Protocol):
 class Perceived:
     """A percept, the JPEGs it names by their SHA-256, and what a model is shown of the clip.
 
-    ``sampled`` are the frames that keepers choose from.
+    ``sampled`` are the frames that keepers choose from. The percept has all utterances once
+    ``after`` is called on what was perceived of the clip before.
     """
 
     percept: Percept
     blobs: dict[str, bytes]
     view: ClipView = KEYFRAMES_ONLY
     sampled: tuple[SampledFrame, ...] = ()
+    heard: Heard = NOTHING_HEARD
+
+    def after(self, words: Sequence[Speech]) -> Perceived:
+        """Return this with the first words of the clip, recognised with the clip before it."""
+        clip = self.percept.clip
+        gaps = [gap for gap in self.percept.gaps if gap.reason != GapReason.UNHEARD]
+        gaps += (
+            Gap(
+                span=clip_span(one.words[0].start_ms, one.words[-1].end_ms, clip),
+                reason=GapReason.UNHEARD,
+            )
+            for one in (*words, *self.heard.speech)
+            if not one.text
+        )
+        utterances = self.heard.utterances(words, clip)
+        percept = self.percept.model_copy(update={"utterances": utterances, "gaps": tuple(gaps)})
+        return replace(self, percept=percept)
 
 
 def perceive(
@@ -120,17 +129,16 @@ def perceive(
     percept = Percept(
         clip=raw.clip,
         keyframes=seen.keyframes,
-        utterances=heard.utterances,
         sounds=heard.sounds,
         screen_texts=seen.screen_texts,
         objects=seen.objects,
         faces=seen.faces,
         voices=heard.voices,
-        gaps=raw.gaps,
+        gaps=tuple(Gap(span=span, reason=GapReason.DAMAGED) for span in raw.gaps),
         error=raw.error,
     )
     trim_heap()
-    return Perceived(percept, dict(blobs))
+    return Perceived(percept, dict(blobs), heard=heard.said).after(())
 
 
 @dataclass(frozen=True)
@@ -208,7 +216,7 @@ def _group_faces(
 class _AudibleContent:
     """The part of a percept that comes from the audio."""
 
-    utterances: tuple[Utterance, ...] = ()
+    said: Heard = NOTHING_HEARD
     voices: tuple[Group, ...] = ()
     sounds: tuple[Sound, ...] = ()
 
@@ -220,25 +228,15 @@ def _perceive_audio(
     skipped_stages: Collection[Stage],
 ) -> _AudibleContent:
     """Recognise speech, voices and sounds; sounds cost too little to be skipped."""
-    if not raw.samples.any():
-        return _AudibleContent()
-    utterances, voices = (
-        ((), ()) if "speech" in skipped_stages else _perceive_speech(raw, models, settings)
-    )
-    classifier = models.sounds
+    said, voices = NOTHING_HEARD, tuple[Group, ...]()
+    if "speech" not in skipped_stages and (raw.samples.any() or raw.following.any()):
+        turns, hz = list[SpeakerTurn](), settings.audio_hz
+        if spans := models.activity.spans(raw.samples):
+            turns = find_turns(raw.samples, spans, models.speaker, hz)
+            voices = group_voices(turns, raw.samples, raw.clip, models.speaker, settings)
+            trim_heap()
+        known = frozenset(voice.number for voice in voices)
+        said = replace(recognise(raw, models, settings), turns=tuple(turns), voices=known)
+    classifier = models.sounds if raw.samples.any() else None
     sounds = find_sounds(raw.samples, classifier, raw.clip, settings) if classifier else ()
-    return _AudibleContent(utterances, voices, sounds)
-
-
-def _perceive_speech(
-    raw: RawClip, models: PerceptionModels, settings: WatchSettings
-) -> tuple[tuple[Utterance, ...], tuple[Group, ...]]:
-    """Recognise speech and voices; return utterances and voice groups."""
-    spans = models.activity.spans(raw.samples)
-    if not spans:
-        return (), ()
-    turns = find_turns(raw.samples, spans, models.speaker, settings.audio_hz)
-    voices = group_voices(turns, raw.samples, raw.clip, models.speaker, settings)
-    known = {voice.number for voice in voices}
-    trim_heap()
-    return find_utterances(models.speech.transcribe(raw.samples), turns, known, raw.clip), voices
+    return _AudibleContent(said, voices, sounds)

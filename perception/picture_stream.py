@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,14 +20,17 @@ import av
 import numpy as np
 
 from models.native_runtime import limit_arenas
-from perception.containers import Packet, StreamClock, read_packets, require_video_stream
+from perception.containers import Packet, read_packets
 from perception.sampling import SampleGrid
-from perception.seeking import open_before
+from perception.seeking import open_before, pictures_of
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings
+    from perception.parts import Part
     from perception.source import SourceInfo
 
+_EARLY_MS = 1_000
+"""Pictures of a part may begin so long before its sound."""
 _LOOKAHEAD = 24
 """Packets looked at ahead, and remembered behind: more than any reordering (16 in H.264)."""
 
@@ -44,12 +48,46 @@ class SampledPicture:
     picture: av.VideoFrame | None
 
 
-class PictureReader:
-    """Reads the sampled pictures of a source from a time on; iterate it once.
+def read_pictures(
+    path: Path,
+    info: SourceInfo,
+    settings: WatchSettings,
+    from_ms: int = 0,
+    until_ms: int | None = None,
+    *,
+    single_threaded: bool = False,
+) -> Generator[SampledPicture]:
+    """Yield the picture of each sample instant of a source, in order; close it.
 
     Args:
         path: a media file.
         info: what was probed of it.
+        settings: how often it is sampled.
+        from_ms: instants before it are left out.
+        until_ms: so are those from then on, and nothing is decoded for them.
+        single_threaded: decode in the caller's thread alone, which takes less of the processor.
+
+    Raises:
+        MediaError: the file went away or is no longer what was probed.
+    """
+    keep_freed_memory()
+    until = info.duration_ms if until_ms is None else until_ms
+    for part in info.parts_within(from_ms, until):
+        begin, end = max(from_ms, part.span.start_ms), min(until, part.span.end_ms)
+        pictures = _PartPictures(
+            path, info, part, settings, begin, end, single_threaded=single_threaded
+        )
+        with closing(pictures):
+            yield from pictures
+
+
+class _PartPictures:
+    """Reads the sampled pictures of a part of a source from a time on; iterate it once.
+
+    Args:
+        path: a media file.
+        info: what was probed of it.
+        part: the part.
         settings: how often it is sampled.
         from_ms: instants before it are left out.
         until_ms: so are those from then on, and nothing is decoded for them.
@@ -60,20 +98,19 @@ class PictureReader:
         self,
         path: Path,
         info: SourceInfo,
+        part: Part,
         settings: WatchSettings,
-        from_ms: int = 0,
-        until_ms: int | None = None,
+        from_ms: int,
+        until_ms: int,
         *,
-        single_threaded: bool = False,
+        single_threaded: bool,
     ) -> None:
-        keep_freed_memory()
-        self._from = from_ms
-        self._until = info.duration_ms if until_ms is None else min(info.duration_ms, until_ms)
+        self._part, self._from, self._until = part, from_ms, until_ms
         self._grid = SampleGrid.of(settings)
         self._tolerance_ms = int(1000 / settings.sample_fps)
-        self._container = open_before(path, info, "video", from_ms)
-        self._stream, base = require_video_stream(self._container, path)
-        self._clock = StreamClock(base, info.origin)
+        self._container = open_before(path, info, part, "video", from_ms)
+        self._stream, base = pictures_of(self._container)
+        self._clock = part.clock(base)
         self._stream.thread_type = "AUTO"
         self._context = self._stream.codec_context
         if single_threaded:
@@ -120,8 +157,8 @@ class PictureReader:
             for frame in frames:
                 # What follows a damaged picture is predicted from it, up to the next key picture.
                 damaged = frame.is_corrupt or (damaged and not frame.key_frame)
-                if frame.pts is not None:
-                    yield self._clock.ms(frame.pts), None if damaged else frame
+                if (time := self._time_of(frame)) is not None:
+                    yield time, None if damaged else frame
 
     def _packets_to_decode(self) -> Iterator[Packet | None]:
         """Yield packets, after telling the decoder whether it may skip them; None at the end."""
@@ -141,12 +178,15 @@ class PictureReader:
         return bool(instants)
 
     def _packets(self) -> Iterator[Packet]:
-        return (packet for packet in read_packets(self._container, self._stream) if packet.size)
+        return (packet for packet in read_packets(self._container, [self._stream]) if packet.size)
 
-    def _time_of(self, packet: Packet) -> int | None:
-        if packet.pts is None or packet.is_discard:
+    def _time_of(self, packet: Packet | av.VideoFrame) -> int | None:
+        """Return when a picture is shown; None if it is not, or is of another part."""
+        if packet.pts is None or (isinstance(packet, av.Packet) and packet.is_discard):
             return None
-        return self._clock.ms(packet.pts)
+        time, span = self._clock.ms(packet.pts), self._part.span
+        own = span.start_ms - _EARLY_MS <= time < span.end_ms
+        return time if own or not self._part.is_within else None
 
 
 def marks_unreferenced(context: av.VideoCodecContext) -> bool:

@@ -7,24 +7,26 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import av
 
-from domain.errors import MediaError
+from domain.errors import InputError, MediaError
 from domain.media import Clip
 from domain.time import TimeSpan
 from perception.containers import (
-    Packet,
     audio_stream,
+    audio_tracks,
     demux,
     open_media,
-    origin,
     refuse_unreadable,
     reject_truncated,
     video_stream,
 )
+from perception.frames import AS_STORED, Upright, upright_of
+from perception.parts import Part, find_parts
 from perception.subtitle_tracks import Cue, SubtitleStream, chapters_of, subtitle_streams
 
 if TYPE_CHECKING:
@@ -52,10 +54,11 @@ _ANY_MS, _BYTE_MS = 2 * DAY_MS, 10_000
 
 @dataclass(frozen=True)
 class SourceInfo:
-    """A readable source. Width and height are in pixels after rotation; 0 without video.
+    """A readable source. Width and height are in pixels, upright; 0 without video.
 
-    ``origin`` is where video time 0 lies on the container's clock, in seconds. ``rotation`` is
-    the display matrix's, in degrees counter-clockwise: 0, 90, 180 or 270.
+    ``pixel_aspect`` is how many times as wide as high a pixel is shown. ``parts`` are stretches
+    with a clock each. ``audio_index`` is the stream of sound that is heard; None: the main one.
+    ``remarks`` say what a user should know.
     """
 
     duration_ms: int
@@ -66,9 +69,18 @@ class SourceInfo:
     frame_rate: float
     video_codec: str | None
     audio_codec: str | None
-    origin: Fraction
-    rotation: int = 0
+    parts: tuple[Part, ...]
+    upright: Upright = AS_STORED
+    pixel_aspect: Fraction = Fraction(1)
     interlaced: bool = False
+    audio_index: int | None = None
+    remarks: tuple[str, ...] = ()
+
+    def parts_within(self, start_ms: int, end_ms: int) -> list[Part]:
+        """Return the parts that are shown between two times of video time, in order."""
+        return [
+            one for one in self.parts if one.span.end_ms > start_ms and one.span.start_ms < end_ms
+        ]
 
 
 @dataclass(frozen=True)
@@ -80,46 +92,59 @@ class SourceProbe:
     chapters: tuple[Cue, ...] = ()
 
 
-def probe(path: Path) -> SourceInfo:
+def probe(path: Path, track: int | None = None) -> SourceInfo:
     """Read what a source is, as `probe_source` does, without its subtitles and chapters."""
-    return probe_source(path).info
+    return probe_source(path, track).info
 
 
-def probe_source(path: Path) -> SourceProbe:
-    """Read what a source is, opened once, and make sure that something in it decodes.
+def probe_source(path: Path, track: int | None = None) -> SourceProbe:
+    """Read what a source is, and make sure that something in it decodes.
+
+    Args:
+        path: a media file.
+        track: the number of the track of sound to hear, from 1; None: the main one.
 
     Raises:
         MediaError: missing, empty, cut short, not media, without length, or undecodable.
+        InputError: there is no such track.
     """
     refuse_unreadable(path)
+    stat = path.stat()
+    return _probed(path, track, (stat.st_ino, stat.st_size, stat.st_mtime_ns))
+
+
+@lru_cache(maxsize=32)
+def _probed(path: Path, track: int | None, _unchanged: tuple[int, ...]) -> SourceProbe:
+    """Probe a file that is as it was: all its packets are looked at, which takes a while."""
     reject_truncated(path)
     try:
         with open_media(path) as container:
-            info = _describe(path, container)
+            info = _describe(path, container, track)
             return SourceProbe(
-                info, subtitle_streams(container), chapters_of(container, info.origin)
+                info, subtitle_streams(container), chapters_of(container, info.parts[0].origin)
             )
     except av.FFmpegError as error:
         raise MediaError(f"{path}: damaged beyond reading ({error.strerror})") from error
 
 
-def _describe(path: Path, container: InputContainer) -> SourceInfo:
-    video, audio = video_stream(container), audio_stream(container)
+def _describe(path: Path, container: InputContainer, track: int | None) -> SourceInfo:
+    video, tracks = video_stream(container), audio_tracks(container)
+    if track is not None and not 0 < track <= len(tracks):
+        raise InputError(f"{path} has {len(tracks)} tracks of sound: there is no track {track}")
+    audio = audio_stream(container, None if track is None else tracks[track - 1].index)
     if video is None and audio is None:
         raise MediaError(f"{path}: holds no video or audio that can be decoded")
-    zero = origin(container)
-    stated_ms = _stated_ms(container)
-    if stated_ms is not None:
-        container.seek(0)
-    packets = _TimedPackets(container, [one for one in (video, audio) if one is not None])
-    picture = _first_frame(path, packets, has_pictures=video is not None)
-    duration_ms = packets.ends_ms(zero) if stated_ms is None else stated_ms
+    picture = _first_frame(path, container, [one for one in (video, audio) if one is not None])
+    stated = container.format.name.split(",")[0] in _LENGTH_IS_STATED
+    stated_ms = container.duration // 1000 if stated and container.duration else None
+    index = audio.index if audio is not None and len(tracks) > 1 else None
+    parts, remarks = find_parts(path, index, stated_ms)
+    duration_ms = parts[-1].span.end_ms
     _refuse_too_long(path, duration_ms)
-    if duration_ms <= 0:
-        raise MediaError(f"{path}: has no length")
-    rotation = round(picture.rotation) % 360 if picture is not None else 0
+    upright = upright_of(picture) if picture is not None else AS_STORED
     width, height = (picture.width, picture.height) if picture is not None else (0, 0)
-    if rotation in (90, 270):
+    aspect = (video.sample_aspect_ratio if video is not None else None) or Fraction(1)
+    if upright.is_across:
         width, height = height, width
     return SourceInfo(
         duration_ms=duration_ms,
@@ -130,45 +155,21 @@ def _describe(path: Path, container: InputContainer) -> SourceInfo:
         frame_rate=float(video.average_rate or 0) if video else 0.0,
         video_codec=video.codec_context.name if video else None,
         audio_codec=audio.codec_context.name if audio else None,
-        origin=zero,
-        rotation=rotation,
+        parts=parts,
+        upright=upright,
+        pixel_aspect=1 / aspect if upright.is_across else aspect,
         interlaced=picture is not None and picture.interlaced_frame,
+        audio_index=index,
+        remarks=remarks,
     )
 
 
-def _stated_ms(container: InputContainer) -> int | None:
-    """Return the length that the header states, in milliseconds; None where that means little."""
-    stated = container.format.name.split(",")[0] in _LENGTH_IS_STATED
-    return container.duration // 1000 if stated and container.duration else None
-
-
-class _TimedPackets:
-    """The packets of these streams as they come; iterate it once."""
-
-    def __init__(
-        self, container: InputContainer, streams: Sequence[VideoStream | AudioStream]
-    ) -> None:
-        self._packets = demux(container, *streams)
-        self._end = Fraction(0)
-
-    def __iter__(self) -> Iterator[Packet]:
-        for packet in self._packets:
-            time = packet.pts if packet.pts is not None else packet.dts
-            if time is not None:
-                self._end = max(self._end, (time + (packet.duration or 0)) * packet.time_base)
-            yield packet
-
-    def ends_ms(self, zero: Fraction) -> int:
-        """Read the packets that are left; return when the last one ends, in video time."""
-        for _ in self:
-            continue
-        return int((self._end - zero) * 1000)
-
-
-def _first_frame(path: Path, packets: Iterable[Any], *, has_pictures: bool) -> av.VideoFrame | None:
+def _first_frame(
+    path: Path, container: InputContainer, streams: Sequence[VideoStream | AudioStream]
+) -> av.VideoFrame | None:
     """Return the first picture, or None where only sound decodes."""
-    heard = False
-    for packet in packets:
+    heard, has_pictures = False, streams[0].type == "video"
+    for packet in demux(container, streams):
         try:
             for frame in packet.decode():
                 if isinstance(frame, av.VideoFrame):

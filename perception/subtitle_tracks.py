@@ -12,7 +12,7 @@ import av
 from av.subtitles.subtitle import AssSubtitle
 
 from domain.time import TimeSpan
-from perception.containers import StreamClock, demux, open_media
+from perception.containers import StreamClock, demux
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -83,9 +83,11 @@ def text_tracks(path: Path, probed: SourceProbe) -> tuple[TextTrack, ...]:
     if not streams:
         return ()
     cues: dict[int, list[Cue]] = {one.number: [] for one in streams}
-    with open_media(path) as container:
-        for number, cue in _cues(container, list(cues), probed.info.origin):
-            cues[number].append(cue)
+    for part in probed.info.parts:
+        with part.open(path) as container:
+            for number, cue in _cues(container, list(cues), part.origin):
+                if part.span.start_ms <= cue.span.start_ms < part.span.end_ms:
+                    cues[number].append(cue)
     tracks = (
         TextTrack(one.number, one.language, tuple(sorted(cues[one.number], key=_by_time)))
         for one in streams
@@ -101,7 +103,7 @@ def _cues(
     container: InputContainer, numbers: Sequence[int], zero: Fraction
 ) -> Iterator[tuple[int, Cue]]:
     """Yield the cues of these streams, each with its stream's number."""
-    packets: Iterator[Any] = demux(container, *(container.streams[one] for one in numbers))
+    packets: Iterator[Any] = demux(container, [container.streams[one] for one in numbers])
     while True:
         try:
             packet = next(packets)

@@ -1,16 +1,15 @@
-"""Maps time stamps of a live source to video time.
+"""Maps the time stamps of a source to video time.
 
-Time stamps of a live source leap, wrap around and begin anew. Within a connection they are
-believed as long as they go on from one another; where they do not, time goes on where the clock on
-the wall is, but never before what came already. So video time never runs backwards, a break of the
-source takes as long on the timeline as it took, and a mere leap of the stamps takes no time.
+Time stamps of a live source, and of files that were joined, leap, wrap around and begin anew.
+Within a connection or a file they are believed as long as they go on from one another; where they
+do not, time goes on where the clock on the wall is, but never before what came already. So video
+time never runs backwards, a break of a live source takes as long on the timeline as it took, and
+a mere leap of the stamps takes no time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-
-from domain.streams import StreamSettings
 
 _MAX_REORDER_MS = 500
 """Stamps of one stream may be out of order by so much."""
@@ -20,13 +19,14 @@ _MAX_REORDER_MS = 500
 class Timeline:
     """Maps media time to video time, in milliseconds; ``latest_ms`` is the latest so far.
 
-    ``breaks`` are the moments of video time at which the source's clock began anew.
+    Stamps that leap further than ``jump_ms`` are of a new clock. ``clocks`` are those that began:
+    each by the video time at which it did, and what is added to its stamps.
     """
 
-    settings: StreamSettings
+    jump_ms: int
     latest_ms: int = 0
+    clocks: list[tuple[int, int]] = field(default_factory=list)
     _offsets: list[int] = field(default_factory=list)
-    _began_ms: int = 0
     _last_ms: dict[str, int] = field(default_factory=dict)
 
     def reset(self) -> None:
@@ -43,7 +43,8 @@ class Timeline:
         placed = (media_ms + offset for offset in self._offsets)
         at = next((at for at in placed if self._fits(stream, at)), None)
         if at is None:
-            at = self._began_ms = max(self.latest_ms, now_ms)
+            at = max(self.latest_ms, now_ms)
+            self.clocks.append((at, at - media_ms))
             # Of the clock before, what the other stream still brings is placed by it.
             self._offsets = [at - media_ms, *self._offsets[:1]]
             self._last_ms.pop(stream, None)
@@ -52,10 +53,9 @@ class Timeline:
         return at
 
     def _fits(self, stream: str, at: int) -> bool:
-        jump = self.settings.jump_ms
         first = (
             self._last_ms[stream] - _MAX_REORDER_MS
             if stream in self._last_ms
-            else self._began_ms - jump
+            else self.clocks[-1][0] - self.jump_ms
         )
-        return first <= at <= self.latest_ms + jump
+        return first <= at <= self.latest_ms + self.jump_ms

@@ -10,6 +10,7 @@ from domain.marked import marked
 from domain.media import ClipState, Video
 from domain.memories import EdgeType, Segment
 from domain.people import tags_in_words
+from domain.streams import Gap
 from flows.video_locks import is_watched
 from store.database import Store
 from store.queries.keyframes import StoredKeyframe
@@ -148,6 +149,7 @@ def _start_ms(segment: Segment | None) -> int:
 
 
 def _show_facts(video: Video) -> None:
+    """Draw its length, size and models, and what of the file is not watched or is odd."""
     size = (
         translate(", {width} x {height} pixels").format(width=video.width, height=video.height)
         if video.width
@@ -161,6 +163,8 @@ def _show_facts(video: Video) -> None:
             )
         )
     )
+    for remark in video.remarks:
+        st.caption(escape_markdown(translate_sentence(remark)))
 
 
 def _show_people(store: Store, video: Video) -> None:
@@ -377,13 +381,12 @@ def _show_gaps_before(
     since = starts[0] if starts else 0
     for gap in stream.gaps if stream and (starts or not clip.index) else ():
         if since <= gap.span.start_ms < clip.span.start_ms:
-            st.caption(
-                escape_markdown(
-                    translate("Gap {time}: {reason}").format(
-                        time=format_span(gap.span), reason=describe_gap(gap)
-                    )
-                )
-            )
+            _show_gap(gap)
+
+
+def _show_gap(gap: Gap) -> None:
+    time, reason = format_span(gap.span), describe_gap(gap)
+    st.caption(escape_markdown(translate("Gap {time}: {reason}").format(time=time, reason=reason)))
 
 
 def _show_clip(
@@ -409,6 +412,8 @@ def _show_clip(
             st.markdown(translate("Failed: {error}").format(error=error))
         if clip.state == ClipState.FAILED and video.path:
             retry_button(store, video.id, clip.index)
+        for gap in clip.gaps:
+            _show_gap(gap)
         _show_frames(store, clip, frames)
         if clip.dropped:
             st.caption(

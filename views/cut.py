@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from domain.errors import InputError
 from domain.time import TimeSpan
-from perception.cut_file import CutFile, Part, cut_file, join_parts
+from perception.cut_file import CutFile, FileSpan, cut_file, join_parts
 from perception.originals import original_file
 from store.database import Store
 from store.files import atomic_file
@@ -65,14 +65,14 @@ def _cut_recordings(
         return CutFile(TimeSpan.of(cut.span.start_ms + shift, cut.span.end_ms + shift), cut.copied)
 
 
-def _part(store: Store, recording: StoredRecording, span: TimeSpan, folder: Path) -> Part:
+def _part(store: Store, recording: StoredRecording, span: TimeSpan, folder: Path) -> FileSpan:
     """Write a recording to a file; return it with what it has of a span."""
     path = folder / f"{recording.clip}.mp4"
     path.write_bytes(store.blobs.get(recording.blob))
     begin = max(span.start_ms, recording.span.start_ms, recording.start_ms)
     end = min(span.end_ms, recording.span.end_ms)
     shift = recording.start_ms
-    return Part(path, TimeSpan.of(begin - shift, max(begin, end) - shift))
+    return FileSpan(path, TimeSpan.of(begin - shift, max(begin, end) - shift))
 
 
 def _seen(recordings: Sequence[StoredRecording], span: TimeSpan) -> TimeSpan:

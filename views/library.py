@@ -15,6 +15,7 @@ from domain.base import Frozen
 from domain.errors import BlobGone, NotFound
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Edge, Memory, Scope, Segment
+from domain.streams import Gap
 from domain.time import TimeSpan
 from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, find_faults
 from people.clip_people import ClipPeople
@@ -139,6 +140,7 @@ class ShownClip(Frozen):
     budget: int | None = None
     left_out: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = Field(default=(), description="what of it is not in memory, and why")
     lines: tuple[ShownLine, ...]
     objects: tuple[SeenObject, ...] = Field(default=(), description="things on its keyframes")
     keyframes: tuple[DescribedKeyframe, ...] = ()
@@ -324,6 +326,7 @@ def shown_clips(
             budget=clip.budget,
             left_out=clip.left_out,
             dropped=clip.dropped,
+            gaps=clip.gaps,
             lines=tuple(lines.get(clip.index, ())),
             objects=tuple(seen for seen in objects if _contains(clip.span, seen.time_ms)),
             keyframes=tuple(frames.get(clip.index, ())),

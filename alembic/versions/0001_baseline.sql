@@ -42,8 +42,13 @@ CREATE TABLE videos (
     models jsonb NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     subtitles jsonb,
-    encoders text[]
+    encoders text[],
+    audio_track integer,
+    remarks jsonb NOT NULL DEFAULT '[]'::jsonb
 );
+COMMENT ON COLUMN videos.audio_track
+    IS 'number of the track of sound that is heard; NULL: the only one';
+COMMENT ON COLUMN videos.remarks IS 'what of the file is not watched, or is odd';
 COMMENT ON COLUMN videos.models IS 'port -> model name';
 COMMENT ON COLUMN videos.subtitles IS 'subtitles and chapters that were used; NULL: ignored';
 COMMENT ON COLUMN videos.encoders
@@ -67,7 +72,7 @@ CREATE TABLE clips (
     encoder text,
     PRIMARY KEY (video_id, clip)
 );
-COMMENT ON COLUMN clips.gaps IS '[[start_ms, end_ms], ...]';
+COMMENT ON COLUMN clips.gaps IS '[[start_ms, end_ms, reason], ...]';
 COMMENT ON COLUMN clips.budget IS 'tokens; NULL: no model';
 COMMENT ON COLUMN clips.left_out IS 'what its model was not shown, to stay within the budget';
 COMMENT ON COLUMN clips.dropped

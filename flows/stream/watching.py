@@ -37,6 +37,7 @@ from perception.live_reader import (
     open_source,
 )
 from perception.perceive_clip import Perceived, perceive
+from perception.speech import NOTHING_HEARD, Heard
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
 from store.queries.audit import record_deed
@@ -60,6 +61,7 @@ class StreamIngestion:
         self._arrived: dict[int, CapturedClip] = {}
         self._order: deque[int] = deque()
         self._levels: dict[int, tuple[int, int]] = {}
+        self._heard: tuple[int, Heard] = (0, NOTHING_HEARD)
 
     @property
     def stop(self) -> Event:
@@ -122,12 +124,17 @@ class StreamIngestion:
         level = max(captured.level, self._policy.level)
         frames = subsample_frames(captured.raw.frames, captured.level, level)
         self._levels[captured.raw.clip.index] = (level, len(frames))
-        thinned_clip = replace(captured.raw, frames=frames)
+        ended_ms, before = self._heard
+        if ended_ms != captured.raw.clip.span.start_ms:
+            before = NOTHING_HEARD
+        thinned_clip = replace(captured.raw, frames=frames, heard_from_ms=before.after_ms)
         # Before perceiving, which empties the frames.
         view = clip_view(thinned_clip, self.workspace.profile.shown_clips, settings)
         sampled_ms = self._memory.keepers.sampled_ms
         sampled = sample_frames(thinned_clip, sampled_ms, settings.jpeg_quality)
         found = perceive(thinned_clip, self.workspace.toolbox, settings, LEVELS[level].without)
+        found = found.after(before.after)
+        self._heard = (captured.raw.clip.span.end_ms, found.heard)
         return replace(found, view=view, sampled=sampled)
 
     def remember(self, clip: int) -> None:

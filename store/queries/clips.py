@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from domain.errors import InputError, NotFound
 from domain.media import Clip, ClipState, Video
 from domain.memories import ClipMemories, MemoryView, Scope
+from domain.streams import Gap, GapReason
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_text
 from store.queries.videos import WATCHING
@@ -41,6 +42,7 @@ class StoredClip:
     budget: int | None = None
     left_out: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
 
 def clips_of(session: Session, video_id: str) -> list[StoredClip]:
@@ -229,6 +231,7 @@ def _select_clips(
         ClipRow.budget,
         ClipRow.left_out,
         ClipRow.dropped,
+        ClipRow.gaps,
     )
     query = select(*columns).where(*conditions).order_by(ClipRow.clip)
     rows = session.execute(query.offset(offset).limit(limit))
@@ -243,6 +246,10 @@ def _select_clips(
             budget=row.budget,
             left_out=tuple(row.left_out),
             dropped=tuple(row.dropped),
+            gaps=tuple(
+                Gap(span=TimeSpan.of(start, end), reason=GapReason[reason.upper()])
+                for start, end, reason in row.gaps
+            ),
         )
         for row in rows
     ]

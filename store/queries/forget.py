@@ -290,7 +290,7 @@ def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Itera
     )
     own_conditions = {SegmentRevisionRow: revisions, VideoRow: VideoRow.id == video_id}
     columns_by_table: tuple[tuple[type[Base], tuple[str, ...]], ...] = (
-        (VideoRow, ("title", "error", "subtitles")),
+        (VideoRow, ("title", "error", "subtitles", "remarks")),
         (ClipRow, ("text", "error", "left_out", "dropped")),
         (KeyframeRow, ("description",)),
         (UtteranceRow, ("text", "speaker")),

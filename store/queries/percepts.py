@@ -20,7 +20,7 @@ from domain.media import (
     Utterance,
 )
 from domain.memories import KeyframeDescription
-from domain.time import TimeSpan
+from domain.streams import Gap
 from store.advisory_locks import lock_until_commit, video_key
 from store.bulk_insert import copy_rows
 from store.queries.memories import Vector
@@ -125,9 +125,9 @@ def _utterance(
     return (origin, span.start_ms, span.end_ms, *values)
 
 
-def _set_gaps(session: Session, video_id: str, clip: int, gaps: Sequence[TimeSpan]) -> None:
+def _set_gaps(session: Session, video_id: str, clip: int, gaps: Sequence[Gap]) -> None:
     if gaps:
-        pairs = [[gap.start_ms, gap.end_ms] for gap in gaps]
+        pairs = [[gap.span.start_ms, gap.span.end_ms, gap.reason.name.lower()] for gap in gaps]
         where = (ClipRow.video_id == video_id, ClipRow.clip == clip)
         session.execute(update(ClipRow).where(*where).values(gaps=pairs))
 

@@ -71,8 +71,10 @@ def video_records(session: Session, video_id: str) -> Iterator[Record]:
 def _video(video: str) -> Query:
     v = VideoRow
     size = (v.duration_ms, v.width, v.height, v.has_video, v.has_audio)
-    columns = (v.id, v.title, *size, v.profile, v.subtitles, v.state, v.error, v.models, v.encoders)
-    return select(*columns).where(v.id == video)
+    source = (v.profile, v.subtitles, v.audio_track, v.remarks)
+    return select(v.id, v.title, *size, *source, v.state, v.error, v.models, v.encoders).where(
+        v.id == video
+    )
 
 
 def _clips(video: str) -> Query:

@@ -29,6 +29,12 @@ class VideoRow(Base):
     subtitles: Mapped[list[Any] | None] = mapped_column(
         JSONB(none_as_null=True), comment="subtitles and chapters that were used; NULL: ignored"
     )
+    audio_track: Mapped[int | None] = mapped_column(
+        comment="number of the track of sound that is heard; NULL: the only one"
+    )
+    remarks: Mapped[list[Any]] = mapped_column(
+        JSONB, server_default="[]", comment="what of the file is not watched, or is odd"
+    )
     state: Mapped[str]
     error: Mapped[str | None]
     models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
@@ -56,7 +62,7 @@ class ClipRow(Base):
     state: Mapped[str]
     error: Mapped[str | None]
     attempts: Mapped[int]
-    gaps: Mapped[list[Any]] = mapped_column(JSONB, comment="[[start_ms, end_ms], ...]")
+    gaps: Mapped[list[Any]] = mapped_column(JSONB, comment="[[start_ms, end_ms, reason], ...]")
     text: Mapped[str]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)

@@ -11,6 +11,7 @@ from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Percept, Sound
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
+from domain.streams import Gap, GapReason
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
@@ -156,9 +157,11 @@ def test_a_clip_that_did_not_decode_is_failed_with_the_reason(store: Store) -> N
 
 def test_a_clip_that_decoded_in_part_is_done_with_its_gaps(store: Store) -> None:
     video = known_video(store, 1)
-    seen = percept(0, utterances=(said(1, "Words."),), error="3 frames lost", gaps=(span(4, 5),))
+    gaps = tuple(Gap(span=span(4, 5), reason=reason) for reason in GapReason)
+    seen = percept(0, utterances=(said(1, "Words."),), error="3 frames lost", gaps=gaps)
     assert watch(store, video, seen) == [ClipState.DONE]
-    assert show_video(store, video).clips[0].error == "3 frames lost"
+    shown = show_video(store, video).clips[0]
+    assert (shown.error, shown.gaps) == ("3 frames lost", gaps)
 
 
 def test_a_silent_clip_is_done_and_empty(store: Store) -> None:

@@ -30,7 +30,7 @@ def colours(path: Path) -> list[int]:
     info = probe(path)
     with av.open(str(path)) as container:
         for frame in container.decode(video=0):
-            pixels = np.rot90(frame.to_ndarray(format="rgb24"), info.rotation // 90)
+            pixels = info.upright.pixels(frame)
             middle = pixels.reshape(-1, 3).astype(float).mean(axis=0)
             found.append(int(np.abs(np.array(COLOURS) - middle).sum(axis=1).argmin()))
     return found

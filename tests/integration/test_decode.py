@@ -17,10 +17,11 @@ from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from perception.containers import StreamClock
 from perception.decode import RawClip, merge_spans, read_clips
+from perception.frames_at import decode_frames
 from perception.picture_stream import marks_unreferenced
 from perception.source import probe
 from tests.support.full_suite import in_full, sample
-from tests.support.media import COLOURS, GOOD, damage, looped, make_video
+from tests.support.media import COLOURS, GOOD, damage, joined, looped, make_video, reorient
 
 SETTINGS = WatchSettings()
 SECONDS = WatchSettings(clip_ms=1_000)
@@ -138,7 +139,7 @@ def test_an_encoder_does_not_take_the_processors_from_the_other_tests(tmp_path: 
 @pytest.mark.parametrize("kind", sample(("pyramid", "vp9"), PREDICTED))
 def test_pictures_left_undecoded_change_no_pixel(kind: str, tmp_path: Path) -> None:
     path = predicted(kind, tmp_path)
-    zero = probe(path).origin
+    zero = probe(path).parts[0].origin
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
         assert stream.time_base is not None
@@ -289,10 +290,8 @@ def test_a_clip_of_which_nothing_decodes_says_so(tmp_path: Path) -> None:
     assert clips[0].error is None is clips[-1].error
 
 
-@pytest.mark.parametrize("kind", [in_full("webm-vp8"), "mkv"])
-def test_a_lost_part_of_a_file_without_index_is_a_gap(kind: str, tmp_path: Path) -> None:
-    codec: dict[str, Any] = {"codec": "libvpx", "audio": "libopus"} if kind == "webm-vp8" else {}
-    path = make_video(tmp_path / f"v.{kind.partition('-')[0]}", seconds=9, gop=10, fps=10, **codec)
+def test_a_lost_part_of_a_file_without_index_is_a_gap(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mkv", seconds=9, gop=10, fps=10)
     damage(path, 0.3, 0.7)
     clips = read(path, SECONDS)
     lost = [gap for clip in clips for gap in clip.gaps]
@@ -301,11 +300,123 @@ def test_a_lost_part_of_a_file_without_index_is_a_gap(kind: str, tmp_path: Path)
     assert clips[0].gaps == () == clips[-1].gaps
 
 
-def test_a_picture_that_stands_while_somebody_speaks_is_no_gap(tmp_path: Path) -> None:
-    path = make_video(tmp_path / "v.mkv", times_ms=(0, 100, 4_000, 4_100))
+@pytest.mark.parametrize("sound", [{}, {"silent": True}, {"audio": None}])
+def test_a_picture_that_stands_is_there_for_as_long_as_it_is_shown(
+    tmp_path: Path, sound: dict[str, Any]
+) -> None:
+    path = make_video(tmp_path / "v.mkv", times_ms=(0, 100, 4_000, 4_100), **sound)
     clips = read(path, SECONDS)
     assert all(clip.gaps == () and clip.error is None for clip in clips)
     assert [times(clip) for clip in clips[1:4]] == [[1_000], [2_000], [3_000]]
+
+
+JOINED = {
+    "ts": {},
+    "vob": {"format": "vob", "audio": "mp2"},
+    "webm": {"codec": "libvpx", "audio": "libopus"},
+    "flv": {"codec": "flv1", "audio": None},
+    "opus": {"codec": None, "audio": "libopus"},
+}
+"""Formats that are joined by writing one file after the other, each with a clock of its own."""
+
+
+@pytest.mark.parametrize("suffix", sample(("ts", "webm", "opus"), JOINED))
+def test_joined_recordings_are_watched_one_after_the_other(suffix: str, tmp_path: Path) -> None:
+    long = make_video(tmp_path / f"a.{suffix}", seconds=3.0, **JOINED[suffix])
+    quiet = {"silent": True, "scene_s": 10.0} | JOINED[suffix]
+    short = make_video(tmp_path / f"b.{suffix}", seconds=2.0, **quiet)
+    path = joined(tmp_path / f"all.{suffix}", long, short, long)
+    info = probe(path)
+    assert info.duration_ms == pytest.approx(8_000, abs=300)
+    assert [part.span.start_ms for part in info.parts] == pytest.approx([0, 3_000, 5_000], abs=150)
+    assert len(info.remarks) == 2
+    clips = read(path, SECONDS)
+    assert all(clip.error is None and not clip.gaps for clip in clips)
+    if info.has_audio:
+        loud = [float(np.abs(clip.samples[4_000:12_000]).mean()) > 0.02 for clip in clips[:8]]
+        assert loud == [True, True, True, False, False, True, True, True]
+    if info.has_video:
+        assert [colour(clip) for clip in clips[:8]] == [0, 1, 2, 0, 0, 0, 1, 2]
+        ((_, image),) = decode_frames(path, SECONDS, [6_500])
+        assert nearest(image) == 1
+    assert [content(c) for c in read(path, SECONDS, 4)] == [content(c) for c in clips[4:]]
+
+
+def colour(clip: RawClip) -> int:
+    """The place in COLOURS of what the middle of a clip shows."""
+    return nearest(clip.frames[len(clip.frames) // 2].image)
+
+
+def nearest(image: Any) -> int:
+    middle = image.reshape(-1, 3).astype(float).mean(axis=0)
+    return int(np.abs(np.array(COLOURS) - middle).sum(axis=1).argmin())
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "mkv"])
+def test_a_leap_of_two_hours_takes_no_time(suffix: str, tmp_path: Path) -> None:
+    late = 7_200_000
+    shown = (*range(0, 2_000, 200), *range(late, late + 2_000, 200))
+    path = make_video(tmp_path / f"v.{suffix}", times_ms=shown, audio=None)
+    clips = read(path, SECONDS)
+    assert len(clips) in (4, 5)
+    assert all(clip.error is None for clip in clips)
+    assert [colour(clip) for clip in clips[:4]] == [0, 1, 0, 1]
+    assert [content(c) for c in read(path, SECONDS, 2)] == [content(c) for c in clips[2:]]
+
+
+MATRICES = {
+    (1, 0, 0, 1): lambda image: image,
+    (-1, 0, 0, 1): lambda image: image[:, ::-1],
+    (1, 0, 0, -1): lambda image: image[::-1],
+    (-1, 0, 0, -1): lambda image: image[::-1, ::-1],
+    (0, 1, 1, 0): lambda image: image.transpose(1, 0, 2),
+    (0, -1, -1, 0): lambda image: image[::-1, ::-1].transpose(1, 0, 2),
+    (0, 1, -1, 0): lambda image: np.rot90(image, -1),
+    (0, -1, 1, 0): lambda image: np.rot90(image),
+}
+"""The eight ways in which a stored picture can be shown, by a, b, c, d of the display matrix."""
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_pictures_are_turned_and_mirrored_as_the_file_says(
+    matrix: tuple[int, int, int, int], tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "v.mp4", seconds=0.6, audio=None)
+    stored = read(path)[0].frames[1].image
+    reorient(path, matrix)
+    expected = MATRICES[matrix](stored)
+    np.testing.assert_array_equal(read(path)[0].frames[1].image, expected)
+    info = probe(path)
+    assert (info.height, info.width) == expected.shape[:2]
+
+
+@pytest.mark.parametrize(
+    ("sides", "loud"),
+    [((1, 1), 1), ((1, -1), 1), ((1, -0.5), 1), ((1, 0), 0.5), ((0, 1), 0.5), ((0.5, -1), 1)],
+)
+def test_sides_that_cancel_each_other_out_are_heard(
+    sides: tuple[float, float], loud: float, tmp_path: Path
+) -> None:
+    plain = read(make_video(tmp_path / "plain.mp4"))[0].samples
+    (clip,) = read(make_video(tmp_path / "v.mp4", sides=sides))
+    power = np.sqrt(np.square(clip.samples).mean() / np.square(plain).mean())
+    assert power == pytest.approx(loud, abs=0.05)
+
+
+@pytest.mark.parametrize("transfer", ["smpte2084", "arib-std-b67"])
+def test_hdr_is_shown_as_on_an_ordinary_screen(transfer: str, tmp_path: Path) -> None:
+    """The colours of the picture, taken for PQ or HLG, are far brighter than they are stored."""
+    colours = f"colorprim=bt2020:colormatrix=bt2020nc:transfer={transfer}"
+    wide = {"pix_fmt": "yuv420p10le", "seconds": 0.4, "audio": None}
+    plain = read(make_video(tmp_path / "plain.mp4", **wide))[0].frames[0].image
+    path = make_video(tmp_path / "hdr.mp4", encoder=(("x264-params", colours),), **wide)
+    (clip,) = read(path)
+    mapped = clip.frames[0].image
+    assert mapped.shape == plain.shape
+    assert np.abs(mapped.astype(int) - plain).mean() > 10
+    assert mapped.max() > 200
+    ((_, looked),) = decode_frames(path, SECONDS, [200])
+    np.testing.assert_allclose(looked.astype(int), mapped, atol=40)
 
 
 def test_a_file_that_shrinks_after_the_probe_is_an_error_and_not_a_crash(tmp_path: Path) -> None:

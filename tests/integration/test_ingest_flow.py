@@ -314,6 +314,9 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
     assert again.exit_code == 0
 
 
+GIVE_UP = ingest_video.VideoIngestion.give_up
+
+
 def _give_up(work: ingest_video.VideoIngestion, clip: int, error: Exception) -> None:
     """As for an error that no step has marked yet."""
     from domain.media import ClipState
@@ -321,6 +324,7 @@ def _give_up(work: ingest_video.VideoIngestion, clip: int, error: Exception) -> 
 
     with work.workspace.store.begin() as session:
         mark_clip(session, work.video.id, clip, ClipState.FAILED, error=str(error))
+    GIVE_UP(work, clip, ClipFailed(str(error)))
 
 
 def test_a_run_that_was_killed_is_marked_by_the_next(

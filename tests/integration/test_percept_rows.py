@@ -23,6 +23,7 @@ from domain.media import (
     Sighting,
     Utterance,
 )
+from domain.streams import Gap, GapReason
 from domain.time import TimeSpan
 from store.database import Store
 from store.queries.identities import add_identities, change_exemplars, exemplars_of
@@ -102,7 +103,9 @@ PERCEPTS = st.builds(
     chapters=st.lists(UTTERANCES, max_size=2).map(tuple),
     faces=groups(IdentityKind.FACE),
     voices=groups(IdentityKind.VOICE),
-    gaps=st.lists(SPANS, max_size=2).map(tuple),
+    gaps=st.lists(SPANS, max_size=2).map(
+        lambda spans: tuple(Gap(span=span, reason=GapReason.DAMAGED) for span in spans)
+    ),
 )
 
 
@@ -162,7 +165,7 @@ def test_a_percept_comes_out_as_it_went_in(known: Store, seen: Percept) -> None:
     assert {key: len(found) for key, found in ids.items()} == {
         (g.kind, g.number): len(g.sightings) for g in (*seen.faces, *seen.voices)
     }
-    gaps = [[gap.start_ms, gap.end_ms] for gap in seen.gaps]
+    gaps = [[gap.span.start_ms, gap.span.end_ms, "damaged"] for gap in seen.gaps]
     assert [one["gaps"] for one in rows(out, "clip")] == [[], gaps, []]
 
 

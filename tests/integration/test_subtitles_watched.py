@@ -237,9 +237,9 @@ def test_they_are_memory_too(workspace: Workspace, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "subtitles", "opens"),
-    [("a.mkv", "use", 2), ("a.mkv", "ignore", 1), ("a.ts", "use", 1)],
+    [("a.mkv", "use", 3), ("a.mkv", "ignore", 2), ("a.ts", "use", 2)],
 )
-def test_a_file_is_opened_once_before_its_clips_and_once_for_all_cues(
+def test_a_file_is_opened_twice_before_its_clips_and_once_for_all_cues(
     workspace: Workspace,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -158,7 +158,7 @@ def _clips(video_id: str) -> list[ClipRow]:
             state="done",
             error=None,
             attempts=0,
-            gaps=[[100, 200]] if i == 1 else [],
+            gaps=[[100, 200, "damaged"]] if i == 1 else [],
             text=f"clip {i}",
             embedding=[0.6, 0.8, i],
             encoder="minilm",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -39,7 +40,10 @@ _SPEED = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a file is made. ``times_ms`` (frame times) overrides ``fps`` and ``seconds``."""
+    """How a file is made. ``times_ms`` (frame times) overrides ``fps`` and ``seconds``.
+
+    ``sides`` are the loudness of left and right; one below 0 is turned upside down.
+    """
 
     seconds: float = 3.0
     fps: int = 25
@@ -55,6 +59,7 @@ class Recipe:
     audio: str | None = "aac"
     audio_start_ms: int = 0
     silent: bool = False
+    sides: tuple[float, float] = (1.0, 1.0)
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     seekable: bool = True
@@ -176,7 +181,7 @@ def _sound(stream: AudioStream, made: Recipe) -> list[tuple[float, Any]]:
     count = round(length * AUDIO_HZ)
     tone = 0.3 * np.sin(2 * np.pi * 440 * np.arange(count) / AUDIO_HZ)
     wave = np.zeros(count) if made.silent else tone
-    samples = np.repeat((wave * 32_767).astype(np.int16), 2)[None]
+    samples = np.outer(wave * 32_767, made.sides).astype(np.int16).reshape(1, -1)
     frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples), "s16", "stereo")
     frame.sample_rate = AUDIO_HZ
     frame.pts = made.audio_start_ms * AUDIO_HZ // 1000
@@ -193,6 +198,24 @@ def _encode(stream: AudioStream, whole: av.AudioFrame) -> Sequence[Any]:
     )
     frames = [*resampler.resample(whole), *resampler.resample(None)]
     return [packet for frame in frames for packet in stream.encode(frame)]
+
+
+def joined(path: Path, *parts: Path) -> Path:
+    """Write files one after the other, as ``cat`` does."""
+    path.write_bytes(b"".join(part.read_bytes() for part in parts))
+    return path
+
+
+def reorient(path: Path, matrix: tuple[int, int, int, int]) -> Path:
+    """Set the display matrix (a, b, c, d) of the first track of an MP4."""
+
+    def packed(a: int, b: int, c: int, d: int) -> bytes:
+        return struct.pack(">9i", a << 16, b << 16, 0, c << 16, d << 16, 0, 0, 0, 1 << 30)
+
+    data = path.read_bytes()
+    at = data.index(packed(1, 0, 0, 1), data.index(b"tkhd"))
+    path.write_bytes(data[:at] + packed(*matrix) + data[at + 36 :])
+    return path
 
 
 Maker = Callable[[Path], Path]

@@ -43,6 +43,7 @@ from domain.memories import (
 )
 from domain.people import Character, Identity, IdentityStatement
 from domain.settings import AskSettings, MemorySettings, Settings, WatchSettings
+from domain.streams import Gap, GapReason
 from domain.time import TimeSpan
 
 MS = st.integers(0, 10**12)
@@ -97,7 +98,9 @@ PERCEPTS = st.builds(
         st.builds(ScreenText, time_ms=MS, text=TEXT, score=SHARE, box=BOXES), max_size=2
     ).map(tuple),
     faces=st.lists(GROUPS, max_size=1).map(tuple),
-    gaps=st.lists(SPANS, max_size=1).map(tuple),
+    gaps=st.lists(SPANS, max_size=1).map(
+        lambda spans: tuple(Gap(span=span, reason=GapReason.DAMAGED) for span in spans)
+    ),
     error=st.none() | TEXT,
 )
 PATCHES = st.builds(

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from domain.settings import WatchSettings
-from perception.frames import Frame, FrameMetrics, shrink
+from perception.frames import Frame, FrameMetrics, Upright, shrink
 from perception.quality import QualityMeter, grey_change, hue_entropy, quality, sharpness
 from perception.shots import number_shots
 from tests.support.full_suite import examples
@@ -165,19 +165,20 @@ def test_a_change_of_exactly_the_threshold_is_no_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "rotation", "expected"),
+    ("size", "quarters", "expected"),
     [
         ((640, 360), 0, (360, 640)),
         ((1_920, 1_080), 0, (720, 1_280)),
-        ((1_920, 1_080), 90, (720, 405)),
+        ((1_920, 1_080), 1, (720, 405)),
         ((720, 1_280), 0, (720, 405)),
-        ((1_280, 720), 270, (720, 405)),
+        ((1_280, 720), 3, (720, 405)),
     ],
 )
 def test_pictures_are_at_most_so_high_and_upright(
-    size: tuple[int, int], rotation: int, expected: tuple[int, int]
+    size: tuple[int, int], quarters: int, expected: tuple[int, int]
 ) -> None:
     picture = av.VideoFrame(*size, "yuv420p")
-    frame = Frame(0, FrameMetrics(0, 0, 0), shrink(picture, rotation, 720), rotation)
+    upright = Upright(quarters=quarters)
+    frame = Frame(0, FrameMetrics(0, 0, 0), shrink(picture, upright, 720), upright)
     assert frame.image.shape == (*expected, 3)
     assert frame.image.flags["C_CONTIGUOUS"]

@@ -11,7 +11,7 @@ import pytest
 
 from domain.settings import WatchSettings
 from perception.frame_metrics import FrameMeasurer
-from perception.frames import Frame, shrink
+from perception.frames import AS_STORED, Frame, shrink
 from perception.quality import QualityMeter
 
 SETTINGS = WatchSettings(frame_height=60)
@@ -19,7 +19,7 @@ SETTINGS = WatchSettings(frame_height=60)
 
 @pytest.fixture
 def measurer() -> Iterator[FrameMeasurer]:
-    made = FrameMeasurer(0, SETTINGS)
+    made = FrameMeasurer(AS_STORED, SETTINGS)
     yield made
     made.close()
 
@@ -40,7 +40,7 @@ def test_frames_are_what_measuring_one_after_the_other_gives(measurer: FrameMeas
     for index, picture in enumerate(shown):
         measurer.add(picture, index * 200)
     expected = [
-        Frame(index * 200, meter.measure(picture), shrink(picture, 0, 60))
+        Frame(index * 200, meter.measure(picture), shrink(picture, AS_STORED, 60))
         for index, picture in enumerate(shown)
     ]
     assert content(measurer.collect().frames) == content(expected)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from domain.errors import ModelError
 from domain.media import Clip, Percept
 from domain.settings import WatchSettings
-from domain.streams import Stage
+from domain.streams import Gap, GapReason, Stage
 from domain.time import TimeSpan
 from models.onnx import allow_threads
 from models.ports import Face, Image, Samples, Speech, TextLine, Thing, Vector, Word
@@ -52,8 +52,7 @@ class Senses:
 
     def transcribe(self, samples: Samples) -> list[Speech]:
         self.calls.append("speech")
-        words = (Word(500, 900, "Good"), Word(900, 1_500, "morning."))
-        return [Speech(500, 1_500, "Good morning.", "en", 0.9, words)]
+        return [Speech((Word(500, 900, " Good"), Word(900, 1_500, " morning.")), "en", 0.9)]
 
     def spans(self, samples: Samples) -> list[tuple[int, int]]:
         self.calls.append("activity")
@@ -207,7 +206,9 @@ def test_what_did_not_decode_is_reported_on() -> None:
     gap = TimeSpan.of(31_000, 32_000)
     bad = RawClip(CLIP, [], np.zeros(0, np.float32), (gap,), "damaged")
     senses = Senses()
-    assert perceived(bad, senses).percept == Percept(clip=CLIP, gaps=(gap,), error="damaged")
+    assert perceived(bad, senses).percept == Percept(
+        clip=CLIP, gaps=(Gap(span=gap, reason=GapReason.DAMAGED),), error="damaged"
+    )
     assert senses.calls == []
 
 

@@ -37,7 +37,7 @@ def voices(speakers: int = 2, missed: int = 100) -> VoiceReport:
 SHOT = ShotReport("joined", Cuts(4, 5, 4), Cuts(4, 4, 4))
 ALONE = ShotReport("joined", Cuts(4, 4, 4), None)
 JOIN = JoinReport("company", ("Ann", "Bob"), ("Ann",), 1)
-WORDS = WordReport("talk.mp4", WordErrors(50, 5))
+WORDS = WordReport("talk.mp4", WordErrors(50, 5), WordErrors(50, 4))
 SOUNDS = SoundReport("bells, in pauses", 10, 6, 8, 7, 300.0, 2.0)
 PARTS = (faces(),), (voices(),), (WORDS,), (SHOT,), (JOIN,)
 WHOLE = PerceptionReport(*PARTS, absent=("gone\x07.mp4",), sounds=(SOUNDS,))
@@ -129,7 +129,7 @@ def test_everything_that_was_measured_has_its_table(reported: list[Any]) -> None
     assert line(shown, "sample.flac") == "sample.flac 2 2 15.0 10.0 2.0 3.0 40.0"
     assert line(shown, "all with") == "all with two speakers 15.0 10.0 2.0 3.0"
     assert line(shown, "company") == "company 2 1 1"
-    assert line(shown, "talk.mp4") == "talk.mp4 50 10.0"
+    assert line(shown, "talk.mp4") == "talk.mp4 50 10.0 8.0"
     assert line(shown, "bells") == "bells, in pauses 10 60.0 8 87.5 150"
     assert line(shown, "joined") == "joined 4 88.9 5 4 100.0 4 4"
     assert "not there, not judged: gone .mp4" in shown
@@ -144,7 +144,7 @@ def test_each_bar_says_what_was_reached_and_wanted(reported: list[Any]) -> None:
 
 def test_what_was_not_measured_has_none(reported: list[Any]) -> None:
     reported[0] = PerceptionReport(words=(WORDS,))
-    shown = homer(code=0).stdout
+    shown = homer(code=1).stdout
     assert shown.startswith("Words: ")
     for head in ("Faces", "Speakers", "Voices", "Sounds", "Cuts", "not there"):
         assert head not in shown
@@ -165,7 +165,7 @@ def test_the_whole_report_is_printed_or_written_as_json(
     homer("--out", str(tmp_path / "report.json"), code=1)
     assert json.loads((tmp_path / "report.json").read_text()) == printed
     assert printed["faces"][0]["pairs"] == {"right": 9, "joined": 10, "same": 10}
-    assert [bar["met"] for bar in printed["bars"]] == [True, True, True, False, False]
+    assert [bar["met"] for bar in printed["bars"]] == [True, True, True, False, False, False]
 
 
 def test_where_nothing_can_be_judged_it_says_what_to_name(reported: list[Any]) -> None:

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from domain.media import Clip
+from domain.settings import WatchSettings
 from domain.time import TimeSpan
-from models.ports import Speech, Word
-from perception.speech import find_utterances, voice_at
+from models.ports import Samples, Speech, Word
+from perception.audio import lookahead_ms
+from perception.decode import RawClip
+from perception.source import clips_of
+from perception.speech import NOTHING_HEARD, Heard, find_utterances, recognise, voice_at
 from perception.voices import SpeakerTurn
 
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
@@ -17,11 +23,11 @@ CLIP = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
 
 def speech(text: str, start_ms: int = 0, word_ms: int = 400, joined: str = " ") -> Speech:
     """A stretch whose words follow each other at once, ``word_ms`` long each."""
-    texts = text.split(" ")
     words = tuple(
-        Word(start_ms + i * word_ms, start_ms + (i + 1) * word_ms, t) for i, t in enumerate(texts)
+        Word(start_ms + i * word_ms, start_ms + (i + 1) * word_ms, f"{joined}{one}")
+        for i, one in enumerate(text.split(" "))
     )
-    return Speech(start_ms, words[-1].end_ms, joined.join(texts), "en", 0.8, words)
+    return Speech(words, "en", 0.8)
 
 
 def test_a_sentence_is_an_utterance() -> None:
@@ -48,11 +54,11 @@ def test_one_word_between_two_runs_of_one_voice_is_that_voices() -> None:
 
 def said_with_pause(pause_ms: int, *texts: str, voices: tuple[int, int] = (0, 0)) -> list[str]:
     first, second = (
-        Speech(start, start + 400, one, "en", 0.5, (Word(start, start + 400, one),))
+        Speech((Word(start, start + 400, one),), "en", 0.5)
         for start, one in zip((0, 400 + pause_ms), texts, strict=True)
     )
     turns = [
-        SpeakerTurn(one.start_ms, one.end_ms, voice)
+        SpeakerTurn(one.words[0].start_ms, one.words[0].end_ms, voice)
         for one, voice in zip((first, second), voices, strict=True)
     ]
     return [one.text for one in find_utterances([first, second], turns, {0, 1}, CLIP)]
@@ -96,7 +102,7 @@ def test_words_without_spaces_stay_without_them() -> None:
 
 def test_a_stretch_without_word_times_is_stored_whole() -> None:
     found = find_utterances(
-        [Speech(100, 900, "Hm. Yes.", "de", 0.4, ())], [SpeakerTurn(0, 999, 2)], {2}, CLIP
+        [Speech((Word(100, 900, "Hm. Yes."),), "de", 0.4)], [SpeakerTurn(0, 999, 2)], {2}, CLIP
     )
     assert [(u.text, u.voice, u.span) for u in found] == [
         ("Hm. Yes.", 2, TimeSpan.of(30_100, 30_900))
@@ -109,7 +115,7 @@ def test_a_quoted_sentence_ends_with_its_quotation_mark() -> None:
 
 
 def test_times_stay_within_the_clip() -> None:
-    late = Speech(29_800, 30_400, "cut off", "en", 1.0, (Word(29_800, 30_400, "cut off"),))
+    late = Speech((Word(29_800, 30_400, "cut off"),), "en", 1.0)
     (found,) = find_utterances([late], [], set(), CLIP)
     assert found.span == TimeSpan.of(59_800, 60_000)
 
@@ -150,9 +156,94 @@ def test_no_word_is_lost_and_none_is_said_twice(
     for length, voice in lengths:
         turns.append(SpeakerTurn(at, at + length, voice))
         at += length
-    timed = tuple(Word(i * 300, i * 300 + 300, w) for i, w in enumerate(words))
-    whole = Speech(0, len(words) * 300, " ".join(words), "en", 1.0, timed)
+    timed = tuple(Word(i * 300, i * 300 + 300, f" {w}") for i, w in enumerate(words))
+    whole = Speech(timed, "en", 1.0)
     found = find_utterances([whole], turns, {0, 1, 2}, CLIP)
     assert " ".join(u.text for u in found).split() == " ".join(words).split()
     for a, b in itertools.pairwise(found):
         assert a.span.end_ms <= b.span.start_ms
+
+
+SETTINGS = WatchSettings(clip_ms=6_000)
+
+
+class Listener:
+    """Hears the words of a recording whose samples are numbered, and mishears those cut in two."""
+
+    name, languages = "scripted", ("en",)
+
+    def __init__(self, words: list[Word]) -> None:
+        self.words = words
+        self.speech = self.activity = self
+
+    def transcribe(self, samples: Samples) -> list[Speech]:
+        begin, end = int(samples[0]) / 16, int(samples[-1]) / 16
+        heard = [
+            Word(
+                round(max(word.start_ms, begin) - begin),
+                round(min(word.end_ms, end) - begin),
+                word.text if begin <= word.start_ms and word.end_ms <= end else " misheard",
+            )
+            for word in self.words
+            if word.start_ms < end and begin < word.end_ms
+        ]
+        return [Speech(tuple(heard), "en", 0.9)] if heard else []
+
+    def spans(self, samples: Samples) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        for word in (word for one in self.transcribe(samples) for word in one.words):
+            if found and word.start_ms - found[-1][1] < 300:
+                found[-1] = (found[-1][0], word.end_ms)
+            else:
+                found.append((word.start_ms, word.end_ms))
+        return found
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_words_at_the_borders_of_clips_are_heard_whole_and_once(seed: int) -> None:
+    random, words, at = np.random.default_rng(seed), list[Word](), 0
+    for number in range(80):
+        pause, length = (int(ms) for ms in random.integers((0, 20), (500, 400)))
+        at += pause if number % 2 else max(pause, 400)
+        words.append(Word(at, at + length, f" w{number}."))
+        at += length
+    whole = np.arange(at * 16 + 16_000, dtype=np.float32)
+    listener, clips = Listener(words), clips_of(len(whole) // 16, SETTINGS)
+    raws = [
+        RawClip(
+            clip,
+            [],
+            whole[clip.span.start_ms * 16 : clip.span.end_ms * 16],
+            following=whole[clip.span.end_ms * 16 :][: lookahead_ms(SETTINGS) * 16],
+        )
+        for clip in clips
+    ]
+    # In any order, as workers do, and one after the other, as a stream is heard.
+    heard = [recognise(raw, listener, SETTINGS) for raw in reversed(raws)][::-1]
+    before, streamed = 0, list[Heard]()
+    for raw in raws:
+        streamed.append(recognise(replace(raw, heard_from_ms=before), listener, SETTINGS))
+        before = streamed[-1].after_ms
+    assert streamed == heard
+    said = [
+        [u.text for u in one.utterances(earlier.after, clip)]
+        for earlier, one, clip in zip([NOTHING_HEARD, *heard], heard, clips, strict=False)
+    ]
+    assert said == [
+        [
+            word.text.strip()
+            for word in words
+            if 2 * clip.span.start_ms <= word.start_ms + word.end_ms < 2 * clip.span.end_ms
+        ]
+        for clip in clips
+    ]
+    assert len(clips) > 3
+    event(f"words over borders: {sum(bool(one.after) for one in heard)}")
+
+
+def test_a_full_stop_that_a_cut_invented_is_taken_back() -> None:
+    first, own = speech("we drove to the."), speech("store and back.", 1_650)
+    heard = Heard(speech=(own,))
+    assert [u.text for u in heard.utterances([first], CLIP)] == ["we drove to the store and back."]
+    capital = Heard(speech=(speech("Then we left.", 1_650),))
+    assert len(capital.utterances([first], CLIP)) == 2

@@ -9,11 +9,11 @@ from domain.streams import StreamSettings
 from perception.timeline import Timeline
 
 WRAP_MS = (1 << 33) * 1000 // 90_000
-SETTINGS = StreamSettings()
+JUMP_MS = StreamSettings().jump_ms
 
 
 def placed(stamps: list[int], start_ms: int = 0, now_ms: int = 0) -> list[int]:
-    timeline = Timeline(SETTINGS, start_ms)
+    timeline = Timeline(JUMP_MS, start_ms)
     timeline.reset()
     return [timeline.to_video_ms("video", stamp, now_ms) for stamp in stamps]
 
@@ -28,7 +28,7 @@ def test_stamps_that_wrap_around_or_begin_anew_take_no_time() -> None:
 
 
 def test_a_leap_of_the_stamps_takes_as_long_as_the_clock_on_the_wall_says() -> None:
-    timeline = Timeline(SETTINGS)
+    timeline = Timeline(JUMP_MS)
     assert timeline.to_video_ms("video", 0, 0) == 0
     assert timeline.to_video_ms("video", 3_600_000, 40) == 40
     assert timeline.to_video_ms("video", 9_600_000, 90_000) == 90_000
@@ -39,7 +39,7 @@ def test_a_short_pause_by_the_stamps_is_believed() -> None:
 
 
 def test_what_the_other_stream_still_brings_of_the_clock_before_is_placed_by_it() -> None:
-    timeline = Timeline(SETTINGS)
+    timeline = Timeline(JUMP_MS)
     timeline.to_video_ms("video", 50_000, 0)
     timeline.to_video_ms("audio", 49_800, 0)
     timeline.to_video_ms("video", 51_000, 0)
@@ -50,7 +50,7 @@ def test_what_the_other_stream_still_brings_of_the_clock_before_is_placed_by_it(
 
 
 def test_a_new_connection_goes_on_where_the_clock_on_the_wall_is() -> None:
-    timeline = Timeline(SETTINGS, 30_000)
+    timeline = Timeline(JUMP_MS, 30_000)
     timeline.reset()
     assert timeline.to_video_ms("video", 777, 95_000) == 95_000
     timeline.reset()
@@ -71,13 +71,13 @@ def test_a_new_connection_goes_on_where_the_clock_on_the_wall_is() -> None:
 def test_time_never_runs_backwards_by_more_than_disorder(
     steps: list[tuple[str, int, int, bool]],
 ) -> None:
-    timeline, now, last = Timeline(SETTINGS), 0, 0
+    timeline, now, last = Timeline(JUMP_MS), 0, 0
     for stream, stamp, passed, fresh in steps:
         now += passed
         if fresh:
             timeline.reset()
         at = timeline.to_video_ms(stream, stamp, now)
-        assert at >= last - SETTINGS.jump_ms
-        assert at <= max(last + SETTINGS.jump_ms, now)
+        assert at >= last - JUMP_MS
+        assert at <= max(last + JUMP_MS, now)
         assert timeline.latest_ms >= last
         last = timeline.latest_ms

@@ -1,20 +1,21 @@
-"""How Whisper looks at its windows: each once, again where it loops, never at a rest of nothing."""
+"""How Whisper looks at its windows, each once, and which of its words are loops."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from models.silero import SAMPLE_HZ
+from models.whisper import find_loops, speech_of
 from models.whisper_windows import SHORTEST_S, Windows
 
 LONGEST = 448
 PROMPT = [1, 2, 3]
-SOME, LOOP = 1.5, 20.0
-"""By how much gzip shrinks what somebody said, and a loop."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Model:
         result = SimpleNamespace(
             sequences_ids=[[7] * min(most, LONGEST if loops else self.tokens)], no_speech_prob=0.1
         )
-        return result, -0.1, 0.0, LOOP if loops else SOME
+        return result, -0.1, 0.0, 1.5
 
     def transcribe(self, features: Any) -> tuple[Any, Any]:
         return self.detect_language(features=features), self.encode(window(features[:, :-1]))
@@ -117,30 +118,6 @@ def test_a_guess_from_sound_alone_is_left_as_it_is(model: Model) -> None:
     np.testing.assert_array_equal(model.encoded[0][:, :500], features(500))
 
 
-def test_a_loop_is_read_again_with_one_beam() -> None:
-    model = Model(loops=(5,))
-    Windows(model)
-    found = model.read(17.5)
-    assert found[-1] == SOME
-    assert [one.beam_size for one in model.decoded] == [5, 1]
-    assert not silent(found)
-
-
-def test_what_loops_either_way_is_reported_as_it_is() -> None:
-    model = Model(loops=(5, 1))
-    Windows(model)
-    found = model.read(20.0)
-    assert found[-1] == LOOP
-    assert len(model.decoded) == 2
-
-
-def test_what_is_no_loop_is_read_once() -> None:
-    model = Model()
-    Windows(model)
-    assert not silent(model.read(2.0))
-    assert len(model.decoded) == 1
-
-
 @pytest.mark.parametrize("seconds", [0.01, 0.14, SHORTEST_S - 0.02])
 def test_a_rest_that_holds_no_word_is_neither_encoded_nor_decoded(seconds: float) -> None:
     model = Model()
@@ -161,18 +138,98 @@ def test_all_of_a_short_recording_is_read() -> None:
     assert not silent(model.read(0.2))
 
 
-@pytest.mark.parametrize("seconds", [0.5, 2.0, 10.0])
-def test_more_than_can_be_said_in_the_time_is_no_speech(seconds: float) -> None:
-    for model in (talker := Model(tokens=round(5 * seconds)), looper := Model(loops=(1, 5))):
-        Windows(model)
-    assert not silent(talker.read(seconds))
-    assert silent(looper.read(seconds))
-    most = max(one.max_new_tokens or 0 for one in looper.decoded)
-    assert (most + len(PROMPT)) // 2 <= 17 + 15 * seconds
-
-
-def test_a_long_window_may_have_as_many_words_as_ever() -> None:
-    model = Model(tokens=LONGEST)
+@pytest.mark.parametrize("seconds", [0.5, 2.0, 10.0, 30.0])
+def test_no_more_is_decoded_than_can_be_said_in_the_time(seconds: float) -> None:
+    model = Model(loops=(1, 5))
     Windows(model)
-    assert not silent(model.read(30.0))
-    assert model.decoded[0].max_new_tokens == LONGEST - len(PROMPT)
+    found, _, _, _ = model.read(seconds)
+    assert len(found.sequences_ids[0]) <= min(17 + 15 * seconds, LONGEST // 2)
+
+
+class Said(NamedTuple):
+    """A word as Whisper gives it, with times in seconds."""
+
+    word: str
+    start: float
+    end: float
+    probability: float = 0.9
+
+
+def said(text: str, start: float, word_s: float = 0.3) -> list[Said]:
+    """Words that follow each other at once."""
+    return [
+        Said(f" {word}", start + n * word_s, start + (n + 1) * word_s)
+        for n, word in enumerate(text.split())
+    ]
+
+
+def sound(seconds: float, until: float | None = None) -> NDArray[np.float32]:
+    """A loud noise up to a moment, then the faint one of a room."""
+    made = np.random.default_rng(1).normal(0, 0.1, int(seconds * SAMPLE_HZ)).astype(np.float32)
+    made[int((seconds if until is None else until) * SAMPLE_HZ) :] *= 0.01
+    return made
+
+
+ALARM = "please leave the building now"
+
+
+@pytest.mark.parametrize(
+    ("words", "until", "lost"),
+    [
+        (said(" ".join([ALARM] * 4), 0), None, []),
+        (said("no no no no no no", 0, 0.15), None, []),
+        (said("it was good it was not", 0), None, []),
+        # The same words in no time, too fast for a mouth, and where nobody speaks any more.
+        (
+            [*said(ALARM, 0), *said(ALARM, 2), *said(" ".join([ALARM] * 3), 4, 0.0)],
+            None,
+            [(10, 25)],
+        ),
+        ([*said(ALARM, 0), *said(ALARM, 2), *said(ALARM, 4, 0.1)], None, [(10, 15)]),
+        (said(" ".join([ALARM] * 5), 0), 3.0, [(10, 25)]),
+        ([*said("well", 0), *said("yeah " * 3, 1), *said("yeah " * 9, 3, 0.01)], None, [(4, 13)]),
+        # What is said after a loop stays.
+        ([*said("so " * 2, 0), *said("so " * 8, 1, 0), *said("we went home", 4)], None, [(2, 10)]),
+        # The last repetition was cut off by the bound on tokens.
+        ([*said(ALARM, 0), *said(f"{ALARM} {ALARM} please", 3, 0.0)], None, [(5, 16)]),
+    ],
+)
+def test_what_is_repeated_was_said_so_often_or_is_a_loop(
+    words: list[Said], until: float | None, lost: list[tuple[int, int]]
+) -> None:
+    found = find_loops(words, sound(12.0, until))
+    assert [(loop[0], loop[-1] + 1) for loop in found] == lost
+
+
+@dataclass(frozen=True)
+class Segment:
+    """As much of a segment as is read; ``seek`` is where its window begins."""
+
+    words: list[Said]
+    avg_logprob: float = -0.3
+    seek: int = 0
+
+
+@pytest.mark.parametrize(
+    ("segments", "text"),
+    [
+        # "Thank you" of a breath is unsure and alone in the last window.
+        ([Segment(said("we left", 0)), Segment(said("Thank you.", 29), -1.3, 2_850)], "we left"),
+        (
+            [Segment(said("we left", 0)), Segment(said("for good", 29), -0.6, 2_850)],
+            "we left for good",
+        ),
+        ([Segment(said("all mumbled", 0), -1.3)], "all mumbled"),
+        ([Segment([*said("we left", 0), *said("you", 0.6, 0.0)])], "we left"),
+        ([Segment(said("I", 0, 0.0)), Segment(said("left", 0.1))], "I left"),
+    ],
+)
+def test_a_last_word_that_is_invented_is_not_stored(segments: list[Segment], text: str) -> None:
+    found = speech_of(segments, [], "en", 30.0)
+    assert " ".join(one.text for one in found) == text
+
+
+def test_instead_of_a_loop_it_says_that_somebody_speaks() -> None:
+    words = [*said("yes", 0), *said("so so so so", 1), *said("bye", 4)]
+    found = speech_of([Segment(words)], [range(2, 5)], "en", 30.0)
+    assert [(one.text, one.words[0].start_ms) for one in found] == [("yes so bye", 0), ("", 1_300)]
