@@ -29,6 +29,24 @@ if TYPE_CHECKING:
 STOPPED = "stopped; nothing is lost: run the same command to continue"
 
 
+Subtitles = Annotated[
+    Literal["use", "ignore"] | None,
+    typer.Option(
+        help="Whether to store the video's own subtitles and chapters. Default: as set, ignore."
+    ),
+]
+Track = Annotated[
+    int | None,
+    typer.Option(
+        "--audio-track",
+        min=1,
+        metavar="N",
+        help="The track of sound to hear, where there are several. Default: the one with most "
+        "speech; 'homer show' lists the others.",
+    ),
+]
+
+
 def ingest(
     sources: Annotated[
         list[str],
@@ -44,12 +62,8 @@ def ingest(
     again: Annotated[
         bool, typer.Option("--again", help="Also retry clips that have failed three times.")
     ] = False,
-    subtitles: Annotated[
-        Literal["use", "ignore"] | None,
-        typer.Option(
-            help="Whether to store the video's own subtitles and chapters. Default: as set, ignore."
-        ),
-    ] = None,
+    subtitles: Subtitles = None,
+    audio_track: Track = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Number of clips perceived in parallel. Default: as set, 1."),
@@ -86,8 +100,8 @@ def ingest(
     A video that is already in memory is skipped. After an interruption, the same command resumes
     with the next clip.
 
-    A video at an address is fetched first; fetch only what you have the right to copy. Files need
-    nothing else; pages of videos need yt-dlp (docs/commands.md, Addresses).
+    A video at an address is fetched first; fetch only what you have the right to copy. Pages of
+    videos need yt-dlp (docs/commands.md, Addresses).
 
     \b
     Examples:
@@ -96,7 +110,7 @@ def ingest(
       homer ingest talk.mp4 --profile gemini --dry-run
       homer ingest https://example.org/talk.mp4
     """
-    # These take more than a second to import, which help and usage errors do without.
+    # More than a second of imports, which help and usage errors do without.
     from flows.addresses import find_files
     from flows.estimate import estimate_file
     from flows.ingest_files import watch_files
@@ -107,18 +121,21 @@ def ingest(
         files, unfetched = find_files(
             Home.default(), sources, public_only=public_only, progress=bar, warn=bar.say
         )
-    if dry_run:
-        with open_workspace(profile) as opened:
-            workspace = opened.with_workers(workers).with_clip_view(clip_view)
-            workspace = workspace.with_memory_of(tuple(split_names(memory or [])))
-            estimate = partial(estimate_file, workspace, again=again, subtitles=subtitles)
-            raise typer.Exit(_estimate(files, estimate, as_json=json))
     try:
         with open_workspace(profile) as opened, meter() as bar:
             workspace = opened.with_workers(workers, pool).with_clip_view(clip_view)
             workspace = workspace.with_memory_of(tuple(split_names(memory or [])))
+            if dry_run:
+                estimate = partial(estimate_file, workspace, again=again, subtitles=subtitles)
+                raise typer.Exit(_estimate(files, estimate, as_json=json))
             found = watch_files(
-                workspace, files, Reporter(bar), direct=direct, again=again, subtitles=subtitles
+                workspace,
+                files,
+                Reporter(bar),
+                direct=direct,
+                again=again,
+                subtitles=subtitles,
+                audio_track=audio_track,
             )
             outcomes = list(_report_errors(found, bar))
             build_index(workspace.store, bar)

@@ -42,6 +42,7 @@ def watch_files(
     again: bool = False,
     only: Collection[int] = (),
     subtitles: Subtitles | None = None,
+    audio_track: int | None = None,
 ) -> Iterator[FileOutcome]:
     """Watch file after file, and yield the result of each.
 
@@ -53,6 +54,7 @@ def watch_files(
         again: also retry clips that failed for good.
         only: numbers of the clips to watch; empty: all.
         subtitles: whether subtitles that come with a file are used; None: use the settings.
+        audio_track: the number of the track of sound to hear; None: the one with most speech.
 
     Raises:
         SetupError: the database, a model or the worker pool is missing, so no file can be watched.
@@ -65,7 +67,12 @@ def watch_files(
         for path in paths:
             try:
                 with open_video(
-                    workspace, path, again=again, only=only, subtitles=subtitles
+                    workspace,
+                    path,
+                    again=again,
+                    only=only,
+                    subtitles=subtitles,
+                    audio_track=audio_track,
                 ) as ingestion:
                     outcome = FileOutcome(path, runner.run(ingestion))
                 _build_memories(workspace, outcome, listener)

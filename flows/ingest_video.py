@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from domain import faults
 from domain.audit import Deed
-from domain.errors import ModelError
+from domain.errors import InputError, ModelError
+from domain.marked import marked
 from domain.media import Video
 from domain.settings import Subtitles
 from flows.clip_memory import ClipMemory
@@ -27,8 +28,8 @@ from models.profile import Profile
 from perception.decode import read_clips, read_sound
 from perception.originals import cache_original, stat_digest
 from perception.reader import ClipReader
-from perception.source import SourceInfo, clips_of, probe_source, video_id
-from perception.speech import recognise
+from perception.source import SourceInfo, SourceProbe, clips_of, probe_source, video_id
+from perception.speech import recognise, speaking_track
 from perception.worker import Delivery, Order, decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
@@ -80,7 +81,8 @@ class VideoIngestion:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return what a person should know about the source before it is watched."""
-        return (*self._subtitles.unread, *_missing_models(self.workspace.profile))
+        unread, unheard = self._subtitles.unread, _missing_models(self.workspace.profile)
+        return (*self.video.remarks, *unread, *unheard)
 
     @property
     def at_once(self) -> int:
@@ -221,6 +223,7 @@ def open_video(
     again: bool = False,
     only: Collection[int] = (),
     subtitles: Subtitles | None = None,
+    audio_track: int | None = None,
 ) -> Iterator[VideoIngestion]:
     """Open the video of ``path`` with its row and clips, under a lock of its own.
 
@@ -231,15 +234,15 @@ def open_video(
         only: numbers of the clips to watch; empty: all.
         subtitles: whether subtitles that come with it are used; None: as an earlier run did, else
             use the settings.
+        audio_track: the number of the track of sound to hear, from 1; None: as an earlier run did,
+            else the one in which most is said.
 
     Raises:
         MediaError: the file is empty, damaged, or has neither video nor audio; no row is added.
         Busy: another process is watching it.
-        InputError: an earlier run used clips of another length or other subtitles, or a subtitle
-            file cannot be read.
+        InputError: an earlier run used clips of another length, other subtitles or another track,
+            there is no such track, or a subtitle file cannot be read.
     """
-    probed = probe_source(path)
-    info = probed.info
     stamp = stat_digest(path.absolute())
     name = video_id(path)
     cache_original(workspace.home, name, stamp)
@@ -247,11 +250,14 @@ def open_video(
         with workspace.store.begin() as session:
             known = video_rows.known_video(session, name)
             unfinished = clip_rows.next_clips(session, name, again=again)
+        probed, track = _probe_track(workspace, path, known, audio_track)
+        info = probed.info
         subtitle_track = None
         if unfinished or known is None or subtitles is not None:
             default = workspace.settings.watch.subtitles
             subtitle_track = texts_to_use(path, probed, known, subtitles, default)
-        video = _video(workspace, name, path, info, subtitle_track)
+        remarks = (*info.remarks, *_unheard_tracks(probed, track))
+        video = _video(workspace, name, path, info, subtitle_track, track, remarks)
         with workspace.store.begin() as session:
             clips = clips_of(info.duration_ms, workspace.settings.watch)
             if video_rows.add_video(session, video, clips, models_used(workspace.profile)):
@@ -260,8 +266,8 @@ def open_video(
                 clip_rows.require_same_clips(session, video, clips)
             # A known video keeps its title even if the file was renamed.
             video = video_rows.find_video(session, video.id)
-        track = subtitle_track or SourceTexts()
-        yield VideoIngestion(workspace, path, info, video, track, again=again, only=only)
+        texts = subtitle_track or SourceTexts()
+        yield VideoIngestion(workspace, path, info, video, texts, again=again, only=only)
 
 
 def _video(
@@ -270,6 +276,8 @@ def _video(
     path: Path,
     info: SourceInfo,
     subtitle_track: SourceTexts | None,
+    track: int | None,
+    remarks: tuple[str, ...],
 ) -> Video:
     return Video(
         id=name,
@@ -282,7 +290,33 @@ def _video(
         has_audio=info.has_audio,
         profile=workspace.profile.name,
         subtitles=subtitle_track.names if subtitle_track else None,
+        audio_track=track,
+        remarks=remarks,
     )
+
+
+def _probe_track(
+    workspace: Workspace, path: Path, known: Video | None, requested: int | None
+) -> tuple[SourceProbe, int | None]:
+    """Probe a file with the track of sound that is heard; return its number, None if it is one."""
+    if known is not None and requested is not None and known.audio_track != requested:
+        heard = known.audio_track or 1
+        raise InputError(
+            f"{known.title} was watched with track {heard} of its sound: to hear another, homer "
+            f"delete {known.id} and ingest it again with --audio-track {requested}"
+        )
+    track = requested if known is None else known.audio_track
+    if known is None and track is None:
+        plain, settings = probe_source(path), workspace.settings.watch
+        track = speaking_track(path, plain, workspace.toolbox.activity, settings)
+    return probe_source(path, track), track
+
+
+def _unheard_tracks(probed: SourceProbe, heard: int | None) -> Iterator[str]:
+    for number, track in enumerate(probed.tracks, 1):
+        if heard is not None and number != heard:
+            which = f"track {number} of its sound ({track.about})"
+            yield marked(f"{which} is not heard: --audio-track {number} hears it")
 
 
 def _missing_models(profile: Profile) -> Iterator[str]:

@@ -73,7 +73,7 @@ def join_parts(parts: Sequence[FileSpan], out: Path) -> None:
         raise MediaError(f"{parts[0].path}: cannot be cut ({error.strerror})") from error
 
 
-def cut_file(path: Path, span: TimeSpan, out: Path) -> CutFile:
+def cut_file(path: Path, span: TimeSpan, out: Path, track: int | None = None) -> CutFile:
     """Write a span of a media file to ``out`` as MP4, with its sound.
 
     Packets are copied where the codecs fit into MP4 and a key picture begins shortly before the
@@ -83,12 +83,13 @@ def cut_file(path: Path, span: TimeSpan, out: Path) -> CutFile:
         path: a media file.
         span: in milliseconds of video time; what lies after the end of the file is left out.
         out: the file to write; it is overwritten.
+        track: the number of the track of sound, from 1; None: the main one.
 
     Raises:
-        InputError: the file ends before the span.
+        InputError: the file ends before the span, or has no such track.
         MediaError: the file cannot be read, or nothing decodes in the span.
     """
-    info = probe(path)
+    info = probe(path, track)
     if span.start_ms >= info.duration_ms:
         start, end = format_clock(span.start_ms), format_clock(info.duration_ms)
         raise InputError(f"{start} is after {end}, the end of the video")

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import av
 
 from domain.errors import InputError, MediaError
 from domain.media import Clip
+from domain.texts import make_storable
 from domain.time import TimeSpan
 from perception.containers import (
     audio_stream,
@@ -83,6 +84,13 @@ class SourceInfo:
         ]
 
 
+class SoundTrack(NamedTuple):
+    """A track of sound: the index of its stream, and what the file says of it."""
+
+    stream: int
+    about: str
+
+
 @dataclass(frozen=True)
 class SourceProbe:
     """What one pass over a file's headers tells, before anything of it is decoded."""
@@ -90,6 +98,7 @@ class SourceProbe:
     info: SourceInfo
     subtitles: tuple[SubtitleStream, ...] = ()
     chapters: tuple[Cue, ...] = ()
+    tracks: tuple[SoundTrack, ...] = ()
 
 
 def probe(path: Path, track: int | None = None) -> SourceInfo:
@@ -121,10 +130,19 @@ def _probed(path: Path, track: int | None, _unchanged: tuple[int, ...]) -> Sourc
         with open_media(path) as container:
             info = _describe(path, container, track)
             return SourceProbe(
-                info, subtitle_streams(container), chapters_of(container, info.parts[0].origin)
+                info,
+                subtitle_streams(container),
+                chapters_of(container, info.parts[0].origin),
+                tuple(SoundTrack(one.index, _about(one)) for one in audio_tracks(container)),
             )
     except av.FFmpegError as error:
         raise MediaError(f"{path}: damaged beyond reading ({error.strerror})") from error
+
+
+def _about(stream: AudioStream) -> str:
+    stated = (stream.metadata.get(name, "") for name in ("title", "handler_name", "language"))
+    said = [make_storable(one) for one in stated if one not in ("", "und", "SoundHandler")]
+    return ", ".join([*said, stream.layout.name])
 
 
 def _describe(path: Path, container: InputContainer, track: int | None) -> SourceInfo:

@@ -16,21 +16,25 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from domain.media import Utterance
+from domain.media import Clip, Utterance
+from domain.time import TimeSpan
 from domain.wording import ends_sentence, join_sentences
-from perception.audio import lookahead_ms
+from perception.audio import decode_audio, lookahead_ms
 from perception.voices import SpeakerTurn, clip_span
 
 if TYPE_CHECKING:
-    from domain.media import Clip
     from domain.settings import WatchSettings
     from models.ports import Samples, Speech, SpeechRecognizer, VoiceActivity, Word
     from perception.decode import RawClip
+    from perception.source import SourceProbe
 
+_TRIED, _TRIED_MS = 4, 15_000
+"""Stretches of each track that are listened to, to find the one with speech."""
 _BEGINNING_MS, _FRAME_MS, _QUIET_MS = 250, 20, 200
 _CUT_MS = 300
 """The longest pause between two parts of a sentence that were recognised apart."""
@@ -143,6 +147,33 @@ def _split(speech: Speech, border_ms: int) -> tuple[Speech, Speech]:
     """Divide words by where their middle is."""
     before = tuple(w for w in speech.words if w.start_ms + w.end_ms < 2 * border_ms)
     return replace(speech, words=before), replace(speech, words=speech.words[len(before) :])
+
+
+def speaking_track(
+    path: Path, probed: SourceProbe, activity: VoiceActivity, settings: WatchSettings
+) -> int | None:
+    """Return the number of the track of sound, from 1, in which most is said; None if it is one.
+
+    Screen recorders put a microphone into a track of its own, beside that of the programs. The
+    main track is kept where at least half as much is said: of dubbed films, it is the one meant.
+
+    Raises:
+        MediaError: the file went away or is no longer what was probed.
+    """
+    if len(probed.tracks) < 2:
+        return None
+    length, spoken = probed.info.duration_ms, list[int]()
+    for track in probed.tracks:
+        info, total = replace(probed.info, audio_index=track.stream), 0
+        for part in range(_TRIED):
+            start = max(0, (2 * part + 1) * length // (2 * _TRIED) - _TRIED_MS // 2)
+            span = TimeSpan.of(start, min(length, start + _TRIED_MS))
+            samples = decode_audio(path, info, Clip(index=0, span=span), settings.audio_hz).samples
+            total += sum(end - begin for begin, end in activity.spans(samples))
+        spoken.append(total)
+    main = [track.stream for track in probed.tracks].index(probed.info.audio_index or 0)
+    best = spoken.index(max(spoken))
+    return 1 + (main if spoken[main] * 2 >= spoken[best] else best)
 
 
 def find_utterances(

@@ -47,7 +47,7 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
             "it again from its new place"
         )
     with atomic_file(out) as partial:
-        return cut_file(file, span, partial)
+        return cut_file(file, span, partial, found.audio_track)
 
 
 def _cut_recordings(

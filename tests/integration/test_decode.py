@@ -12,16 +12,26 @@ import av
 import numpy as np
 import pytest
 
-from domain.errors import MediaError
+from domain.errors import InputError, MediaError
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from perception.containers import StreamClock
 from perception.decode import RawClip, merge_spans, read_clips
 from perception.frames_at import decode_frames
 from perception.picture_stream import marks_unreferenced
-from perception.source import probe
+from perception.source import probe, probe_source
+from perception.speech import speaking_track
 from tests.support.full_suite import in_full, sample
-from tests.support.media import COLOURS, GOOD, damage, joined, looped, make_video, reorient
+from tests.support.media import (
+    COLOURS,
+    GOOD,
+    damage,
+    joined,
+    looped,
+    make_video,
+    reorient,
+    with_tracks,
+)
 
 SETTINGS = WatchSettings()
 SECONDS = WatchSettings(clip_ms=1_000)
@@ -310,7 +320,7 @@ def test_a_picture_that_stands_is_there_for_as_long_as_it_is_shown(
     assert [times(clip) for clip in clips[1:4]] == [[1_000], [2_000], [3_000]]
 
 
-JOINED = {
+JOINED: dict[str, dict[str, Any]] = {
     "ts": {},
     "vob": {"format": "vob", "audio": "mp2"},
     "webm": {"codec": "libvpx", "audio": "libopus"},
@@ -403,11 +413,40 @@ def test_sides_that_cancel_each_other_out_are_heard(
     assert power == pytest.approx(loud, abs=0.05)
 
 
+class Loud:
+    """Takes for speech what is loud."""
+
+    def spans(self, samples: Any) -> list[tuple[int, int]]:
+        return [(0, len(samples) // 16)] if np.abs(samples).mean() > 0.02 else []
+
+
+@pytest.mark.parametrize(
+    ("silent", "chosen"), [((True, False), 2), ((False, False), 1), ((True, True), 1)]
+)
+def test_of_several_tracks_the_one_with_speech_is_heard(
+    silent: tuple[bool, bool], chosen: int, tmp_path: Path
+) -> None:
+    made = [
+        make_video(tmp_path / f"{n}.mp4", silent=quiet, sides=(1.0, 0.5) if n else (1.0, 1.0))
+        for n, quiet in enumerate(silent)
+    ]
+    path = with_tracks(tmp_path / "v.mkv", *made)
+    probed = probe_source(path)
+    assert [track.about for track in probed.tracks] == ["sound 1, stereo", "sound 2, stereo"]
+    assert speaking_track(path, probed, Loud(), SECONDS) == chosen
+    for number, quiet in enumerate(silent, 1):
+        (clip,) = read_clips(path, probe(path, number), SETTINGS)
+        assert bool(np.abs(clip.samples).mean() > 0.02) is not quiet
+    with pytest.raises(InputError, match="there is no track 3"):
+        probe(path, 3)
+    assert speaking_track(made[0], probe_source(made[0]), Loud(), SECONDS) is None
+
+
 @pytest.mark.parametrize("transfer", ["smpte2084", "arib-std-b67"])
 def test_hdr_is_shown_as_on_an_ordinary_screen(transfer: str, tmp_path: Path) -> None:
     """The colours of the picture, taken for PQ or HLG, are far brighter than they are stored."""
     colours = f"colorprim=bt2020:colormatrix=bt2020nc:transfer={transfer}"
-    wide = {"pix_fmt": "yuv420p10le", "seconds": 0.4, "audio": None}
+    wide: dict[str, Any] = {"pix_fmt": "yuv420p10le", "seconds": 0.4, "audio": None}
     plain = read(make_video(tmp_path / "plain.mp4", **wide))[0].frames[0].image
     path = make_video(tmp_path / "hdr.mp4", encoder=(("x264-params", colours),), **wide)
     (clip,) = read(path)

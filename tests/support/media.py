@@ -206,6 +206,28 @@ def joined(path: Path, *parts: Path) -> Path:
     return path
 
 
+def with_tracks(path: Path, *sounds: Path) -> Path:
+    """Write an MKV with the pictures of the first file, and the sound of each as a track."""
+    with av.open(str(path), "w") as out:
+        sources = [av.open(str(one)) for one in sounds]
+        taken = [sources[0].streams.video[0], *(one.streams.audio[0] for one in sources)]
+        to = {id(one): out.add_stream_from_template(one) for one in taken}
+        for number, stream in enumerate(taken[1:], 1):
+            to[id(stream)].metadata["title"] = f"sound {number}"
+        packets = [
+            (float(packet.dts * packet.time_base), number, packet)
+            for number, source in enumerate(sources)
+            for packet in source.demux([one for one in source.streams if id(one) in to])
+            if packet.dts is not None
+        ]
+        for _, _, packet in sorted(packets, key=lambda timed: timed[:2]):
+            packet.stream = to[id(packet.stream)]
+            out.mux(packet)
+        for source in sources:
+            source.close()
+    return path
+
+
 def reorient(path: Path, matrix: tuple[int, int, int, int]) -> Path:
     """Set the display matrix (a, b, c, d) of the first track of an MP4."""
 

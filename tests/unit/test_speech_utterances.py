@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,7 +176,6 @@ class Listener:
 
     def __init__(self, words: list[Word]) -> None:
         self.words = words
-        self.speech = self.activity = self
 
     def transcribe(self, samples: Samples) -> list[Speech]:
         begin, end = int(samples[0]) / 16, int(samples[-1]) / 16
@@ -208,7 +209,8 @@ def test_words_at_the_borders_of_clips_are_heard_whole_and_once(seed: int) -> No
         words.append(Word(at, at + length, f" w{number}."))
         at += length
     whole = np.arange(at * 16 + 16_000, dtype=np.float32)
-    listener, clips = Listener(words), clips_of(len(whole) // 16, SETTINGS)
+    clips, listener = clips_of(len(whole) // 16, SETTINGS), Listener(words)
+    models: Any = SimpleNamespace(speech=listener, activity=listener)
     raws = [
         RawClip(
             clip,
@@ -219,10 +221,10 @@ def test_words_at_the_borders_of_clips_are_heard_whole_and_once(seed: int) -> No
         for clip in clips
     ]
     # In any order, as workers do, and one after the other, as a stream is heard.
-    heard = [recognise(raw, listener, SETTINGS) for raw in reversed(raws)][::-1]
+    heard = [recognise(raw, models, SETTINGS) for raw in reversed(raws)][::-1]
     before, streamed = 0, list[Heard]()
     for raw in raws:
-        streamed.append(recognise(replace(raw, heard_from_ms=before), listener, SETTINGS))
+        streamed.append(recognise(replace(raw, heard_from_ms=before), models, SETTINGS))
         before = streamed[-1].after_ms
     assert streamed == heard
     said = [
