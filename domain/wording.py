@@ -112,7 +112,7 @@ def split_utterance(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
     if len(text.split()) <= LINE_WORDS:
         return [(text, utterance.span)] if text else []
     lines = _fill_lines(split_sentences(text))
-    return list(zip(lines, _share_span(utterance.span, [len(line) for line in lines]), strict=True))
+    return list(zip(lines, share_span(utterance.span, [len(line) for line in lines]), strict=True))
 
 
 def _fill_lines(parts: list[str]) -> list[str]:
@@ -126,7 +126,8 @@ def _fill_lines(parts: list[str]) -> list[str]:
     return lines
 
 
-def _share_span(span: TimeSpan, lengths: list[int]) -> list[TimeSpan]:
+def share_span(span: TimeSpan, lengths: list[int]) -> list[TimeSpan]:
+    """Divide a span in proportion to lengths of text, as speech runs evenly enough."""
     total, used, spans = sum(lengths), 0, []
     for length in lengths:
         start = span.start_ms + span.length_ms * used // total

@@ -105,13 +105,13 @@ def find_files(
         sources: files, folders and addresses.
         public_only: refuse an address of a private host, too.
         progress: receives megabytes of a file.
-        warn: receives why an address failed.
+        warn: receives why an address failed, and what is left out of a folder.
 
     Raises:
         InputError: a file or folder does not exist, or the folder has no media.
         HomerError: the only source is an address that failed.
     """
-    files = find_media(Path(source) for source in sources if not is_address(source))
+    files = find_media((Path(source) for source in sources if not is_address(source)), warn)
     failed: list[Fetched] = []
     for url in filter(is_address, sources):
         fetched = fetch_address(home.make(), url, public_only=public_only, progress=progress)

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from domain import faults
 from domain.audit import Deed
-from domain.errors import InputError, ModelError
+from domain.errors import InputError, MediaError, ModelError
 from domain.marked import marked
 from domain.media import Video
 from domain.settings import Subtitles
@@ -24,7 +24,9 @@ from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
 from models.extras import LITERT
+from models.ports import Speech, Word
 from models.profile import Profile
+from perception.audio import lookahead_ms
 from perception.decode import read_clips, read_sound
 from perception.originals import cache_original, stat_digest
 from perception.reader import ClipReader
@@ -37,9 +39,6 @@ from store.queries.audit import record_deed
 from store.queries.videos import VideoState
 from telemetry.ingest_spans import traced_step
 from views.words import counted
-
-if TYPE_CHECKING:
-    from models.ports import Speech
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,7 @@ class VideoIngestion:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return what a person should know about the source before it is watched."""
-        unread, unheard = self._subtitles.unread, _missing_models(self.workspace.profile)
-        return (*self.video.remarks, *unread, *unheard)
+        return (*self.video.remarks, *_missing_models(self.workspace.profile))
 
     @property
     def at_once(self) -> int:
@@ -183,7 +181,12 @@ class VideoIngestion:
         """Mark a clip that could not be perceived as failed; the next run retries it."""
         self._memory.give_up(clip, error)
         if clip in self._waiting:
-            after = self._words_after(clip)
+            try:
+                after = self._words_after(clip)
+            except (MediaError, ModelError):
+                # A speech without words says that it was not recognised.
+                unheard = Word(0, lookahead_ms(self.workspace.settings.watch), "")
+                after = (Speech((unheard,), "", 0.0),)
             with self._lock:
                 self._waiting.remove(clip)
                 self._after[clip] = after
@@ -256,7 +259,8 @@ def open_video(
         if unfinished or known is None or subtitles is not None:
             default = workspace.settings.watch.subtitles
             subtitle_track = texts_to_use(path, probed, known, subtitles, default)
-        remarks = (*info.remarks, *_unheard_tracks(probed, track))
+        texts = subtitle_track or SourceTexts()
+        remarks = (*info.remarks, *_unheard_tracks(probed, track), *texts.remarks)
         video = _video(workspace, name, path, info, subtitle_track, track, remarks)
         with workspace.store.begin() as session:
             clips = clips_of(info.duration_ms, workspace.settings.watch)
@@ -266,7 +270,6 @@ def open_video(
                 clip_rows.require_same_clips(session, video, clips)
             # A known video keeps its title even if the file was renamed.
             video = video_rows.find_video(session, video.id)
-        texts = subtitle_track or SourceTexts()
         yield VideoIngestion(workspace, path, info, video, texts, again=again, only=only)
 
 
@@ -281,7 +284,7 @@ def _video(
 ) -> Video:
     return Video(
         id=name,
-        title=path.stem,
+        title=normalize("NFC", path.stem),
         path=str(path.absolute()),
         duration_ms=info.duration_ms,
         width=info.width,

@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, cast
 
@@ -25,6 +25,7 @@ from domain.media import Clip, Percept, Utterance, Video
 from domain.people import escape_tags
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
+from domain.wording import share_span
 
 DAY_S = 86_400
 MAX_S = 366 * DAY_S
@@ -38,20 +39,37 @@ SUBTITLE_SUFFIXES = (".srt", ".vtt")
 
 CaptionKind = Literal["speech", "caption"]
 
+_Turns = tuple[TimeSpan | None, list[tuple[str | None, str]]]
+"""When a cue is shown, and what each speaker says in it."""
+
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
+ROLLING_GAP_MS = 200
+"""A cue within this time after another may repeat its words, as in roll-up captions."""
+
 _VOICE_TAG = re.compile(r"<v(?:\.[\w.]++)?\s++([^<>]++)>", re.IGNORECASE)
+_DRAWING = re.compile(r"\{[^{}]*\\p[1-9][^{}]*\}[^{]*+")
+"""What follows in Advanced SubStation where drawing is on: lines and curves, no words."""
 _MARKUP = re.compile(r"<[^<>]*+>|\{\\[^{}]*+\}")
+_LINE_BREAK = re.compile(r"\\[Nn]|\n")
 _THREE_DIGIT_HOURS = re.compile(
     r"(?<!\d)\d{3,}+:\d\d:\d\d[.,]\d++(?=\s*+-->)|(?<=-->)\s*+\d{3,}+:\d\d:\d\d"
 )
 """Times with three-digit hours, of which pysubs2 reads only the last two digits."""
+_WORD_TIMES = re.compile(r"<\d[\d:.]*+>")
+"""Times of words within a cue, of which pysubs2 takes a line of two for a cue of its own."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 _LONG_CHARACTER_REFERENCE = re.compile(r"&#\d{20,}+;?")
 """A character reference with too many digits, which Python may refuse to parse."""
-_SPEAKER_PREFIX = re.compile(
-    r"^(?:-\s*)?([A-Z][A-Z .'-]{1,30}|[A-Z][a-z]+(?: [A-Z][a-z]+)?):\s+(?=\S)"
+_PREFIX = re.compile(
+    r"(?:>>+|[-\u2013\u2014])?\s*+([^:\uff1a]{1,60}+)(?:\uff1a|:(?![\d/]))\s*+(?=\S)"
 )
+_ASIDE = re.compile(r"(?<=\S)\s*+(?:\([^()]*+\)|\[[^\[\]]*+\])")
+_NAME_WORD = re.compile(r"[^\W\d_](?:[\w.&\u2019'-]*\w)?\.?")
+_PARTICLES = ("al", "bin", "da", "de", "del", "der", "di", "el", "la", "of", "the", "van", "von")
+_MOST_WORDS, _MOST_SIGNS, _MOST_REPEATED = 4, 6, 100
+_NO_SPEAKERS = frozenset((Path(__file__).with_name("no_speakers.txt")).read_text("utf-8").split())
+"""What stands before a colon as often as a name, and is none."""
 
 
 @dataclass(frozen=True)
@@ -309,10 +327,7 @@ def _subtitle_lines(path: Path, text: str) -> Iterator[_SourceLine]:
 
 
 def _parse_subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
-    for span, raw in _parse_cues(path, text):
-        speaker, words = split_speaker(raw)
-        if words:
-            yield CaptionLine(span, words, "speech", speaker)
+    return spoken_lines(_parse_cues(path, text))
 
 
 def read_cues(
@@ -336,7 +351,7 @@ def read_cues(
 
 def _parse_cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
     # pysubs2 takes time that grows with the square of the blank lines in a cue.
-    text = _BLANK_LINES.sub("\n\n", text)
+    text = _WORD_TIMES.sub("", _BLANK_LINES.sub("\n\n", text))
     if hours := _THREE_DIGIT_HOURS.search(text):
         raise InputError(
             f"{path}: {hours[0].strip()[-40:]!r} is beyond the 99 hours of subtitles: "
@@ -355,18 +370,89 @@ def _parse_cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
         yield TimeSpan.of(event.start, event.end), raw
 
 
-def split_speaker(raw: str) -> tuple[str | None, str]:
-    """Speaker and words of a subtitle: ``<v Omar>Hello`` or ``OMAR: Hello``."""
-    voice = _VOICE_TAG.search(raw)
-    unmarked = _MARKUP.sub("", raw.replace(r"\N", " ").replace(r"\n", " "))
-    words = _parse_text(html.unescape(_LONG_CHARACTER_REFERENCE.sub("\ufffd", unmarked)), "text")
-    prefix = _SPEAKER_PREFIX.match(words)
-    if voice:
-        return _parse_text(voice[1], "speaker") or None, words
-    if prefix:
-        name = prefix[1].title() if prefix[1].isupper() else prefix[1]
-        return name, words[prefix.end() :]
+def spoken_lines(cues: Iterable[tuple[TimeSpan, str]]) -> Iterator[CaptionLine]:
+    """Yield what cues say, in order of time: without mark-up, and by speaker.
+
+    Of captions that roll up, where a cue shows again what the one before it showed, each phrase
+    comes once. Several speakers in one cue are several lines, which share its time.
+    """
+    in_order = sorted(cues, key=lambda cue: (cue[0].start_ms, cue[0].end_ms))
+    turns = [(span, _turns(raw)) for span, raw in in_order]
+    repeated = [_repeated(before, now) for before, now in pairwise([(None, []), *turns])]
+    # Somebody may say the same twice: captions roll up if most cues repeat several words.
+    rolls = sum(count > 1 for count in repeated) * 2 > len(turns) > 2
+    for (span, said), again in zip(turns, repeated, strict=True):
+        left = list[tuple[str | None, str]]()
+        for speaker, text in said:
+            new = text.split()
+            dropped = min(again, len(new)) if rolls else 0
+            again -= dropped
+            if new[dropped:]:
+                left.append((speaker, " ".join(new[dropped:])))
+        spans = share_span(span, [len(text) for _, text in left]) if len(left) > 1 else [span]
+        for (speaker, text), part in zip(left, spans, strict=False):
+            yield CaptionLine(part, text, "speech", speaker)
+
+
+def _repeated(before: _Turns, now: _Turns) -> int:
+    """Return how many words of a cue are the last ones of the cue right before it."""
+    if before[0] is None or now[0] is None or now[0].start_ms - before[0].end_ms > ROLLING_GAP_MS:
+        return 0
+    shown, again = (
+        [word for _, text in said for word in text.split()] for _, said in (before, now)
+    )
+    most = min(len(shown), len(again), _MOST_REPEATED)
+    return next((n for n in range(most, 0, -1) if shown[-n:] == again[:n]), 0)
+
+
+def _turns(raw: str) -> list[tuple[str | None, str]]:
+    """Split a cue by who speaks: ``<v Omar>Hello``, ``OMAR: Hello`` or ``- Hello`` on its line."""
+    turns: list[tuple[str | None, str]] = []
+    # What is before a voice tag, then each name with what follows.
+    first, *voiced = _VOICE_TAG.split(_DRAWING.sub("", raw))
+    for name, marked_up in [("", first), *zip(voiced[::2], voiced[1::2], strict=True)]:
+        voice = _parse_text(name, "speaker") or None
+        for line in _LINE_BREAK.split(marked_up):
+            words = _plain(line)
+            found, said = (voice, words) if voice else _speaker_of(words)
+            if not said:
+                continue
+            if turns and found in (None, turns[-1][0]) and not line.strip().startswith("-"):
+                turns[-1] = (turns[-1][0], f"{turns[-1][1]} {said}")
+            else:
+                turns.append((found, said))
+    return turns
+
+
+def _plain(raw: str) -> str:
+    unmarked = _LONG_CHARACTER_REFERENCE.sub("\ufffd", _MARKUP.sub("", raw))
+    return _parse_text(html.unescape(unmarked), "text")
+
+
+def _speaker_of(words: str) -> tuple[str | None, str]:
+    """Return the speaker that a line begins with, if it does, and what is said."""
+    prefix = _PREFIX.match(words)
+    name = _ASIDE.sub(" ", prefix[1]).strip(" []()") if prefix else ""
+    if prefix and _is_name(name):
+        # A word with digits is a label, as SPEAKER_01.
+        plain = [word if re.search(r"\d", word) else word.title() for word in name.split()]
+        return " ".join(plain) if name.isupper() else name, words[prefix.end() :]
     return None, words.removeprefix("-").strip()
+
+
+def _is_name(text: str) -> bool:
+    """Check whether what stands before a colon can be the name of a speaker, in any script."""
+    words = text.split()
+    named = {word.casefold() for word in words if not word.isdigit()}
+    if len(words) > _MOST_WORDS or named <= _NO_SPEAKERS:
+        return False
+    if not any(letter.isupper() or letter.islower() for letter in text):
+        # Scripts without capitals: a name is short.
+        return len(words) == 1 and len(text) <= _MOST_SIGNS and text.isalpha()
+    starts = [word for word in words if not word.isdigit() and word not in _PARTICLES]
+    return bool(starts) and all(
+        _NAME_WORD.fullmatch(word) and not word[0].islower() for word in starts
+    )
 
 
 def caption_clips(track: CaptionTrack, settings: WatchSettings) -> Iterator[Percept]:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 from domain.errors import InputError
 from domain.marked import marked
 from domain.media import Clip, Percept, Utterance, Video
-from domain.settings import Subtitles
+from domain.settings import HOUR_MS, Subtitles
 from domain.time import TimeSpan
 from domain.wording import join_sentences
-from memory.captions import SUBTITLE_SUFFIXES, read_cues, split_speaker
+from memory.captions import SUBTITLE_SUFFIXES, read_cues, spoken_lines
 from perception.source import SUFFIXES, SourceProbe
 from perception.subtitle_tracks import text_tracks
 
@@ -26,12 +27,9 @@ _MARK = r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*|sdh|cc|forced|default"
 _SIDECAR = re.compile(rf"(?:\.(?:{_MARK})){{0,3}}\.(?:srt|vtt)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"^\.([A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)(?=\.)")
 _NO_LANGUAGE = frozenset({"sdh", "cc"})
-_LINE_BREAK = re.compile(r"\\[Nn]|\n")
 
 MAX_PAUSE_MS = 1_500
 """The longest pause within a line, in milliseconds."""
-ROLLING_GAP_MS = 200
-"""A cue within this time after another may repeat its lines, as in roll-up captions."""
 
 Cues = Sequence[tuple[TimeSpan, str]]
 
@@ -44,13 +42,13 @@ class SourceTexts:
         names: The sources, for the record; a file with a digest.
         tracks: The cues of each track of subtitles, in order of time.
         chapters: Titles in order of time.
-        unread: Messages about tracks that cannot be read.
+        remarks: What a person should know: tracks that cannot be read, times that do not fit.
     """
 
     names: tuple[str, ...] = ()
     tracks: tuple[tuple[Utterance, ...], ...] = ()
     chapters: tuple[Utterance, ...] = ()
-    unread: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def add_to(self, percept: Percept) -> Percept:
         """Return the percept with the lines and chapters that begin in its clip."""
@@ -161,26 +159,48 @@ def read_source_texts(path: Path, probed: SourceProbe) -> SourceTexts:
         InputError: a file of subtitles cannot be read; says which and what to do.
         MediaError: the video went away.
     """
-    tracks = [*_read_sidecars(path), *_read_embedded(path, probed)]
+    remarks = list[str]()
+    tracks = [
+        *_read_sidecars(path, probed.info.duration_ms, remarks),
+        *_read_embedded(path, probed),
+    ]
     chapter_titles = tuple(
         Utterance(span=chapter.span, text=chapter.text) for chapter in probed.chapters
     )
     names = [name for name, _ in tracks] + (
         [f"{len(chapter_titles)} chapters"] if chapter_titles else []
     )
-    unread = tuple(
-        f"track {track.number} of {path.name} is no text ({track.codec}): "
-        "its subtitles are not read"
+    remarks += (
+        marked(
+            f"track {track.number} of {path.name} is no text ({track.codec}): "
+            "its subtitles are not read"
+        )
         for track in probed.subtitles
         if not track.is_text
     )
-    return SourceTexts(tuple(names), tuple(cues for _, cues in tracks), chapter_titles, unread)
+    lines = tuple(cues for _, cues in tracks)
+    return SourceTexts(tuple(names), lines, chapter_titles, tuple(remarks))
 
 
-def _read_sidecars(path: Path) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
+def _read_sidecars(
+    path: Path, duration_ms: int, remarks: list[str]
+) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
     for file in find_sidecars(path):
         digest, cues = _read_sidecar(file)
-        ending = file.name[len(path.stem) :]
+        first, last = (of((span.start_ms for span, _ in cues), default=0) for of in (min, max))
+        # Broadcasters begin to count at one hour or at ten.
+        hours = first // HOUR_MS
+        if hours and duration_ms < last < duration_ms + hours * HOUR_MS:
+            cues = [
+                (TimeSpan.of(span.start_ms - hours * HOUR_MS, span.end_ms - hours * HOUR_MS), text)
+                for span, text in cues
+            ]
+            remarks.append(
+                marked(f"the times of {file.name} begin at {hours}:00:00: that is taken for 0:00")
+            )
+        elif first >= duration_ms:
+            remarks.append(marked(f"no line of {file.name} lies within the video: it is not used"))
+        ending = normalize("NFC", file.name)[len(normalize("NFC", path.stem)) :]
         yield f"{ending} {digest[:12]}", cues_to_utterances(cues, _language_of(ending))
 
 
@@ -203,20 +223,23 @@ def find_sidecars(path: Path) -> list[Path]:
     """Files of subtitles beside a video that are called like it, by name.
 
     A language and a kind may precede the suffix: ``talk.srt``, ``talk.en.srt``,
-    ``talk.pt-BR.sdh.vtt``. Files that belong to another video of the folder are left out.
+    ``talk.pt-BR.sdh.vtt``. Files that belong to another video of the folder are left out. Some
+    systems write a letter with an accent as one sign, others as two: both are the same name.
     """
+    stem = normalize("NFC", path.stem)
+    names = {file: normalize("NFC", file.name) for file in path.parent.iterdir()}
     others = {
-        file.stem
-        for file in path.parent.iterdir()
-        if file.suffix.lower() in SUFFIXES and file.stem != path.stem
+        normalize("NFC", file.stem)
+        for file in names
+        if file.suffix.lower() in SUFFIXES and normalize("NFC", file.stem) != stem
     }
     return sorted(
         file
-        for file in path.parent.iterdir()
-        if file.name.startswith(path.stem)
-        and _SIDECAR.fullmatch(file.name[len(path.stem) :])
-        and not any(file.name.startswith(f"{o}.") and len(o) > len(path.stem) for o in others)
-        and file.name.lower().endswith(SUBTITLE_SUFFIXES)
+        for file, name in names.items()
+        if name.startswith(stem)
+        and _SIDECAR.fullmatch(name[len(stem) :])
+        and not any(name.startswith(f"{other}.") and len(other) > len(stem) for other in others)
+        and name.lower().endswith(SUBTITLE_SUFFIXES)
         and file.is_file()
     )
 
@@ -227,30 +250,8 @@ def _language_of(ending: str) -> str:
 
 
 def cues_to_utterances(cues: Cues, language: str = "") -> tuple[Utterance, ...]:
-    """Cues without mark-up and without what they repeat, in order of time."""
+    """Return what cues say, without mark-up and without what they repeat, in order of time."""
     return tuple(
-        Utterance(span=span, text=text, language=language, speaker=speaker)
-        for span, speaker, text in _strip_markup(_drop_repeated_lines(cues))
-        if text
+        Utterance(span=line.span, text=line.text, language=language, speaker=line.speaker)
+        for line in spoken_lines(cues)
     )
-
-
-def _drop_repeated_lines(cues: Cues) -> Iterator[tuple[TimeSpan, str]]:
-    """Drop lines that roll-up captions repeat from the cue before."""
-    previous: frozenset[str] = frozenset()
-    end = -ROLLING_GAP_MS - 1
-    for span, raw in cues:
-        lines = tuple(line.strip() for line in _LINE_BREAK.split(raw) if line.strip())
-        is_rolling = span.start_ms - end <= ROLLING_GAP_MS
-        new = tuple(line for line in lines if not (is_rolling and line in previous))
-        previous, end = frozenset(lines), span.end_ms
-        if new:
-            yield span, "\n".join(new)
-
-
-def _strip_markup(
-    cues: Iterable[tuple[TimeSpan, str]],
-) -> Iterator[tuple[TimeSpan, str | None, str]]:
-    for span, text in cues:
-        speaker, words = split_speaker(text)
-        yield span, speaker, words

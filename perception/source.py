@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -37,10 +37,32 @@ if TYPE_CHECKING:
 
     from domain.settings import WatchSettings
 
-_PICTURES = "mp4 m4v mov mkv webm avi flv wmv asf mpg mpeg ts mts m2ts 3gp ogv mxf gif"
-_SOUNDS = "mp3 m4a aac flac wav ogg oga opus wma aiff aif ac3 amr mka"
+_PICTURES = "mp4 m4v mov mkv webm avi flv f4v wmv asf mpg mpeg vob ts mts m2ts 3gp 3g2 ogv mxf gif"
+_SOUNDS = "mp3 mpga m4a m4b aac flac wav ogg oga opus weba wma aiff aif ac3 amr caf mka"
 SUFFIXES = frozenset(f".{name}" for name in f"{_PICTURES} {_SOUNDS}".split())
-"""What a folder is searched for. A file that is named is tried whatever its suffix."""
+"""Suffixes of media. Files of others are opened to see what they are."""
+_TEXTS = frozenset(
+    [
+        ".srt",
+        ".vtt",
+        ".ass",
+        ".txt",
+        ".md",
+        ".json",
+        ".jsonl",
+        ".gz",
+        ".csv",
+        ".jpg",
+        ".jpeg",
+        ".png",
+        ".pdf",
+    ]
+)
+"""Suffixes of files that are not even opened."""
+_BESIDE = (".srt", ".vtt")
+"""Suffixes of files that come along with a video."""
+MOST_NAMED = 5
+"""Files that are left out of a folder and named, at most."""
 
 _LENGTH_IS_STATED = ("mov", "matroska", "avi", "wav", "flac", "ogg", "asf", "aiff", "mxf", "gif")
 _CHUNK = 1 << 20
@@ -232,35 +254,66 @@ def clips_of(duration_ms: int, settings: WatchSettings) -> list[Clip]:
     ]
 
 
-def find_media(paths: Iterable[Path]) -> list[Path]:
+def find_media(
+    paths: Iterable[Path], warn: Callable[[str], None] = lambda _text: None
+) -> list[Path]:
     """Return the files named, and those in the folders named, at any depth; each once, in order.
+
+    Args:
+        paths: files and folders.
+        warn: receives what is left out of a folder, and why.
 
     Raises:
         MediaError: a path does not exist, or a folder holds no media.
     """
-    found = dict.fromkeys(file for path in paths for file in _media_of(path))
+    found: dict[Path, None] = {}
+    for path in paths:
+        if _ADDRESS.match(str(path)):
+            # Not repeated: there may be a password in it.
+            raise MediaError(
+                "this is an address, not a file: a live source is watched by homer watch"
+            )
+        if not path.exists():
+            raise MediaError(f"{path}: no such file or folder")
+        if not path.is_dir():
+            found[path] = None
+            continue
+        files, others = media_in(path)
+        if not files:
+            raise MediaError(f"{path}: no video or audio files in this folder")
+        found |= dict.fromkeys(files)
+        if others:
+            shown = ", ".join(str(file.relative_to(path)) for file in others[:MOST_NAMED])
+            more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+            warn(f"{path}: left out, being no video or audio: {shown}{more}")
     return list(found)
 
 
-def _media_of(path: Path) -> Iterator[Path]:
-    if _ADDRESS.match(str(path)):
-        # Not repeated: there may be a password in it.
-        raise MediaError("this is an address, not a file: a live source is watched by homer watch")
-    if not path.exists():
-        raise MediaError(f"{path}: no such file or folder")
-    if not path.is_dir():
-        yield path
-        return
-    files = media_in(path)
-    if not files:
-        raise MediaError(f"{path}: no video or audio files in this folder")
-    yield from files
+def media_in(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the media files of a folder, at any depth, and those left out, both in order.
+
+    Hidden files and subtitles are neither. A file of an unknown suffix is opened, as one that is
+    named would be.
+    """
+    files = sorted(
+        file
+        for file in folder.rglob("*")
+        if not file.name.startswith(".") and file.suffix.lower() not in _BESIDE and file.is_file()
+    )
+    media = [one for one in files if one.suffix.lower() in SUFFIXES or _opens(one)]
+    return media, sorted({*files} - {*media})
 
 
-def media_in(folder: Path) -> list[Path]:
-    """Return the media files of a folder, at any depth, in order; hidden ones are left out."""
-    return sorted(file for file in folder.rglob("*") if _is_media(file))
-
-
-def _is_media(file: Path) -> bool:
-    return file.suffix.lower() in SUFFIXES and not file.name.startswith(".") and file.is_file()
+def _opens(file: Path) -> bool:
+    """Check whether something in a file of an unknown suffix decodes."""
+    if file.suffix.lower() in _TEXTS:
+        return False
+    try:
+        with open_media(file) as container:
+            found = (video_stream(container), audio_stream(container))
+            streams = [one for one in found if one is not None]
+            if streams:
+                _first_frame(file, container, streams)
+            return bool(streams)
+    except (MediaError, av.FFmpegError):
+        return False

@@ -56,7 +56,7 @@ def media_stamps(folder: Path) -> list[FileStamp]:
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: make it, or tell the schedule another one")
-    return [stand for path in media_in(folder) if (stand := file_stamp(path))]
+    return [stand for path in media_in(folder)[0] if (stand := file_stamp(path))]
 
 
 def unchanged_files(

@@ -98,7 +98,7 @@ def fetch(workspace: Workspace, options: FetchOptions, listener: Listener) -> Jo
     folder = options.folder or workspace.home.root / "fetched"
     urls = [*options.urls, *_read_addresses(options.file)]
     fetched = fetch_all(workspace.store, urls, folder, options.most, video_fetcher())
-    files = {*media_in(folder), *fetched.files}
+    files = {*media_in(folder)[0], *fetched.files}
     # The user's folder may have files that were not fetched; both may have files of earlier runs.
     own = FetchArchive(workspace.store).already_fetched(files) if options.folder else files
     ready = [file for path in sorted(own) if (file := file_stamp(path))]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
+from unicodedata import normalize
 
 from sqlalchemy import ColumnElement, delete, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
@@ -77,16 +78,18 @@ def add_video(
 
 
 def find_video(session: Session, name: str) -> Video:
-    """Return the video with that id, else that title, else that prefix of an id or a title.
+    """Return the video with that id, title or file name, else that prefix of an id or a title.
 
     Raises:
         NotFound: There is none.
         Ambiguous: There are several; the message names them.
     """
-    name, stem = make_storable(name), func.lower(VideoRow.title)
+    name, stem = normalize("NFC", make_storable(name)), func.lower(VideoRow.title)
+    files = {normalize(form, name).rpartition("/")[2] for form in ("NFC", "NFD")}
     conditions: list[ColumnElement[bool]] = [
         VideoRow.id == name,
         VideoRow.title == name,
+        or_(*(VideoRow.path.endswith(f"/{file}", autoescape=True) for file in sorted(files))),
         stem == name.lower(),
         VideoRow.id.startswith(name, autoescape=True)
         | stem.startswith(name.lower(), autoescape=True),

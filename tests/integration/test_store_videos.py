@@ -92,10 +92,13 @@ def test_adding_a_known_video_keeps_its_progress_and_learns_where_it_moved(store
         (B, B),
         ("aaaa000000000002", B),
         ("Work", B),
+        ("w\u00f6rk.mp4", B),
+        ("elsewhere/wo\u0308rk.mp4", B),
     ],
 )
 def test_a_video_is_found_by_id_title_or_beginning(store: Store, name: str, found: str) -> None:
-    add(store, video(A), video(B, "work"), video(C, "100% fun"))
+    at_work = video(B, "work", "/clips/w\u00f6rk.mp4")
+    add(store, video(A), at_work, video(C, "100% fun"))
     with store.begin() as session:
         assert find_video(session, name).id == found
 

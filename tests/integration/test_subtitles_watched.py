@@ -184,7 +184,7 @@ def test_every_common_track_of_text_is_read_alike(words: str, codec: str, tmp_pa
         path = with_packets(source, codec, tmp_path / "talk.mp4", cues)
     found = read_source_texts(path, probe_source(path))
     assert found.names == ("track 1",)
-    assert found.unread == ()
+    assert found.remarks == ()
     ((first, second),) = found.tracks
     assert (first.span, first.text) == (TimeSpan.of(500, 1400), "The drawbridge opens.")
     assert (second.span, second.text) == (TimeSpan.of(3500, 4300), "Home, at last. Now.")

@@ -18,13 +18,13 @@ from domain.people import Character, Identity, escape_tags, tags_in_words
 from domain.schedules import parse_when
 from domain.settings import MemorySettings, WatchSettings
 from domain.texts import make_storable
-from domain.time import parse_clock
+from domain.time import TimeSpan, parse_clock
 from domain.wording import ends_sentence, split_sentences, split_utterance
 from evals.datasets import lvbench, streamingbench
 from evals.perception_metrics import words_of
 from flows.uploads import safe_name
 from graphs.edits import read_plan
-from memory.captions import caption_clips, read_captions, split_speaker
+from memory.captions import caption_clips, read_captions, spoken_lines
 from memory.leak_terms import quotes_any
 from memory.patches import PatchContext, check_patch, drop_invalid_items
 from memory.subtitles import cues_to_utterances
@@ -162,7 +162,7 @@ READERS: dict[str, Reader] = {
     "captions as JSON lines": _each(_row, _file(".jsonl", "")),
     "captions as SubRip": _file(".srt", "1\n00:00:01,000 --> 00:00:02,500\n", "\nx\n"),
     "captions as WebVTT": _file(".vtt", "WEBVTT\n\n00:01.000 --> 00:02.500\n", "\nx\n"),
-    "subtitles": split_speaker,
+    "subtitles": lambda text: list(spoken_lines([(TimeSpan.of(0, 1000), text)] * 4)),
     "clip writer": _clip,
     "event writer": events,
     "patches": _patch,

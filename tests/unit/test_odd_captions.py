@@ -175,6 +175,19 @@ def test_words_that_look_like_a_long_time_are_words(tmp_path: Path) -> None:
         ("<font color=red>Ada:</font> Yes", "Ada", "Yes"),
         ("fish &amp; chips", None, "fish & chips"),
         ("- So?", None, "So?"),
+        ("Анна: Привет", "Анна", "Привет"),
+        ("王明：你好", "王明", "你好"),
+        ("مريم: مرحبا", "مريم", "مرحبا"),
+        (">> JEAN-LUC D’ARC [on the phone]: Yes", "Jean-Luc D’Arc", "Yes"),
+        ("[Ann]: Yes", "Ann", "Yes"),
+        ("C-3PO: We're doomed", "C-3PO", "We're doomed"),
+        ("SPEAKER_01: Yes", "SPEAKER_01", "Yes"),
+        ("Warning: it is hot", None, "Warning: it is hot"),
+        ("WAIT: I come", None, "WAIT: I come"),
+        ("Step 2: stir", None, "Step 2: stir"),
+        ("At 10:30 we go", None, "At 10:30 we go"),
+        ("https://a.example", None, "https://a.example"),
+        ("{\\p1}m 0 0 l 10 10{\\p0}Up here", None, "Up here"),
     ],
 )
 def test_a_speaker_is_reported_from_the_words(
@@ -183,6 +196,19 @@ def test_a_speaker_is_reported_from_the_words(
     cue = f"1\n00:00:01,000 --> 00:00:02,000\n{raw}\n"
     (line,) = read_captions(written(tmp_path, "a.srt", cue)).lines
     assert (line.speaker, line.text) == (speaker, text)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["<v Ann>Who says no?</v> <v Ben>I do.</v>", "ANN: Who says no?\nBEN: I do."],
+)
+def test_each_speaker_of_a_cue_says_a_line_of_his_own(tmp_path: Path, raw: str) -> None:
+    cue = f"WEBVTT\n\n00:01.000 --> 00:03.000\n{raw}\n"
+    ann, ben = read_captions(written(tmp_path, "a.vtt", cue)).lines
+    assert (ann.speaker, ann.text) == ("Ann", "Who says no?")
+    assert (ben.speaker, ben.text) == ("Ben", "I do.")
+    assert (ann.span.start_ms, ben.span.end_ms) == (1000, 3000)
+    assert ann.span.end_ms == ben.span.start_ms
 
 
 LINES = st.lists(

@@ -146,12 +146,28 @@ def test_a_clock_rounds_up_exactly(pts: int, base: object, zero: object) -> None
 
 
 def test_folders_are_searched_at_any_depth_in_order(tmp_path: Path) -> None:
-    for name in ("b.MP4", "a.mkv", "deep/er/c.webm", "notes.txt", "._a.mkv", "deep/d.flac"):
+    for name in (
+        "b.MP4",
+        "a.mkv",
+        "deep/er/c.webm",
+        "notes.txt",
+        "._a.mkv",
+        "deep/d.flac",
+        "e.srt",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / "folder.mp4").mkdir()
-    names = [str(path.relative_to(tmp_path)) for path in find_media([tmp_path])]
-    assert names == ["a.mkv", "b.MP4", "deep/d.flac", "deep/er/c.webm"]
+    # What would be watched if it was named is found whatever it is called.
+    make_video(tmp_path / "v.mp4").rename(tmp_path / "clip.LRV")
+    make_video(tmp_path / "v.ts", codec=None).rename(tmp_path / "deep" / "news.trp")
+    (tmp_path / "odd.bin").write_bytes(bytes(range(256)) * 40)
+    warned = list[str]()
+    found = find_media([tmp_path], warned.append)
+    names = [str(path.relative_to(tmp_path)) for path in found]
+    known = ["a.mkv", "b.MP4", "clip.LRV", "deep/d.flac", "deep/er/c.webm", "deep/news.trp"]
+    assert names == known
+    assert warned == [f"{tmp_path}: left out, being no video or audio: notes.txt, odd.bin"]
 
 
 def test_a_named_file_is_taken_whatever_its_suffix_and_once(tmp_path: Path) -> None:

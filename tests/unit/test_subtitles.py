@@ -51,6 +51,11 @@ def test_files_of_subtitles_are_found_by_the_name_of_the_video(name: str, tmp_pa
     assert [file.name for file in find_sidecars(tmp_path / "talk.mp4")] == [name]
 
 
+def test_names_are_the_same_however_an_accent_is_written(tmp_path: Path) -> None:
+    (tmp_path / "Zu\u0308rich.srt").write_text(SRT)
+    assert len(find_sidecars(tmp_path / "Z\u00fcrich.mp4")) == 1
+
+
 @pytest.mark.parametrize(
     "name", ["talks.srt", "talk-2.srt", "talk.txt", "talk.notes.srt", "another.srt", "talk.srt.bak"]
 )
@@ -107,6 +112,27 @@ def test_captions_that_roll_up_are_reported_once() -> None:
     assert lines(CLIPS[0], *cues) == [
         (0, 6000, "search today goes beyond a text box we live in images")
     ]
+
+
+@pytest.mark.parametrize(
+    ("starts", "heard", "remark"),
+    [
+        ((36_000, 36_001), [0, 1_000], "the times of talk.srt begin at 10:00:00"),
+        ((36_000, 36_900), [], "no line of talk.srt lies within the video"),
+        ((0, 1), [0, 1_000], None),
+    ],
+)
+def test_times_of_broadcasters_are_shifted_or_said_not_to_fit(
+    starts: tuple[int, int], heard: list[int], remark: str | None, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "talk.mp4", seconds=2.0)
+    clocks = [f"{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}" for s in starts]
+    cues = [f"{n}\n{at},000 --> {at},900\nLine {n}.\n" for n, at in enumerate(clocks, 1)]
+    (tmp_path / "talk.srt").write_text("\n".join(cues))
+    texts = read_source_texts(path, probe_source(path))
+    found = texts.add_to(Percept(clip=CLIPS[0])).subtitles
+    assert [one.span.start_ms for one in found] == heard
+    assert [one.startswith(remark or "-") for one in texts.remarks] == [True] * (remark is not None)
 
 
 def test_what_is_said_again_later_is_reported_again() -> None:

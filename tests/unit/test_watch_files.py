@@ -57,7 +57,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
 
     @contextmanager
     def open_video(
-        workspace: object, path: Path, *, again: bool, only: Collection[int], subtitles: str | None
+        workspace: object, path: Path, *, again: bool, only: Collection[int], **_choices: object
     ) -> Iterator[Work]:
         if path.name.startswith("bad"):
             raise MediaError(f"{path}: empty")
