@@ -178,7 +178,7 @@ class Listener:
         self.words = words
 
     def transcribe(self, samples: Samples) -> list[Speech]:
-        begin, end = int(samples[0]) / 16, int(samples[-1]) / 16
+        begin, end = int(samples[0]) / 16, (int(samples[-1]) + 1) / 16
         heard = [
             Word(
                 round(max(word.start_ms, begin) - begin),
@@ -204,7 +204,7 @@ class Listener:
 def test_words_at_the_borders_of_clips_are_heard_whole_and_once(seed: int) -> None:
     random, words, at = np.random.default_rng(seed), list[Word](), 0
     for number in range(80):
-        pause, length = (int(ms) for ms in random.integers((0, 20), (500, 400)))
+        pause, length = (int(ms) for ms in random.integers((0, 20), (500, 200)))
         at += pause if number % 2 else max(pause, 400)
         words.append(Word(at, at + length, f" w{number}."))
         at += length
