@@ -30,7 +30,7 @@ from retrieval.video_selection import is_large, search_size, select_videos
 from store.database import Store
 from store.queries.candidates import read_lines
 from store.queries.encoders import encoders_in_view
-from store.queries.people_in_view import videos_naming
+from store.queries.people_in_view import faces_together, videos_naming
 from store.queries.view_sizes import ViewSize
 
 
@@ -109,6 +109,9 @@ class SearchPreparation:
             else None,
             cosine_scale=encoders.scale,
             load_all=partial(self._all_lines, plan, candidates),
+            faces_together=lambda: self._store.run_read_only(
+                partial(faces_together, scopes=plan.scopes)
+            ),
             add=add,
             small=plan.everything,
             span=_span(plan.scopes, plan.size, candidates),

@@ -38,10 +38,11 @@ class QueryContext:
 
     ``query`` is the text of the search, ``question`` what candidates are ranked by: the question
     and the options that the search is about. ``relevance`` is None if nothing is in view.
-    ``load_all`` fetches all lines of the view, for structural searches, ``add`` the lines of more
-    (video, clip) pairs; ``small``: all lines are candidates. ``span`` is the time in view of a
-    single video; ``encoders`` embed queries. ``share`` is the share of the view's clips that was
-    searched, in (0, 1]: in a large library, that of the likeliest videos.
+    ``load_all`` fetches all lines of the view, for structural searches, ``faces_together`` the
+    most faces on one frame in view, ``add`` the lines of more (video, clip) pairs; ``small``: all
+    lines are candidates. ``span`` is the time in view of a single video; ``encoders`` embed
+    queries. ``share`` is the share of the view's clips that was searched, in (0, 1]: in a large
+    library, that of the likeliest videos.
     """
 
     query: str
@@ -52,6 +53,7 @@ class QueryContext:
     relevance: Relevance | None
     cosine_scale: CosineScale
     load_all: Callable[[], LineSet]
+    faces_together: Callable[[], int]
     add: Callable[[Collection[tuple[str, int]]], QueryContext]
     encoders: SearchEncoders
     small: bool = True

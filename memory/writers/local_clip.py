@@ -137,18 +137,19 @@ def _join_texts(lines: Sequence[ScreenText]) -> str:
 
 
 def _presence_lines(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraft]:
-    """One line a person, and one for every set of people that is in view at one time."""
+    """One line for every set of people that is in view at one time, and one a person."""
     groups = sorted(
         (people.faces[group.number].number, group) for group in _merge_groups(percept, people)
     )
     times = {f"<{IdentityKind.FACE}_{number}>": visible_spans(group) for number, group in groups}
+    # Those who are seen together first: of a crowd, not each gets a line.
+    for tags, span in sorted(_co_visible(times).items(), key=lambda one: -len(one[0])):
+        text = f"{', '.join(tags[:-1])} and {tags[-1]} are on screen together."
+        yield _episodic_line(text, span, MemorySource.SEEN, tags)
     for tag, spans in times.items():
         yield _episodic_line(
             f"{tag} is on screen.", _covering_span(spans), MemorySource.SEEN, (tag,)
         )
-    for tags, span in _co_visible(times).items():
-        text = f"{', '.join(tags[:-1])} and {tags[-1]} are on screen together."
-        yield _episodic_line(text, span, MemorySource.SEEN, tags)
 
 
 def _object_lines(percept: Percept) -> Iterable[MemoryDraft]:

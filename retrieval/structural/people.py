@@ -90,7 +90,14 @@ def people(
     if not people_seen:
         return None
     parts = _with_brief([_part(person) for person in people_seen])
-    together = _max_together(context.rows)
+    # By the faces that were detected, or the people counted as objects: not each has a line.
+    counted = [
+        int(number)
+        for row in context.rows
+        if row.line.source == MemorySource.OBJECTS
+        for number in _COUNTED.findall(row.line.text)
+    ]
+    together = max([context.faces_together(), *counted])
     why = "" if not structure.subject or _all_at_once(parts, together) else PLACES
     return (
         Finding(
@@ -137,18 +144,6 @@ def _with_brief(parts: Sequence[StructurePart]) -> list[StructurePart]:
 def _is_brief(part: StructurePart, longest: int) -> bool:
     shown = total_ms(part.seen)
     return bool(part.seen) and not part.heard and shown < min(BRIEF_MS, BRIEF_SHARE * longest)
-
-
-def _max_together(rows: Sequence[ViewLine]) -> int:
-    """Return the most people at one time: by faces, or by objects counted on an image."""
-    faces = [len(_tags(row.line.text)) for row in rows if row.presence]
-    counted = [
-        int(number)
-        for row in rows
-        if row.line.source == MemorySource.OBJECTS
-        for number in _COUNTED.findall(row.line.text)
-    ]
-    return max([0, *faces, *counted])
 
 
 def speakers(

@@ -33,6 +33,21 @@ def speakers_in_view(database: Reader, scopes: Sequence[Scope]) -> dict[str, int
     return dict(rows)
 
 
+_TOGETHER = f"""
+    WITH {VIEW}
+    SELECT coalesce(max(frame.faces), 0)::int FROM (
+        SELECT count(DISTINCT s.identity_id) AS faces FROM view
+        JOIN sightings AS s ON s.video_id = view.video AND s.clip <= view.last_clip
+        WHERE s.box IS NOT NULL GROUP BY s.video_id, s.start_ms) AS frame
+"""  # noqa: S608
+
+
+def faces_together(database: Reader, scopes: Sequence[Scope]) -> int:
+    """Return how many people's faces are on one frame in view at most, whatever lines say so."""
+    (most,) = reading_driver(database).execute(_TOGETHER, view_parameters(scopes)).fetchall()[0]
+    return int(most)
+
+
 _NAMES_OF_SPEAKERS = f"""
     WITH {VIEW}
     SELECT name FROM unnest(%(names)s::text[]) AS given (name) WHERE EXISTS (

@@ -16,7 +16,7 @@ from graphs.replay import replay
 from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import WordToolbox
-from tests.support.remembered import Said, name, watch
+from tests.support.remembered import Said, name, see, watch
 from views.answer_lines import answer_lines
 
 V = "abcdefabcdefabcd"
@@ -118,6 +118,15 @@ def searches(store: Store, made: AskResult) -> list[EvidenceRetrieved]:
 
 def starts(answer: Answer) -> list[float]:
     return [c.span.start_ms / 1000 for c in answer.citations]
+
+
+def test_a_crowd_is_counted_by_the_faces_on_one_picture_and_not_by_lines(store: Store) -> None:
+    watch(store, V, (tuple(there(f"<face_{n}>", 2) for n in range(1, 8)),))
+    for n in range(1, 8):
+        name(store, V, n, f"Guest {n}", f"<face_{n}>")
+        see(store, V, f"<face_{n}>", 2, 2)
+    answer = answered(store, "How many people are there?").answer
+    assert answer.text.startswith("7 people are seen: ")
 
 
 def test_who_is_in_it_names_everybody_with_times(interview: Store) -> None:

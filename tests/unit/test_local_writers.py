@@ -111,7 +111,7 @@ def test_a_crowd_is_one_line_and_not_one_for_each_pair() -> None:
     more = {n: identity(IdentityKind.FACE, n) for n in range(4)}
     faces = [face(n, n + 1, (5, 6)) for n in range(3)] + [face(3, 9, (5.5, 8))]
     drafts = (
-        LocalClipWriter().write(percept(0, faces=tuple(faces)), ClipPeople(more), CONTEXT).drafts
+        LocalClipWriter(2).write(percept(0, faces=tuple(faces)), ClipPeople(more), CONTEXT).drafts
     )
     crowd = "<face_0>, <face_1>, <face_2> and <face_3> are on screen together."
     assert [one.text for one in drafts if len(one.tags) > 1] == [crowd]
