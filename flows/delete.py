@@ -121,6 +121,7 @@ def delete_video_span(workspace: Workspace, video: Video, span: TimeSpan) -> Spa
     """
     memory = workspace.settings.memory
     deletion = delete_span(workspace.store, video.id, span, workspace.toolbox.text, memory)
+    drop_cached_original(workspace.store.home, video.id)
     if _delete_uploads(workspace.store.home, video.id):
         with workspace.store.begin() as session:
             clear_path(session, video.id)

@@ -36,6 +36,11 @@ CLOCK = Fraction(1, 90_000)
 """Time base of encoded pictures, in seconds: fine enough for any frame rate."""
 FAST_START = {"movflags": "+faststart"}
 QUALITY = {"preset": "veryfast", "crf": "20"}
+PLAYED = frozenset({"h264", "aac", "mp3"})
+"""Codecs that any browser plays in MP4."""
+PREVIEW_EARLIER_MS, PREVIEW_HEIGHT = 10_000, 480
+PREVIEW_QUALITY = {"preset": "ultrafast", "crf": "26"}
+"""A preview is made while somebody waits for it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,9 @@ def join_parts(parts: Sequence[FileSpan], out: Path) -> None:
         raise MediaError(f"{parts[0].path}: cannot be cut ({error.strerror})") from error
 
 
-def cut_file(path: Path, span: TimeSpan, out: Path, track: int | None = None) -> CutFile:
+def cut_file(
+    path: Path, span: TimeSpan, out: Path, track: int | None = None, *, preview: bool = False
+) -> CutFile:
     """Write a span of a media file to ``out`` as MP4, with its sound.
 
     Packets are copied where the codecs fit into MP4 and a key picture begins shortly before the
@@ -84,6 +91,7 @@ def cut_file(path: Path, span: TimeSpan, out: Path, track: int | None = None) ->
         span: in milliseconds of video time; what lies after the end of the file is left out.
         out: the file to write; it is overwritten.
         track: the number of the track of sound, from 1; None: the main one.
+        preview: small and soon, to look at: it may begin up to 10 s earlier, at a key picture.
 
     Raises:
         InputError: the file ends before the span, or has no such track.
@@ -94,11 +102,16 @@ def cut_file(path: Path, span: TimeSpan, out: Path, track: int | None = None) ->
         start, end = format_clock(span.start_ms), format_clock(info.duration_ms)
         raise InputError(f"{start} is after {end}, the end of the video")
     within = TimeSpan.of(span.start_ms, min(span.end_ms, info.duration_ms))
-    key_ms = _key_picture_ms(path, info, within.start_ms)
+    earlier_ms = PREVIEW_EARLIER_MS if preview else EARLIER_MS
+    with open_media(path) as container:
+        copied = all(_fits(one, preview=preview) for one in _streams(container, info))
+    key_ms = None
+    if copied and len(info.parts) == 1:
+        key_ms = _key_picture_ms(path, info, within.start_ms, earlier_ms)
     try:
         with av.open(str(out), "w", format="mp4", options=FAST_START) as target:
             if key_ms is None:
-                encoder = SpanEncoder(target)
+                encoder = SpanEncoder(target, preview=preview)
                 encoder.add(path, info, within)
                 encoder.end()
             else:
@@ -110,17 +123,21 @@ def cut_file(path: Path, span: TimeSpan, out: Path, track: int | None = None) ->
     return CutFile(within, copied=key_ms is not None)
 
 
-def _key_picture_ms(path: Path, info: SourceInfo, start_ms: int) -> int | None:
-    """Return where a copy begins; None where the codecs do not fit, or it would be too early."""
-    with open_media(path) as container:
-        codecs = {one.codec_context.codec.canonical_name for one in _streams(container, info)}
-    if not codecs <= COPIED or len(info.parts) > 1:
-        return None
+def _fits(stream: VideoStream | AudioStream, *, preview: bool) -> bool:
+    """Check whether a stream can be copied into MP4, for a preview so that browsers play it."""
+    codec = stream.codec_context.codec.canonical_name
+    if not preview:
+        return codec in COPIED
+    return codec in PLAYED and getattr(stream, "pix_fmt", "yuv420p") == "yuv420p"
+
+
+def _key_picture_ms(path: Path, info: SourceInfo, start_ms: int, earlier_ms: int) -> int | None:
+    """Return where a copy begins; None where it would be too early."""
     if not info.has_video:
         return start_ms
     with closing(KeyPictureFinder(path, info)) as finder:
         key_ms = finder.before(start_ms)
-    return key_ms if start_ms - key_ms <= EARLIER_MS else None
+    return key_ms if start_ms - key_ms <= earlier_ms else None
 
 
 def _streams(container: InputContainer, info: SourceInfo) -> list[VideoStream | AudioStream]:
@@ -167,10 +184,11 @@ class SpanEncoder:
 
     Args:
         target: the MP4; it gets the streams of the first file.
+        preview: small pictures, soon.
     """
 
-    def __init__(self, target: OutputContainer) -> None:
-        self._target = target
+    def __init__(self, target: OutputContainer, *, preview: bool = False) -> None:
+        self._target, self._preview = target, preview
         self._encoders: dict[str, PictureEncoder | SoundEncoder] = {}
         self._length_ms = 0
 
@@ -197,7 +215,7 @@ class SpanEncoder:
         with closing(_open(path, info, part, early)) as container:
             streams = _streams(container, info)
             if not self._encoders:
-                self._encoders = {one.type: _encoder(one, info, self._target) for one in streams}
+                self._encoders = {one.type: self._encoder(one, info) for one in streams}
             waiting = {one.index for one in streams if one.type in self._encoders}
             shift = Fraction(self._length_ms + at_ms, 1000)
             for packet in demux(container, streams):
@@ -216,6 +234,13 @@ class SpanEncoder:
                     break
         return found
 
+    def _encoder(
+        self, source: VideoStream | AudioStream, info: SourceInfo
+    ) -> PictureEncoder | SoundEncoder:
+        if source.type == "video":
+            return PictureEncoder(info, self._target, preview=self._preview)
+        return SoundEncoder(source, self._target)
+
     def end(self) -> None:
         """Write what the encoders still hold."""
         for encoder in self._encoders.values():
@@ -230,28 +255,24 @@ def _decoded(packet: Packet) -> Iterable[Any]:
         return ()
 
 
-def _encoder(
-    source: VideoStream | AudioStream, info: SourceInfo, target: OutputContainer
-) -> PictureEncoder | SoundEncoder:
-    if source.type == "video":
-        return PictureEncoder(info, target)
-    return SoundEncoder(source, target)
-
-
 class PictureEncoder:
     """Encodes pictures as H.264, upright, of even size, in the shape that they are shown in.
 
     Args:
         info: what was probed of the source.
         target: gets a stream.
+        preview: small pictures, soon.
     """
 
-    def __init__(self, info: SourceInfo, target: OutputContainer) -> None:
+    def __init__(self, info: SourceInfo, target: OutputContainer, *, preview: bool) -> None:
         self._how = info.upright
         rate = Fraction(info.frame_rate or 25).limit_denominator(1_000)
         self._stream = target.add_stream("libx264", rate=rate)
-        self._stream.width, self._stream.height = info.width & ~1, info.height & ~1
-        self._stream.pix_fmt, self._stream.options = "yuv420p", dict(QUALITY)
+        height = min(info.height, PREVIEW_HEIGHT) if preview else info.height
+        width = info.width * height // info.height
+        self._stream.width, self._stream.height = max(2, width & ~1), max(2, height & ~1)
+        self._stream.pix_fmt = "yuv420p"
+        self._stream.options = dict(PREVIEW_QUALITY if preview else QUALITY)
         self._stream.codec_context.time_base = CLOCK
         self._stream.codec_context.sample_aspect_ratio = info.pixel_aspect
 

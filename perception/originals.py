@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -45,9 +46,15 @@ def cache_original(home: Home, video: str, stamp: str | None) -> None:
 
 
 def drop_cached_original(home: Home, video: str) -> None:
-    """Delete the cached result for a video's file."""
+    """Delete the cached result for a video's file, and the previews of it."""
     with suppress(OSError):
         _cache_path(home, video).unlink()
+    shutil.rmtree(previews_of(home, video), ignore_errors=True)
+
+
+def previews_of(home: Home, video: str) -> Path:
+    """Return the folder of what is cut out of a video's file for browsers that cannot play it."""
+    return home.run / "previews" / video
 
 
 def stat_digest(file: Path) -> str | None:

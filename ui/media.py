@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from auth.signed_links import is_signed
 from domain.errors import HomerError
-from perception.originals import original_file
+from perception.originals import original_file, previews_of
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -56,9 +56,9 @@ UserOf = Callable[[Mapping[str, str]], str | None]
 
 
 def media_routes(user_of: UserOf) -> list[Route]:
-    """Return the signed routes ``/video/ID``, ``/recording/SHA256`` and ``/image/SHA256``.
+    """Return the signed routes of videos, previews, recordings and images.
 
-    The first two serve byte ranges. A link is good only for who may see the video now.
+    All but the last serve byte ranges. A link is good only for who may see the video now.
     """
 
     def served(serve: Callable[[Store, str], Response], name: str) -> Callable[[Request], Response]:
@@ -75,6 +75,7 @@ def media_routes(user_of: UserOf) -> list[Route]:
 
     return [
         Route("/video/{video}", served(_video, "video")),
+        Route("/preview/{part}", served(_preview, "part")),
         Route("/recording/{sha}", served(_recording, "sha")),
         Route("/image/{sha}", served(_image, "sha")),
     ]
@@ -86,6 +87,15 @@ def _video(store: Store, video_id: str) -> Response:
     if path is None:
         return _missing()
     return FileResponse(path)
+
+
+def _preview(store: Store, part: str) -> Response:
+    """Serve a preview that the page made: ``ID-START``, its video and start in milliseconds."""
+    video_id, _, number = part.partition("-")
+    path = _original_by_id(store, video_id) if _is_hex(video_id, 16) else None
+    found = previews_of(store.home, video_id).glob(f"*-{number}.mp4") if number.isdecimal() else ()
+    kept = next(iter(found), None) if path else None
+    return FileResponse(kept, media_type="video/mp4") if kept else _missing()
 
 
 def _recording(store: Store, sha: str) -> Response:

@@ -8,21 +8,26 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from auth.signed_links import sign_path
+from domain.errors import MediaError
 from domain.media import Video
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from store.database import Store
 from store.queries.keyframes import StoredKeyframe
-from store.queries.recordings import recordings_in
+from store.queries.recordings import StoredRecording, recordings_in
 from ui.app_state import page_state
 from ui.components import component
 from ui.formatting import escape_markdown
 from ui.media import original_of, stored_image
 from ui.navigation import time_param
+from views.cut import cut_preview
 from views.moment import frames_around
 from views.streams import load_stream_details
 from views.translation import translate
 from views.words import format_span, format_time
+
+UNPLAYABLE = "unplayable"
+"""The ids of videos whose files this session's browser did not play."""
 
 
 def show_player(
@@ -30,8 +35,9 @@ def show_player(
 ) -> None:
     """Play a video from ``start_ms``, or from the moment that was sought last.
 
-    Of a stream the recording of the clip at that moment is played. Without any file the keyframes
-    of that moment are shown.
+    Of a stream the recording of the clip at that moment is played; of a file that the browser
+    cannot play, a copy of the part at that moment. Without any file the keyframes of that moment
+    are shown.
 
     Args:
         video: the video.
@@ -40,7 +46,12 @@ def show_player(
         reports: it tells the page where it is, which is drawn anew then (``played_ms``).
     """
     seek_token, at_ms = sought_moment(video, start_ms, key)
-    source = _source(page_state().store, video, at_ms)
+    try:
+        source = _source(page_state().store, video, at_ms)
+    except MediaError as error:
+        reason = escape_markdown(str(error))
+        st.warning(translate("This moment cannot be played: {reason}").format(reason=reason))
+        source = None
     if source is None:
         _show_keyframes(page_state().store, video, at_ms)
         return
@@ -49,17 +60,37 @@ def show_player(
         "file": source.name,
         "url": sign_path(source.path),
         "label": translate("Video: {title}").format(title=video.title),
-        "start_s": max(0, at_ms - source.start_ms) / 1000,
+        "start_s": max(0, at_ms - source.span.start_ms) / 1000,
         "seek": seek_token,
         "play": not seek_token.startswith("0:"),
         "reports": reports,
-        "from_s": source.start_ms / 1000,
+        "from_s": source.span.start_ms / 1000,
+        "length_s": source.span.length_ms / 1000,
+        "pictures": video.has_video,
+        "goes_on": source.span.end_ms < video.duration_ms,
         "video": video.id,
+        "problem": translate(
+            "This browser cannot play the video. Open the page again, or save the moment as a file."
+        ),
     }
+
+    def note_unplayable() -> None:
+        st.session_state.setdefault(UNPLAYABLE, set()).add(video.id)
+
+    def go_on() -> None:
+        seek(video.id, source.span.end_ms, key)
+
+    listeners = {"on_unplayable_change": note_unplayable, "on_ended_change": go_on}
     if reports:
-        component("player")(key=key, data=data, on_at_change=lambda: None)
-    else:
-        component("player")(key=key, data=data)
+        listeners["on_at_change"] = lambda: None
+    component("player")(key=key, data=data, **listeners)
+    if video.id in st.session_state.get(UNPLAYABLE, ()):
+        st.caption(
+            translate(
+                "Your browser cannot play this file as it is: a copy of {time} is played, then the "
+                "next part."
+            ).format(time=format_span(source.span))
+        )
 
 
 def played_ms(video: Video, key: str = "player") -> int:
@@ -77,27 +108,38 @@ def played_ms(video: Video, key: str = "player") -> int:
 
 
 class _Source(NamedTuple):
-    """What is played: its name in the page, its path, and the video time of its start."""
+    """What is played: its name in the page, its path, and its span of video time."""
 
     name: str
     path: str
-    start_ms: int
+    span: TimeSpan
 
 
 def _source(store: Store, video: Video, at_ms: int) -> _Source | None:
-    """Return the file of a video, or the recording of the clip at a moment; None without any."""
-    if original_of(video) is not None:
-        return _Source(video.id, f"/video/{video.id}", 0)
-    with store.begin() as session:
-        found = recordings_in(session, video.id, TimeSpan.of(at_ms, at_ms + 1))
-    if not found:
-        return None
-    return _Source(f"{video.id}-{found[0].clip}", f"/recording/{found[0].blob}", found[0].start_ms)
+    """Return the file of a video, or the part of it at a moment; None without any."""
+    if original_of(video) is None:
+        with store.begin() as session:
+            recorded = recordings_in(session, video.id, TimeSpan.of(at_ms, at_ms + 1))
+        return next((_recorded(video, one) for one in recorded), None)
+    if video.id not in st.session_state.get(UNPLAYABLE, ()):
+        return _Source(video.id, f"/video/{video.id}", TimeSpan.of(0, video.duration_ms))
+    with st.spinner(translate("Preparing this part for your browser …")):
+        part = cut_preview(store, video, at_ms)
+    name = f"{video.id}-{part.span.start_ms}" if part else ""
+    return _Source(name, f"/preview/{name}", part.span) if part else None
+
+
+def _recorded(video: Video, found: StoredRecording) -> _Source:
+    span = TimeSpan.of(found.start_ms, max(found.start_ms, found.span.end_ms))
+    return _Source(f"{video.id}-{found.clip}", f"/recording/{found.blob}", span)
 
 
 def is_playable(store: Store, video: Video, at_ms: int) -> bool:
     """Check whether a video's file is there, or a recording of the clip at a moment."""
-    return _source(store, video, at_ms) is not None
+    if original_of(video) is not None:
+        return True
+    with store.begin() as session:
+        return bool(recordings_in(session, video.id, TimeSpan.of(at_ms, at_ms + 1)))
 
 
 def sought_moment(video: Video, start_ms: int, key: str = "player") -> tuple[str, int]:

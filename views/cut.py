@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from domain.errors import InputError
+from domain.media import Video
 from domain.time import TimeSpan
 from perception.cut_file import CutFile, FileSpan, cut_file, join_parts
-from perception.originals import original_file
+from perception.originals import original_file, previews_of
 from store.database import Store
 from store.files import atomic_file
 from store.queries.recordings import StoredRecording, recordings_in
 from views.library import resolve_video
+
+PREVIEW_MS = 30_000
+"""A file that a browser cannot play is copied for it in parts of this length."""
+MOST_PREVIEWS = 100
+"""So many of these parts are kept, those made last."""
+
+
+class Preview(NamedTuple):
+    """A part of a video that any browser plays, with its span of video time."""
+
+    path: Path
+    span: TimeSpan
 
 
 def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
@@ -48,6 +62,40 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
         )
     with atomic_file(out) as partial:
         return cut_file(file, span, partial, found.audio_track)
+
+
+def cut_preview(store: Store, video: Video, at_ms: int) -> Preview | None:
+    """Return a copy of the part around a moment that any browser plays; it is kept for a while.
+
+    Copies are made of files that a browser cannot play itself; see `drop_cached_original`.
+
+    Args:
+        store: the store.
+        video: the video; None is returned where its file is missing or has changed.
+        at_ms: the moment, in milliseconds of video time.
+
+    Raises:
+        MediaError: nothing decodes there.
+    """
+    file = original_file(store.home, video.id, video.path)
+    if file is None:
+        return None
+    number = min(at_ms, max(0, video.duration_ms - 1)) // PREVIEW_MS
+    folder = previews_of(store.home, video.id)
+    kept = next(iter(folder.glob(f"{number}-*.mp4")), None)
+    if kept is None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        oldest = sorted(folder.parent.glob("*/*.mp4"), key=lambda one: one.stat().st_mtime)
+        for old in oldest[: -MOST_PREVIEWS + 1]:
+            old.unlink(missing_ok=True)
+        span = TimeSpan.of(number * PREVIEW_MS, (number + 1) * PREVIEW_MS)
+        with TemporaryDirectory(dir=folder) as unfinished:
+            partial = Path(unfinished) / "preview.mp4"
+            cut = cut_file(file, span, partial, video.audio_track, preview=True)
+            kept = partial.replace(folder / f"{number}-{cut.span.start_ms}.mp4")
+    start_ms = int(kept.stem.partition("-")[2])
+    end_ms = min((number + 1) * PREVIEW_MS, max(start_ms, video.duration_ms))
+    return Preview(kept, TimeSpan.of(start_ms, end_ms))
 
 
 def _cut_recordings(

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from perception.originals import cache_original, drop_cached_original, stat_digest
+from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.queries.videos import find_video, set_progress
 from tests.browser.pages import Keep, ask, done, no_violations, opened, seen, settled, video_ids
 from tests.support.app_pages import EVIL
+from tests.support.media import make_video
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -24,6 +30,21 @@ def now(page: Page) -> float:
     """Seconds at which the player stands."""
     page.wait_for_function("document.querySelector('video')?.readyState >= 1")
     return float(page.evaluate("document.querySelector('video').currentTime"))
+
+
+@contextmanager
+def of_file(place: Home, video: str, path: Path) -> Iterator[None]:
+    """For the app, a video has this file."""
+    with open_store(place) as store:
+        with store.begin() as session:
+            before = find_video(session, video).path
+            set_progress(session, video, path=str(path), has_video=True)
+        cache_original(place, video, stat_digest(path))
+        yield
+        with store.begin() as session:
+            set_progress(session, video, path=before, has_video=False)
+        drop_cached_original(place, video)
+        cache_original(place, video, stat_digest(Path(str(before))))
 
 
 @pytest.mark.full
@@ -194,6 +215,26 @@ def test_the_transcript_follows_the_player_and_is_walked_with_the_arrow_keys(
     page.wait_for_function("document.querySelector('video').currentTime >= 20")
     assert now(page) < 30
     keep("transcript")
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("film.ts", {"codec": "libx264"}), ("film.mkv", {"codec": "libx265"})],
+    ids=["a container", "a codec"],
+)
+def test_what_a_browser_cannot_play_is_played_from_a_copy_and_goes_on(
+    page: Page, address: str, place: Home, tmp_path: Path, name: str, how: dict[str, Any]
+) -> None:
+    lecture = video_ids(place)["lecture"]
+    film = make_video(tmp_path / name, seconds=48.0, size=(64, 48), fps=5, audio="aac", **how)
+    with of_file(place, lecture, film):
+        opened(page, f"{address}/video?video={lecture}&t=0:28", "Video")
+        seen(page, "Your browser cannot play this file as it is")
+        assert now(page) <= 28
+        assert page.evaluate("document.querySelector('video').videoWidth") == 64
+        page.evaluate("v = document.querySelector('video'); v.currentTime = 29; v.play()")
+        page.wait_for_function("document.querySelector('video')?.dataset.file.endsWith('-30000')")
+        assert page.locator(".homer-player [role=alert]").is_hidden()
 
 
 @pytest.mark.full

@@ -12,13 +12,18 @@ from starlette.testclient import TestClient
 
 from auth.signed_links import VALID_HOURS, is_signed, sign_path
 from domain.media import Video
+from domain.time import TimeSpan
+from flows.delete import delete_video
 from flows.rights import enforce, give, make_grant, take
+from perception.source import probe, video_id
 from store.database import Store
 from store.home import Home
 from store.queries.percepts import add_blobs
 from store.queries.videos import add_video
+from tests.support.media import make_video
 from ui import media
 from ui.media import media_routes, shared_store
+from views.cut import cut_preview
 
 FILM = bytes(range(256)) * 16
 KNOWN, CAPTIONS, GONE = hashlib.sha256(FILM).hexdigest()[:16], "b" * 16, "c" * 16
@@ -88,6 +93,29 @@ def test_a_recording_is_served_in_parts_by_its_digest(page: TestClient, store: S
     assert page.get(path).status_code == 403
     for name in ("0" * 64, "..%2f..%2fhomer.toml", "%00"):
         assert page.get(sign_path(f"/recording/{name}")).status_code in (403, 404)
+
+
+def test_a_part_for_browsers_is_made_once_served_and_deleted_with_its_video(
+    page: TestClient, store: Store, tmp_path: Path
+) -> None:
+    film = make_video(tmp_path / "film.mkv", seconds=40.0, size=(64, 48), codec="libx265")
+    video = Video(id=video_id(film), title="film", path=str(film), duration_ms=40_000)
+    with store.begin() as session:
+        add_video(session, video, [], {})
+    part = cut_preview(store, video, 35_000)
+    assert part is not None
+    assert part == cut_preview(store, video, 39_000)
+    assert part.span == TimeSpan.of(30_000, 40_000)
+    path = f"/preview/{video.id}-{part.span.start_ms}"
+    served = page.get(sign_path(path))
+    assert (served.status_code, served.headers["content-type"]) == (200, "video/mp4")
+    (tmp_path / "part.mp4").write_bytes(served.content)
+    assert probe(tmp_path / "part.mp4").duration_ms == pytest.approx(10_000, abs=100)
+    assert page.get(path).status_code == 403
+    for other in (f"{video.id}-30", f"{KNOWN}-30000", f"{video.id}-*", "..-0", "-"):
+        assert page.get(sign_path(f"/preview/{other}")).status_code in (403, 404)
+    delete_video(store, video.id)
+    assert not part.path.exists()
 
 
 def test_an_image_is_served_by_its_digest_and_may_be_kept(page: TestClient, store: Store) -> None:

@@ -43,24 +43,53 @@ window.homerPlay = (name, ms) => {
   return true;
 };
 
-export default function ({ data, parentElement, setStateValue }) {
+// A browser that cannot play a file says so, plays sound without pictures, or only the first of
+// several parts that were joined. The page then sends parts that it can play.
+function cannotPlay(video) {
+  const data = video.homerData;
+  const whole = data.file === data.video;
+  if (whole) video.homerTell("unplayable", data.file);
+  const problem = video.parentElement.querySelector("p");
+  problem.textContent = data.problem;
+  problem.hidden = whole;
+}
+
+function check(video) {
+  const { file, video: id, pictures, length_s } = video.homerData;
+  if (file !== id) return;
+  const lacksParts = video.duration < length_s - Math.max(5, length_s / 20);
+  if ((pictures && !video.videoWidth) || lacksParts) cannotPlay(video);
+}
+
+function listen(video) {
+  for (const change of ["timeupdate", "play", "pause", "seeked"]) {
+    video.addEventListener(change, () => {
+      keep(video, video.homerData.name);
+      report(video, change);
+    });
+  }
+  video.addEventListener("error", () => cannotPlay(video));
+  video.addEventListener("loadedmetadata", () => check(video));
+  video.addEventListener("ended", () => {
+    if (video.homerData.goes_on) video.homerTrigger("ended", video.homerData.file);
+  });
+}
+
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const video = parentElement.querySelector("video");
+  if (!video.homerData) listen(video);
   video.homerData = data;
   video.homerTell = setStateValue;
+  video.homerTrigger = setTriggerValue;
   const seek = String(data.seek);
   const before = kept[data.name];
   if (video.dataset.file !== data.file) {
     // The signature of a link changes with the hours; the file is the same.
     video.dataset.file = data.file;
     video.dataset.seek = seek;
+    parentElement.querySelector(".homer-player p").hidden = true;
     video.src = data.url;
     video.setAttribute("aria-label", data.label);
-    for (const change of ["timeupdate", "play", "pause", "seeked"]) {
-      video.addEventListener(change, () => {
-        keep(video, data.name);
-        report(video, change);
-      });
-    }
     const same = before && before.file === data.file && before.seek === seek;
     if (same) go(video, before.at, before.playing);
     else go(video, data.start_s, data.play);
