@@ -23,7 +23,7 @@ from benchmarks.lines import Line, in_turn
 from domain.asking import Question
 from domain.settings import AskSettings
 from graphs.runner import Runner
-from people.corrections import rename
+from people.across_videos import rename
 from perception.jpeg import Blobs
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres

@@ -122,12 +122,11 @@ def rename(
     video: OneVideo,
     person: Person,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name, or '' for no name.")],
-    everywhere: Annotated[
-        bool, typer.Option("--everywhere", help="Also in the videos that they are joined across.")
-    ] = False,
     json: Json = False,
 ) -> None:
-    """Give a person a name. It takes precedence over names that Homer learns.
+    """Give a person a name, in all videos that they are joined across.
+
+    It takes precedence over names that Homer learns.
 
     With '' the person has no name, even if Homer learns one.
 
@@ -135,11 +134,9 @@ def rename(
     Examples:
       homer people rename talk 3 "Ada Lovelace"
       homer people rename talk Omar ''
-      homer people rename talk 3 "Ada Lovelace" --everywhere
     """
-    change = across_videos.rename_everywhere if everywhere else corrections.rename
     with open_store(Home.default()) as store:
-        _done(change(store, video, person, name), video, json)
+        _done(across_videos.rename(store, video, person, name), video, json)
 
 
 def merge(
@@ -154,8 +151,7 @@ def merge(
 ) -> None:
     """Merge two people who are one. INTO gets the faces, voices and names of PERSON.
 
-    People of two videos are joined: numbers and names within each video stay, and so do their
-    answers.
+    People of two videos are joined: numbers within each video stay, and a name holds in both.
 
     \b
     Examples:

@@ -407,7 +407,7 @@ class VideoLibrary:
             InputError: the name is empty, or somebody else's.
             NotFound: there is no such person or video.
         """
-        corrections.rename(self._store, video, str(person), name)
+        across_videos.rename(self._store, video, str(person), name)
 
     def merge_people(self, video: str, person: str | int, into: str | int) -> None:
         """Say that two are one person; ``undo_people`` takes it back.

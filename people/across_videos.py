@@ -1,7 +1,7 @@
 """Says who is who in different videos: join, split off, keep apart, name.
 
 Each change is a correction in every video that it concerns; `corrections.undo` undoes them as one.
-It changes nothing within a video, except a name that is given in all of them.
+It changes nothing within a video, except a name, which holds in all of them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from domain.memories import Scope
 from domain.people import CharacterRef, CorrectedCharacter, Correction, CorrectionKind
 from people.corrected import people_in_view
 from people.corrections import clean_name, has_name, record_correction, rename_character
+from people.overlay import USER_SOURCE
 from people.persons import PersonLinks, Persons, links_of
 from people.video_people import (
     LAST_CLIP,
@@ -49,7 +50,8 @@ def join(
 ) -> Correction:
     """Join two characters of different videos, and all that are joined to either, as one person.
 
-    Their numbers and names within the videos stay.
+    Their numbers within the videos stay. A name that a user gave to one of them holds for all that
+    have no such name, a learned one for those without any.
 
     Args:
         store: The store.
@@ -96,7 +98,7 @@ def keep_apart(store: Store, video: str, person: str, other_video: str, other: s
             a: marked(f"Kept {change.name(a)} and {_elsewhere(b)} apart")
             for a, b in ((one, another), (another, one))
         }
-        return change.record(CorrectionKind.DIFFER, told, (uuid4().hex,))
+        return change.record(CorrectionKind.DIFFER, told, (uuid4().hex,), uuid4().hex)
 
 
 def split_off(store: Store, video: str, person: str) -> Correction:
@@ -114,11 +116,17 @@ def split_off(store: Store, video: str, person: str) -> Correction:
             raise InputError(f"{change.name(one)} is joined with nobody in another video")
         told = {one: marked(f"Split {change.name(one)} off the same person in other videos")}
         ids = tuple(sorted(change.links.persons[one]))
-        return change.record(CorrectionKind.LEAVE, told, ids)
+        return change.record(CorrectionKind.LEAVE, told, ids, uuid4().hex)
 
 
-def rename_everywhere(store: Store, video: str, person: str, name: str) -> Correction:
-    """Set the preferred name of a person in every video; an empty name removes all names.
+def rename(store: Store, video: str, person: str, name: str) -> Correction:
+    """Set a person's preferred name, in all videos that they are joined across.
+
+    Args:
+        store: The store.
+        video: Id, unambiguous beginning of one, or title.
+        person: Number, tag or name.
+        name: The name. Empty: they are shown by a tag, and learned names are ignored.
 
     Returns:
         The correction of this video.
@@ -126,20 +134,19 @@ def rename_everywhere(store: Store, video: str, person: str, name: str) -> Corre
     Raises:
         NotFound: no such video or person.
         Ambiguous: several go by that name.
-        InputError: the person goes by this name everywhere already, or has none to remove.
+        InputError: the person goes by this name already, or has none to remove.
     """
     new_name = clean_name(name)
     with store.begin() as session:
         change = _Change(session)
         one = change.find(video, person)
         everywhere = sorted(change.links.person_of(one), key=lambda ref: (ref != one, ref.video))
-        found = [(change.people(ref.video), change.character(ref)) for ref in everywhere]
-        to_name = [(people, who) for people, who in found[1:] if not has_name(who, new_name)]
-        if not to_name and has_name(found[0][1], new_name):
+        first, *others = [(change.people(ref.video), change.character(ref)) for ref in everywhere]
+        to_name = [(people, who) for people, who in others if not has_name(who, new_name)]
+        if not to_name and has_name(first[1], new_name):
             raise InputError(already_named(change.name(one), new_name))
         act = uuid4().hex
-        named = [found[0], *to_name]
-        done = [rename_character(session, people, who, new_name, act) for people, who in named]
+        done = [rename_character(session, *found, new_name, act) for found in (first, *to_name)]
         return done[0]
 
 
@@ -217,7 +224,15 @@ class _Change:
             ref: self._joined(ref, other if ref in ours else one, why)
             for ref in dict.fromkeys((one, other, *lacking))
         }
-        return self.record(CorrectionKind.JOIN, told, (person,))
+        act, named = uuid4().hex, {ref: self.character(ref) for ref in everybody}
+        made = self.record(CorrectionKind.JOIN, told, (person,), act)
+        names = [name for ref in (one, other, *everybody) for name in named[ref].names]
+        for best in sorted(names, key=lambda name: name.source != USER_SOURCE)[:1]:
+            for ref, who in named.items():
+                given = any(name.source == USER_SOURCE for name in who.names)
+                if not who.names or (best.source == USER_SOURCE and not given):
+                    rename_character(self._session, self.people(ref.video), who, best.text, act)
+        return made
 
     def _id_of(self, person: Persons) -> str | None:
         """Return an id of a person; None if it is a single character."""
@@ -247,10 +262,10 @@ class _Change:
                     )
 
     def record(
-        self, kind: CorrectionKind, told: dict[CharacterRef, str], ids: Iterable[str]
+        self, kind: CorrectionKind, told: dict[CharacterRef, str], ids: Iterable[str], act: str
     ) -> Correction:
-        """Record a correction for each character; return that of the first one."""
-        act, persons = uuid4().hex, tuple(ids)
+        """Record a correction of an act for each character; return that of the first one."""
+        persons = tuple(ids)
         made = [self._record_one(kind, ref, text, persons, act) for ref, text in told.items()]
         return made[0]
 

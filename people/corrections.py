@@ -1,4 +1,4 @@
-"""Corrects the people of a video: rename, merge, split, keep apart, undo.
+"""Corrects the people of a video: merge, split, keep apart, undo.
 
 Each correction is recorded and applied over the learned rows (``people.overlay``), which stay.
 """
@@ -29,7 +29,6 @@ from people.video_people import (
     MAX_NAME,
     PERSON_TAG,
     VideoPeople,
-    already_named,
     describe_members,
     describe_person,
     find_person,
@@ -117,32 +116,6 @@ def _possible_matches(session: Session, people: VideoPeople) -> dict[int, list[M
             match = MaybeSame(number=candidate.character.number, tags=tags, reason=claim.reason)
             matches.setdefault(person.character.number, []).append(match)
     return matches
-
-
-def rename(store: Store, video: str, person: str, name: str) -> Correction:
-    """Set a character's preferred name; an empty name removes all its names.
-
-    Args:
-        store: The store.
-        video: Id, unambiguous beginning of one, or title.
-        person: Number, tag or name.
-        name: The name. Empty: the character is shown by a tag, and learned names are ignored.
-
-    Returns:
-        The correction.
-
-    Raises:
-        NotFound: no such video or person.
-        Ambiguous: several go by that name.
-        InputError: the character goes by this name already, or has none to remove.
-    """
-    new_name = clean_name(name)
-    with store.begin() as session:
-        people = lock_people(session, video)
-        character = find_person(people, person)
-        if has_name(character, new_name):
-            raise InputError(already_named(describe_person(character), new_name))
-        return rename_character(session, people, character, new_name)
 
 
 def has_name(character: CharacterAt, name: str) -> bool:

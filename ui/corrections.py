@@ -13,7 +13,8 @@ from domain.errors import HomerError
 from domain.marked import marked
 from domain.media import Video
 from domain.people import CharacterRef, Correction, tag_name, tags_in_words
-from people.corrections import KnownPerson, history, keep_apart, merge, rename, split, undo
+from people.across_videos import rename
+from people.corrections import KnownPerson, history, keep_apart, merge, split, undo
 from people.forget import Forgotten, forget, restore_forgotten
 from store.database import Store
 from ui.app_state import page_state

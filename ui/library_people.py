@@ -13,7 +13,8 @@ import streamlit as st
 
 from domain.media import IdentityKind
 from domain.people import Correction
-from people.across_videos import keep_apart, rename_everywhere, split_off
+from people import across_videos
+from people.across_videos import keep_apart, split_off
 from people.likely_same import accept, join_sure
 from store.database import Store
 from ui.corrections import (
@@ -181,7 +182,7 @@ def _name_field(store: Store, person: LibraryPerson, key: str) -> None:
             number = str(first.person.number)
             _correct(
                 first.video,
-                lambda: rename_everywhere(store, first.video, number, new),
+                lambda: across_videos.rename(store, first.video, number, new),
                 translate("{name} is now called {new}.").format(name=shown, new=new),
             )
 

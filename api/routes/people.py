@@ -16,10 +16,10 @@ from people.across_videos import (
     characters_of_person,
     join,
     keep_apart,
-    rename_everywhere,
+    rename,
     split_off,
 )
-from people.corrections import rename, undo
+from people.corrections import undo
 from people.forget import forget
 from people.video_people import MAX_NAME
 from views.persons_view import (
@@ -128,13 +128,13 @@ class PersonOfVideo(BaseModel):
     person: PersonName
 
 
-class NamedPerson(PersonOfVideo):
+class ForgottenPerson(PersonOfVideo):
     """A person of a video, and what to do with those joined with them in other videos."""
 
     everywhere: bool = Field(default=False, description="Also where they are in other videos.")
 
 
-class NewName(NamedPerson):
+class NewName(PersonOfVideo):
     """A person and their new name."""
 
     model_config = ConfigDict(
@@ -184,7 +184,7 @@ def likely_people(
 
 @router.post("/people/join", summary="Say that two people are one")
 def join_people(state: State, pair: PairOfPeople) -> CorrectionTold:
-    """Join two people of different videos. Nothing changes within a video."""
+    """Join two people of different videos. Within a video only a missing name changes."""
     return _correction(join(state.store, pair.video, pair.person, pair.other_video, pair.other))
 
 
@@ -203,13 +203,12 @@ def split_person(state: State, which: PersonOfVideo) -> CorrectionTold:
 
 @router.post("/people/rename", summary="Name a person")
 def rename_person(state: State, new: NewName) -> CorrectionTold:
-    """Name a person of a video, with `everywhere` in all videos that they are joined across."""
-    change = rename_everywhere if new.everywhere else rename
-    return _correction(change(state.store, new.video, new.person, new.name))
+    """Name a person, in all videos that they are joined across."""
+    return _correction(rename(state.store, new.video, new.person, new.name))
 
 
 @router.post("/people/forget", summary="Forget a person")
-def forget_person(state: State, which: NamedPerson) -> AllForgotten:
+def forget_person(state: State, which: ForgottenPerson) -> AllForgotten:
     """Delete the face, voice, images and names of a person, and answers about the video.
 
     It cannot be undone over HTTP. With `everywhere` all videos that they are joined across; if

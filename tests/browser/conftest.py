@@ -18,7 +18,8 @@ from domain.asking import Question
 from domain.media import ClipState
 from graphs.ask import ask
 from models.toolbox import Toolbox
-from people.corrections import list_people, rename
+from people.across_videos import rename
+from people.corrections import list_people
 from perception.originals import cache_original, stat_digest
 from store.database import open_store
 from store.embedded import EmbeddedPostgres

@@ -35,7 +35,7 @@ from flows.alerts.worker import (
 from flows.delete import delete_video, delete_video_span
 from flows.schedules import work
 from flows.workspace import Workspace
-from people.corrections import rename
+from people.across_videos import rename
 from people.forget import forget
 from store.database import Store
 from store.queries.alerts import add_alert

@@ -80,7 +80,7 @@ def test_people_are_joined_from_python(two: Store) -> None:
 def test_a_person_is_renamed_split_off_and_forgotten(client: TestClient, two: Store) -> None:
     client.post("/people/join", json=PAIR)
     here = {"video": "talk", "person": "0"}
-    renamed = client.post("/people/rename", json=here | {"name": "Ada", "everywhere": True})
+    renamed = client.post("/people/rename", json=here | {"name": "Ada"})
     assert "Ada" in renamed.json()["told"]
     (ada,) = people(client)
     assert [(one["title"], one["label"]) for one in ada["videos"]] == [

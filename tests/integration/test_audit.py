@@ -17,7 +17,8 @@ from domain.asking import Question
 from domain.audit import Deed, acting_user
 from flows.restore import import_exported_video
 from graphs.ask import ask
-from people.corrections import rename, undo
+from people.across_videos import rename
+from people.corrections import undo
 from people.forget import forget, restore_forgotten
 from store.backup import back_up, restore_backup
 from store.database import Store, open_store

@@ -16,7 +16,8 @@ from sqlalchemy import Engine, delete, event, insert, update
 from domain.media import IdentityKind
 from domain.time import TimeSpan
 from people import similar
-from people.corrections import keep_apart, rename, undo
+from people.across_videos import rename
+from people.corrections import keep_apart, undo
 from people.face_voice_evidence import merge_close_spans
 from store.database import Store
 from store.queries.identities import add_identities, appearance_spans, seen_together

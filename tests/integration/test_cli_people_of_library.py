@@ -42,7 +42,7 @@ def test_a_session_across_videos_as_it_reads(two: Store) -> None:
     assert f"homer people merge {TALK} 0 1 --of {INTERVIEW}" in listed.stderr
     joined = homer("merge", "talk", "0", "1", "--of", "interview")
     assert joined.stdout == f"1: Joined person 0 with person 1 of video {INTERVIEW}\n"
-    assert homer("rename", "talk", "0", "Ada", "--everywhere").stdout == "2: Named person 0 Ada\n"
+    assert homer("rename", "talk", "0", "Ada").stdout == "2: Named person 0 Ada\n"
     head, ada = homer().stdout.splitlines()
     assert head.split() == ["person", "in", "last", "seen", "picture"]
     assert ada.split() == [
@@ -98,7 +98,7 @@ def test_a_person_is_forgotten_in_every_video_and_can_be_restored(
     two: Store, tmp_path: Path
 ) -> None:
     homer("merge", "talk", "0", "1", "--of", "interview")
-    homer("rename", "talk", "0", "Ada", "--everywhere")
+    homer("rename", "talk", "0", "Ada")
     folder = tmp_path / "ada"
     forgotten = homer("forget", "talk", "Ada", "--everywhere", "--yes", "--keep-undo", str(folder))
     assert forgotten.exit_code == 0, forgotten.stderr

@@ -11,8 +11,9 @@ from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import ClipState, Percept
 from domain.people import Correction
 from memory.write_clip import remember
+from people.across_videos import rename
 from people.corrected import characters_at
-from people.corrections import history, keep_apart, list_people, merge, rename, split, undo
+from people.corrections import history, keep_apart, list_people, merge, split, undo
 from store.database import Store
 from store.queries.percepts import lock_video
 from tests.support.library_templates import FilledLibraries

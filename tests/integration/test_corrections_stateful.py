@@ -16,13 +16,13 @@ from domain.errors import InputError
 from domain.media import ClipState, Percept
 from domain.people import Correction, CorrectionKind
 from memory.write_clip import remember
+from people.across_videos import rename
 from people.corrected import characters_at
 from people.corrections import (
     history,
     keep_apart,
     list_people,
     merge,
-    rename,
     split,
     undo,
 )

@@ -24,7 +24,8 @@ from flows.workspace import Workspace
 from memory.delete_span import list_deleted_spans
 from memory.write_clip import remember
 from models.profile import load_profile
-from people.corrections import history, rename
+from people.across_videos import rename
+from people.corrections import history
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.calls import NewCall, add_call

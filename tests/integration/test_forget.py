@@ -22,8 +22,9 @@ from domain.skills import JudgedTrajectory, Signal
 from domain.time import TimeSpan
 from memory.delete_span import delete_span
 from memory.write_clip import remember
+from people.across_videos import rename
 from people.corrected import characters_at
-from people.corrections import history, keep_apart, merge, rename, split, undo
+from people.corrections import history, keep_apart, merge, split, undo
 from people.forget import forget, restore_forgotten
 from retrieval.retrievers import Retrievers
 from store.database import Store

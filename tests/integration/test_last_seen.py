@@ -14,8 +14,7 @@ from domain.trajectory import EvidenceRetrieved, ForkEdit
 from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.replay import replay
-from people.across_videos import join
-from people.corrections import rename
+from people.across_videos import join, rename
 from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import WordToolbox

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.errors import InputError
-from people.corrections import rename
+from people.across_videos import rename
 from people.forget import forget
 from store.database import Store
 from store.queries import library_search as stored_search

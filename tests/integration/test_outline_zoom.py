@@ -9,7 +9,7 @@ from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
 from flows.build import build
-from people.corrections import rename
+from people.across_videos import rename
 from store.database import Store
 from strategies.registry import find_strategy
 from tests.integration.test_outline import CLIPS, TOPICS

@@ -11,9 +11,9 @@ from sqlalchemy import text
 from domain.errors import InputError
 from domain.memories import Scope
 from flows.restore import import_exported_video
-from people.across_videos import join, keep_apart, rename_everywhere, split_off
+from people.across_videos import join, keep_apart, rename, split_off
 from people.corrected import people_in_view
-from people.corrections import history, merge, rename, split, undo
+from people.corrections import history, merge, split, undo
 from people.forget import forget, restore_forgotten
 from people.likely_same import join_sure, likely_in_other_videos
 from store import vector_index
@@ -120,15 +120,15 @@ def test_two_persons_of_two_videos_each_become_one(three: Store) -> None:
 
 @pytest.mark.parametrize("undone_in", [TALK, INTERVIEW])
 def test_a_join_is_undone_in_both_videos_from_either(three: Store, undone_in: str) -> None:
-    rename(three, TALK, "0", "Ada")
+    rename(three, TALK, "1", "Ada")
     join(three, TALK, "0", INTERVIEW, "0")
-    rename(three, TALK, "0", "Grace")
+    rename(three, TALK, "1", "Grace")
     number = next(one.number for one in history(three, undone_in) if one.kind == "join")
     assert undo(three, undone_in, number).undone
     assert persons(three) == []
     assert [one.undone for one in history(three, TALK)] == [False, True, False]
     assert [one.undone for one in history(three, INTERVIEW)] == [True]
-    assert labels(three, TALK)[0] == "Grace"
+    assert labels(three, TALK)[1] == "Grace"
 
 
 def test_two_people_are_not_joined_through_others_but_a_later_word_counts(three: Store) -> None:
@@ -167,20 +167,32 @@ def test_a_join_follows_the_number_through_corrections_of_the_video(three: Store
     assert persons(three) == [{(TALK, 1), (INTERVIEW, 1)}]
 
 
-def test_a_name_given_everywhere_is_undone_everywhere(three: Store) -> None:
+def test_a_name_holds_in_all_videos_of_a_person_until_undone(three: Store) -> None:
     join(three, TALK, "0", INTERVIEW, "0")
-    rename_everywhere(three, INTERVIEW, "0", "Ada")
+    rename(three, INTERVIEW, "0", "Ada")
     assert [labels(three, video)[0] for video in (TALK, INTERVIEW)] == ["Ada", "Ada"]
     assert labels(three, LECTURE)[0] != "Ada"
     assert load_person(three, TALK, "Ada").label == "Ada"
     with pytest.raises(InputError, match=r"Ada \(person 0\) is already called Ada"):
-        rename_everywhere(three, TALK, "0", "Ada")
+        rename(three, TALK, "0", "Ada")
     rename(three, TALK, "0", "Grace")
-    with pytest.raises(InputError, match=f"homer people undo {TALK} 3"):
-        undo(three, INTERVIEW)
-    undo(three, TALK)
     undo(three, INTERVIEW)
+    assert labels(three, TALK)[0] == "Ada"
+    undo(three, TALK)
     assert "Ada" not in labels(three, TALK) + labels(three, INTERVIEW)
+
+
+def test_a_name_given_before_a_join_holds_after_it_and_goes_with_it(three: Store) -> None:
+    rename(three, LECTURE, "0", "Ada")
+    join(three, TALK, "0", LECTURE, "0")
+    assert [labels(three, video)[0] for video in (TALK, LECTURE)] == ["Ada", "Ada"]
+    rename(three, INTERVIEW, "0", "Ada B.")
+    join(three, INTERVIEW, "0", TALK, "0")
+    assert labels(three, INTERVIEW)[0] == "Ada B."
+    undo(three, INTERVIEW)
+    undo(three, TALK)
+    assert "Ada" not in labels(three, TALK)
+    assert labels(three, LECTURE)[0] == "Ada"
 
 
 def test_who_was_last_seen_where(three: Store) -> None:

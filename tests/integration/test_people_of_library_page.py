@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from domain.errors import DatabaseError
 from domain.people import CharacterRef
-from people.across_videos import join, rename_everywhere
+from people.across_videos import join, rename
 from people.corrections import history
 from people.forget import Forgotten
 from store.database import Store
@@ -96,7 +96,7 @@ def test_a_name_is_given_in_all_videos_and_shown_as_it_is(library: Store, name: 
 
 def test_the_page_of_a_video_says_where_else_a_person_is(library: Store) -> None:
     join(library, TALK, "0", INTERVIEW, "0")
-    rename_everywhere(library, TALK, "0", "Ada")
+    rename(library, TALK, "0", "Ada")
     page = open_page("people", video=TALK, person=0)
     assert "Ada in interview" in links(page)
     page = open_page("people", video=TALK, person=1)
@@ -105,7 +105,7 @@ def test_the_page_of_a_video_says_where_else_a_person_is(library: Store) -> None
 
 def test_a_person_is_forgotten_in_all_their_videos_and_can_be_restored(library: Store) -> None:
     join(library, "talk", "0", "interview", "0")
-    rename_everywhere(library, "talk", "0", "Ann")
+    rename(library, "talk", "0", "Ann")
     page = all_videos()
     assert next(b for b in page.button if b.label == "Forget").disabled
     next(c for c in page.checkbox if c.label == "Yes, forget Ann").check().run()

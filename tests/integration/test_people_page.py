@@ -10,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from domain.media import ClipState, Percept
 from memory.write_clip import remember
-from people.corrections import history, keep_apart, list_people, merge, rename, split
+from people.across_videos import rename
+from people.corrections import history, keep_apart, list_people, merge, split
 from store.database import Store
 from store.queries.audit import audit_entries
 from tests.support.app_pages import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from people.corrections import rename
+from people.across_videos import rename
 from store.database import Store
 from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY

@@ -17,7 +17,7 @@ from domain.errors import NotFound
 from domain.media import ClipState
 from domain.memories import MemoryView
 from domain.settings import Settings
-from people.corrections import rename
+from people.across_videos import rename
 from retrieval import candidates
 from retrieval.retrievers import Retrievers
 from store.database import Store, open_store

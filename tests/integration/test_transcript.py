@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from people.corrections import rename
+from people.across_videos import rename
 from store.database import Store
 from tests.support.asking import PARTY
 from tests.support.big_library import CLIP_MS, fill_library

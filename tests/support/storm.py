@@ -34,7 +34,7 @@ from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
 from models.ports import Face
-from people import corrections
+from people import across_videos, corrections
 from people.forget import forget
 from retrieval.terms import content_words
 from skills.learn import judge, learn
@@ -170,7 +170,7 @@ class Worker:
     def rename(self) -> None:
         video = self.video()
         name = self.dice.choice(("Ann", "Bob", "Carl", ""))
-        corrections.rename(self.store, video, self.person(video), name)
+        across_videos.rename(self.store, video, self.person(video), name)
 
     def undo(self) -> None:
         corrections.undo(self.store, self.video())

@@ -19,7 +19,7 @@ from api.chat_bodies import ChatRequest
 from api.params import DEFAULT_LIMIT, MAX_LIMIT
 from api.routes.ingestion import Add
 from api.routes.people import (
-    NamedPerson,
+    ForgottenPerson,
     NewName,
     PairOfPeople,
     PersonOfVideo,
@@ -44,7 +44,7 @@ BODIES: dict[str, type[BaseModel]] = {
     "/people/undo": UndoneCorrection,
     "/people/rename": NewName,
     "/people/split": PersonOfVideo,
-    "/people/forget": NamedPerson,
+    "/people/forget": ForgottenPerson,
 }
 
 
