@@ -43,13 +43,15 @@ class ClipAudio:
     """Collects the audio of one clip from decoded frames.
 
     ``gaps`` are stretches whose packets would not decode. ``following`` is the sound of the first
-    seconds after the clip, where somebody has read it.
+    seconds after the clip, where somebody has read it. At ``seams``, in milliseconds from the
+    clip's start, another recording begins.
     """
 
     def __init__(self, clip: Clip, hz: int) -> None:
         self._clip, self.hz = clip, hz
         self._sides = np.zeros((2, clip.span.length_ms * hz // 1000), np.float32)
         self.following: Samples = self._sides[0, :0]
+        self.seams: tuple[int, ...] = ()
         self.has_samples = False
         self.damaged = False
         self.gaps: list[TimeSpan] = []
@@ -155,6 +157,8 @@ def read_audio(
         # By a decoder that begins where the next clip's does, so that its samples are the same.
         ahead = Clip(index=clip.index + 1, span=TimeSpan.of(end, until))
         audio.following = decode_audio(path, info, ahead, hz).samples[: ahead_ms * hz // 1000]
+    begins = (part.span.start_ms - clip.span.start_ms for part in info.parts[1:])
+    audio.seams = tuple(ms for ms in begins if 0 < ms < clip.span.length_ms + ahead_ms)
     return audio
 
 

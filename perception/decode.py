@@ -38,8 +38,9 @@ class RawClip:
     stands still over several instants comes once. ``samples`` are the clip's length at 16 kHz,
     or empty where the source has no sound; ``following`` are those of a few seconds right after
     it. What was said before ``heard_from_ms``, counted from the clip's start, is recognised with
-    the clip before it; None: up to a rest, as for each clip of a file. In ``gaps`` pictures or
-    sound did not decode. ``error`` says why nothing at all of the clip could be decoded.
+    the clip before it; None: up to a rest, as for each clip of a file. At ``seams``, counted from
+    there too, another recording begins. In ``gaps`` pictures or sound did not decode. ``error``
+    says why nothing at all of the clip could be decoded.
     """
 
     clip: Clip
@@ -49,6 +50,7 @@ class RawClip:
     error: str | None = None
     following: Samples = field(default_factory=lambda: NO_SOUND)
     heard_from_ms: int | None = None
+    seams: tuple[int, ...] = ()
 
 
 def read_clips(
@@ -111,6 +113,7 @@ def _raw_clip(clip: Clip, pictures: ClipFrames, audio: ClipAudio | None) -> RawC
         gaps=merge_spans([*pictures.undecoded, *(audio.gaps if audio else [])]),
         error=None if frames or has_audio else "nothing between here and the clip's end decodes",
         following=audio.following if audio else NO_SOUND,
+        seams=audio.seams if audio else (),
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -104,10 +104,13 @@ def recognise(raw: RawClip, models: SpeechModels, settings: WatchSettings) -> He
         start = rest_after_ms(raw.samples[:ahead], models.activity, hz) if raw.clip.index else 0
     border = raw.clip.span.length_ms
     sound = np.concatenate([raw.samples, raw.following])
-    window = sound[start * hz // 1000 : (border + after_ms) * hz // 1000]
-    if not models.activity.spans(window):
-        return Heard(after_ms=after_ms)
-    found = [_moved(one, start) for one in models.speech.transcribe(window)]
+    # Of joined recordings, what is said in one is no context of what is said in the next.
+    inside = (ms for ms in raw.seams if start < ms < border + after_ms)
+    found: list[Speech] = []
+    for begin, end in pairwise([start, *inside, border + after_ms]):
+        window = sound[begin * hz // 1000 : end * hz // 1000]
+        if models.activity.spans(window):
+            found += (_moved(one, begin) for one in models.speech.transcribe(window))
     parts = [_split(one, border) for one in found]
     return Heard(
         speech=tuple(inside for inside, _ in parts if inside.words),
