@@ -58,7 +58,7 @@ def pull(
     pulled_files = pull_weights(weights, wanted, _DownloadLines())
     fresh = [pulled for pulled in pulled_files if pulled.source]
     for pulled in fresh:
-        say(f"{pulled.model}/{pulled.path.name} from {pulled.source}")
+        say(f"{pulled.path.relative_to(weights)} from {pulled.source}")
     say(f"models: {len(pulled_files)} files in place, {len(fresh)} fetched")
     for model in hub_models:
         if model.state(weights) is not FileState.PRESENT:

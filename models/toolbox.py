@@ -25,12 +25,14 @@ from models.ports import (
     VoiceActivity,
 )
 from models.profile import IN_PROCESS, NO_MODEL, OPENAI, ChatSpec, Profile
+from models.sentences import SentenceParser
 from models.silero import SileroActivity
 from models.text_endpoint import EndpointTextEmbedder
 from models.text_folder import EncoderFiles, Pooling, read_encoder_folder
 from models.weights import verified_folder
 from models.whisper import WhisperRecognizer
 from models.whisper_models import whisper_folder
+from models.yamnet import YamnetClassifier
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -46,7 +48,8 @@ class Toolbox:
         weights: the folder of the model files, which are checked before they are loaded.
         chat_factory: makes LangChain chat models; another one in tests.
 
-    Every property raises ``WeightsMissing``, with what to do, where its files are not there.
+    Every property but ``sentences`` raises ``WeightsMissing``, with what to do, where its files are
+    not there.
     """
 
     def __init__(
@@ -87,8 +90,6 @@ class Toolbox:
     @cached_property
     def sounds(self) -> SoundClassifier | None:
         """Kinds of sound; None where the profile has no such model, or it cannot run here."""
-        from models.yamnet import YamnetClassifier
-
         name = self.profile.sound_model
         return None if name == NO_MODEL else YamnetClassifier(verified_folder(self.weights, name))
 
@@ -133,6 +134,11 @@ class Toolbox:
         if name == NO_MODEL:
             return None
         return YoloxDetector(verified_folder(self.weights, name), device=self.profile.device)
+
+    @cached_property
+    def sentences(self) -> SentenceParser:
+        """The grammar and the named entities of sentences; what needs them loads the files."""
+        return SentenceParser(self.weights, self.profile.sentences)
 
     @cached_property
     def text(self) -> TextEmbedder:

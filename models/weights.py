@@ -101,7 +101,7 @@ def verified_folder(weights: Path, name: str) -> Path:
     """
     for found in status(weights, [name]):
         if found.state is not FileState.PRESENT:
-            file, folder = found.file.path, found.path.parent
+            file, folder = found.file.path, weights / name
             missing = marked(f"{file} is missing in {folder}")
             wrong = marked(f"{file} is not what it should be in {folder}")
             problem = missing if found.state is FileState.MISSING else wrong

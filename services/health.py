@@ -21,6 +21,7 @@ from models.hub import HubModel
 from models.image_folder import missing_files
 from models.profile import NO_MODEL
 from models.secrets import read_key, redacted_url
+from models.sentences import ENGLISH, has_pipeline
 from models.text_folder import missing_text_files
 from models.weights import FileState, FileStatus, status
 from models.whisper_models import hub_speech_model, is_path, missing_file
@@ -88,6 +89,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield from check_text_model(profile, home.weights)
     yield _device(profile)
     yield from _languages(profile)
+    yield check_sentences(profile)
     yield check_images(profile, home.weights)
     yield _sounds(profile)
     yield from _chat(profile)
@@ -252,6 +254,14 @@ def _languages(profile: ProfileModel) -> Iterator[Check]:
 
 def _any_language(number: int) -> str:
     return marked(f"any of {number} languages") if number else marked("any that the model knows")
+
+
+def check_sentences(profile: ProfileModel) -> Check:
+    """Check the pipelines of the user's that parse sentences."""
+    missing = ", ".join(name for name in profile.sentences.values() if not has_pipeline(name))
+    fix = marked(f"install the spaCy package {missing}, or name its folder in the profile")
+    languages = ", ".join(sorted({ENGLISH, *profile.sentences}))
+    return Check(marked("sentences in"), not missing, languages, fix if missing else "")
 
 
 def check_images(profile: ProfileModel, weights: Path) -> Check:

@@ -35,6 +35,7 @@ NOT_FROM_OUTSIDE = {
 
 MADE_WHEN_USED = {
     "evals/first_questions.py": "what whoever marked a set of questions wrote of right answers",
+    "models/sentences.py": "names of people, which are short, each taken literally",
     "people/erase_names.py": "names of people, which are short, each taken literally",
     "people/clip_people.py": "names of people, which are short, each taken literally",
     "retrieval/english/words.py": "names of people, which are short, each taken literally",

@@ -249,7 +249,7 @@ def test_profiles_in_the_documents_load(tmp_path: Path) -> None:
 
     text = (ROOT / "docs" / "profiles.md").read_text()
     blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     config = tmp_path / "homer.toml"
     config.write_text("\n".join(blocks))
     assert load_profile("mine", config).faces == "yunet_sface"
@@ -257,6 +257,7 @@ def test_profiles_in_the_documents_load(tmp_path: Path) -> None:
     (seeing,) = load_profile("seeing", config).hub_models
     assert (seeing.name, seeing.need) == ("Xenova/clip-vit-base-patch32", "images")
     assert load_profile("multilingual", config).encoder.query_prefix == "query: "
+    assert load_profile("reading", config).sentences["de"] == "de_core_news_sm"
     assert load_profile("endpoint", config).encoder.base_url == "http://localhost:8080/v1"
     assert load_profile("house", config).chat_for("act").base_url == "http://127.0.0.1:8000/v1"
 

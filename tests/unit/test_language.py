@@ -102,7 +102,8 @@ def test_the_manifest_knows_the_languages_of_speech_that_the_model_has_marks_for
 
 def test_every_text_model_says_what_it_was_made_for() -> None:
     for weights in load_manifest().values():
-        assert bool(weights.languages) == (weights.need in ("speech", "text", "reranker"))
+        spoken = weights.need in ("speech", "text", "reranker", "sentences")
+        assert bool(weights.languages) == spoken
     assert Profile(name="p").search_languages == ("en",)
 
 

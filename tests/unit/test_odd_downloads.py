@@ -161,5 +161,5 @@ def test_the_last_packages_are_stored_and_older_ones_make_room(
         )
         copy, source = fetcher.fetch(f"{n}", file)
         assert (copy.read_bytes(), source) == (data, f"package {package}==1.0")
-        assert len(list(tmp_path.glob("*.whl"))) <= fetch.CACHED_PACKAGES
+        assert len(list(tmp_path.glob("*.whl"))) <= fetch.CACHED_ARCHIVES
     assert asked == ["a", "b", "c", "a"]

@@ -38,6 +38,7 @@ def test_the_local_profile_needs_only_models_of_the_manifest_without_a_language_
         "whisper-base",
         "minilm",
         "reranker",
+        "en_core_web_sm",
         "insightface",
         "wespeaker",
         "yolox-nano",

@@ -23,7 +23,7 @@ MODELS = {
     "speaker": ("models.wespeaker", "WeSpeakerEncoder"),
     "screen": ("models.rapidocr_reader", "RapidOcrReader"),
     "objects": ("models.yolox", "YoloxDetector"),
-    "sounds": ("models.yamnet", "YamnetClassifier"),
+    "sounds": ("models.toolbox", "YamnetClassifier"),
     "text": ("models.text_embedding", "OnnxTextEmbedder"),
     "reranker": ("models.reranker", "CrossEncoderReranker"),
 }

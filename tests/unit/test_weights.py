@@ -13,6 +13,7 @@ from urllib.error import HTTPError, URLError
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from domain.errors import NotFound, WeightsMissing
 from models import fetch, weights
@@ -109,14 +110,26 @@ def test_what_is_there_is_not_fetched_again(tmp_path: Path, use: Use, web: Web) 
     assert len(web.asked) == 1
 
 
-def test_a_file_inside_an_archive_upstream(tmp_path: Path, use: Use, web: Web) -> None:
-    buffer = io.BytesIO()
+def test_an_archive_of_several_files_is_downloaded_once(tmp_path: Path, use: Use, web: Web) -> None:
+    buffer, files = io.BytesIO(), []
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("pack/model.bin", GOOD)
-    use(file_of(urls=(Url(url="https://hub/pack.zip", member="pack/model.bin"),)))
+        for path in ("a/model.bin", "b/model.bin"):
+            archive.writestr(path, path)
+            url = Url(url="https://hub/pack.zip", member=path)
+            files.append(file_of(path.encode(), urls=(url,)).model_copy(update={"path": path}))
+    use(*files)
+    with pytest.raises(WeightsMissing, match=f"a/model.bin is missing in {tmp_path}/tiny\\."):
+        verified_folder(tmp_path, "tiny")
     web.pages["https://hub/pack.zip"] = buffer.getvalue()
     pull(tmp_path, ["tiny"])
-    assert (tmp_path / "tiny/model.bin").read_bytes() == GOOD
+    assert (tmp_path / "tiny/b/model.bin").read_bytes() == b"b/model.bin"
+    assert web.asked == ["https://hub/pack.zip"]
+
+
+@pytest.mark.parametrize("path", ["/a", "../a", "a/../b", "a//b", "a/", "a/.b", ""])
+def test_a_file_has_its_place_within_the_folder_of_its_model(path: str) -> None:
+    with pytest.raises(ValidationError, match="path"):
+        WeightFile(path=path, sha256="0" * 64, size=1)
 
 
 def test_without_upstream_the_parts_in_packages_are_joined(
