@@ -19,6 +19,7 @@ from domain.errors import BlobGone
 from domain.media import Video
 from domain.settings import MemorySettings, Settings
 from domain.time import TimeSpan
+from models.sentences import SentenceParser
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,12 +55,14 @@ def no_clip(_span: TimeSpan) -> None:
 class BuildModels:
     """What a builder may use.
 
-    ``embed`` is the text encoder, ``model`` the language model if the profile has one;
+    ``embed`` is the text encoder, ``sentences`` parses, ``model`` is the language model if the
+    profile has one;
     ``load_image`` loads a JPEG by its SHA-256, ``load_clip`` the video of a span where the model is
     to be shown any. ``began`` is when time 0 of a stream was; None: that is not known.
     """
 
     embed: Embed
+    sentences: SentenceParser
     model: AskModel | None = None
     load_image: LoadImage = no_image
     load_clip: LoadClip = no_clip

@@ -25,10 +25,12 @@ from domain.memories import Memory, MemoryKind, MemorySource
 from domain.time import TimeSpan
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from models.messages import Message
+from models.sentences import SentenceParser
 from people.model_transactions import run_with_models
 from perception.frame_keeper import FrameKeeper, SampledFrame, frames_for
 from perception.jpeg import Blobs
 from store.database import Store, remove_unused_blobs
+from store.home import Home
 from store.queries.percepts import add_blobs
 from store.tables.schema import FrameRow, KeeperRow
 from strategies.eventmem.keeper import EventKeeper
@@ -210,7 +212,8 @@ def _documents() -> Iterator[Line]:
 def _documented(events: int) -> float:
     """Return the seconds of processor time of so many events, without the text encoder."""
     encoder, settings = CountedEncoder(), VisualMemorySettings()
-    models = BuildModels(encoder.embed, ScriptedModel())
+    parser = SentenceParser(Home.default().weights)
+    models = BuildModels(encoder.embed, parser, ScriptedModel())
     build = EventBuilder(settings).begin(WATCHED, BuiltMemory(), (), models)
     clips = list(_watched(events))
     size = settings.step_ms // CLIP_MS

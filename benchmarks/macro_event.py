@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from agent.builder import BuildModels
 from benchmarks.lines import Line, Taken, costs
 from domain.built import BuiltMemory, Change
+from models.sentences import SentenceParser
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -78,7 +79,7 @@ def lines() -> Iterator[Line]:
 def _spent(store: Store) -> Iterator[float]:
     """Yield the milliseconds of processor time a macro event, of each clip that completes some."""
     encoder = CountedEncoder()
-    models = BuildModels(encoder.embed)
+    models = BuildModels(encoder.embed, SentenceParser(Home.default().weights))
     build = HierarchyBuilder().begin(DAY, BuiltMemory(), (), models)
     for clip in watched_day(CLIPS, lines=LINES):
         began, encoded = time.process_time(), encoder.seconds

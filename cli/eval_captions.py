@@ -11,8 +11,7 @@ from cli.console import say, say_json, say_table
 from cli.options import Json, MoreStrategies, OneVideo, split_names
 from domain.errors import InputError
 from evals.caption_scales import Agreement, ScaleAgreement, compare_scales
-from store.database import open_store
-from store.home import Home
+from flows.workspace import open_workspace
 from strategies.registry import all_strategies, find_strategy
 
 SHARES = ("precision %", "recall %", "F1 %")
@@ -32,10 +31,11 @@ def captions(video: OneVideo, strategy: MoreStrategies = None, json: Json = Fals
     chosen = named or [one for one in all_strategies() if one.builder is not None]
     found: dict[str, list[ScaleAgreement]] = {}
     skipped: list[InputError] = []
-    with open_store(Home.default()) as store:
+    with open_workspace() as workspace:
+        parser = workspace.toolbox.sentences
         for one in chosen:
             try:
-                found[one.name] = compare_scales(store, video, one)
+                found[one.name] = compare_scales(workspace.store, video, one, parser)
             except InputError as error:
                 skipped.append(error)
     if skipped and (named or not found):

@@ -22,6 +22,7 @@ from domain.media import Video
 from domain.memories import Memory, MemoryKind, MemorySource
 from flows.build import builder_of
 from memory.scaled_captions import REFERENCE
+from models.sentences import SentenceParser
 from store.database import Store
 from store.queries.builds import read_built
 from store.queries.videos import find_video
@@ -64,7 +65,9 @@ class ScaleAgreement:
     triples: Agreement
 
 
-def compare_scales(store: Store, name: str, strategy: Strategy) -> list[ScaleAgreement]:
+def compare_scales(
+    store: Store, name: str, strategy: Strategy, parser: SentenceParser
+) -> list[ScaleAgreement]:
     """Compare what a strategy built of a video with the reference, finest scale first.
 
     Raises:
@@ -91,7 +94,7 @@ def compare_scales(store: Store, name: str, strategy: Strategy) -> list[ScaleAgr
     return [
         _agreement(
             level,
-            _read_by(builder, video, built, _of_level(reference.nodes, level)),
+            _read_by(builder, video, built, _of_level(reference.nodes, level), parser),
             nodes[level],
             states,
         )
@@ -131,11 +134,15 @@ def _facts(relations: Iterable[tuple[str, str, str]]) -> Facts:
 
 
 def _read_by(
-    builder: MemoryBuilder, video: Video, built: BuiltMemory, captions: Sequence[StoredNode]
+    builder: MemoryBuilder,
+    video: Video,
+    built: BuiltMemory,
+    captions: Sequence[StoredNode],
+    parser: SentenceParser,
 ) -> list[tuple[StoredNode, Facts]]:
     """Return captions with what the builder reads in them, knowing the entities it built."""
     known = replace(built, nodes=(), relations=(), through_clip=-1)
-    run = builder.begin(video, known, (), BuildModels(_no_vectors))
+    run = builder.begin(video, known, (), BuildModels(_no_vectors, parser))
     change = run.step(list(_watched(video, captions)), ended=True)
     return [(caption, _stated_at(change, caption)) for caption in captions]
 

@@ -223,7 +223,7 @@ class VideoBuild:
     ) -> None:
         self._store, self._video, self._strategy = workspace.store, video, strategy
         self._builder, self._last, self._ended = builder, last, ended
-        self._text = workspace.toolbox.text
+        self._text, self._sentences = workspace.toolbox.text, workspace.toolbox.sentences
         self._clip_ms = _clip_ms(workspace.store, video.id)
         self.model = builder_model(workspace, video, strategy.memory)
         self._load_clip = no_clip if self.model is None else clip_loader(workspace, video)
@@ -236,15 +236,27 @@ class VideoBuild:
         with store.begin(snapshot=True) as session:
             built = read_built(session, video, memory)
             began = began_times(session, [video])[video]
-        if _begins_anew(store, self._video, self._strategy, built, self._made(-1), again):
+        fresh = self._made(-1)
+        # Of another encoder vectors cannot be compared; of another version the rules were others.
+        same = (built.encoder, built.version) == (fresh.encoder, fresh.version)
+        if anew := again or (bool(built.encoder) and not same):
             built = BuiltMemory()
         self.through = built.through_clip
         after, look_back_ms = self.through + 1, self._builder.look_back_ms
         back = range(max(0, after - math.ceil(look_back_ms / self._clip_ms)), after)
         earlier = watched_clips(store, video, back, memory)
         start = began.at if began.live else None
-        models = BuildModels(self._embed, self.model, store.blobs.get, self._load_clip, start)
+        models = BuildModels(
+            self._embed, self._sentences, self.model, store.blobs.get, self._load_clip, start
+        )
         self._run = self._builder.begin(self._video, built, earlier, models)
+        if anew:  # Only now: without a model that it needs, no builder begins.
+            with store.begin() as session:
+                lock_video(session, video)
+                if again:
+                    restart_build(session, video, memory, fresh)
+                else:
+                    delete_build(session, video, memory)
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts; what an endpoint takes for it is on record."""
@@ -294,28 +306,6 @@ def _take_step(building: VideoBuild, stop: int) -> None:
 
 
 STEP = Step("build", _take_step, "build through clip {stop}")
-
-
-def _begins_anew(
-    store: Store,
-    video: Video,
-    strategy: Strategy,
-    built: BuiltMemory,
-    fresh: StepMade,
-    again: bool,
-) -> bool:
-    """Delete what was built if it is to be built anew, or cannot be continued; check whether so."""
-    if again:
-        with store.begin() as session:
-            lock_video(session, video.id)
-            restart_build(session, video.id, strategy.memory, fresh)
-        return True
-    if not built.encoder or (built.encoder, built.version) == (fresh.encoder, fresh.version):
-        return False
-    # Its vectors cannot be compared with those to come, or its rules were others.
-    with store.begin() as session:
-        delete_build(session, video.id, strategy.memory)
-    return True
 
 
 def build_each(

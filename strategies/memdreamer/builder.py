@@ -82,8 +82,9 @@ class HierarchyBuild:
         models: BuildModels,
     ) -> None:
         self._settings, self._embed = settings, models.embed
+        rules = RuleWriter(settings, models.sentences)
         self._writer: HierarchyWriter = (
-            HierarchyByModel(models.model, settings) if models.model else RuleWriter(settings)
+            HierarchyByModel(models.model, settings, rules) if models.model else rules
         )
         macros = [node for node in built.nodes if node.level == MACRO]
         last_ms = max((node.span.end_ms for node in macros), default=None)

@@ -1,4 +1,4 @@
-"""The graph of a macro event by rules, from the lines remembered of it; pure.
+"""The graph of a macro event by rules, from the lines remembered of it.
 
 Nothing is inferred: entities are who and what perception and captions name, and what speech names
 more than once; micro-events are what was said, and the verbs of descriptions.
@@ -14,11 +14,11 @@ from itertools import combinations, pairwise
 from domain.built import EntityKey
 from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.people import TAG
+from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
+from domain.things import things_on
 from domain.time import TimeSpan
-from retrieval.english.clauses import Triple
-from retrieval.english.phrases import EntityKind, NamedEntity, head_of, phrase_at
-from retrieval.english.sentences import Known, StatedFacts, extract_sentence, is_narrated
-from retrieval.english.words import MODALS, NEGATIONS, PREPOSITIONS, parts_of_speech, tokenize
+from models.sentences import SentenceParser
+from retrieval.english import Known, is_narrated, stated_facts
 from strategies.memdreamer.levels import (
     ANNOTATES,
     BEFORE,
@@ -58,13 +58,21 @@ _NOT_ENTITIES = frozenset({"we", "us", "others", "people", "everyone", "everybod
 _IN = frozenset({"in", "on", "at", "inside", "under", "behind", "on top of", "in front of"})
 _BESIDE = frozenset({"next to", "near", "beside", "by", "alongside"})
 _TO = frozenset({"to", "at", "for"})
-_COMPOUNDS = ("in front of", "on top of", "next to", "out of")
+_PREPOSITION = re.compile(
+    r"(.+) (in front of|on top of|next to|out of|about|above|across|after|against|along|among"
+    r"|around|at|before|behind|below|beneath|beside|between|by|during|for|from|in|inside|into|near|of"
+    r"|on|onto|opposite|outside|over|past|through|throughout|to|towards?|under|until|upon|via"
+    r"|with|within|without)"
+)
+_UNCERTAIN = re.compile(r"(?:not|can|could|may|might|must|shall|should|will|would)\b")
+"""What a predicate begins with of which it is denied, or only possible, that it takes place."""
 
 
 class RuleGraph:
     """Reads the graph of one macro event.
 
     Args:
+        parser: parses sentences.
         span: of the macro event.
         numbers: of the next nodes.
         types: the kind of each entity of the video by name; those that are new are added.
@@ -72,19 +80,28 @@ class RuleGraph:
     """
 
     def __init__(
-        self, span: TimeSpan, numbers: Numbers, types: dict[str, str], people: Sequence[str]
+        self,
+        parser: SentenceParser,
+        span: TimeSpan,
+        numbers: Numbers,
+        types: dict[str, str],
+        people: Sequence[str],
     ) -> None:
         self._span, self._numbers, self._types = span, numbers, types
-        self._people = tuple(people)
+        self._parser, self._people = parser, tuple(people)
         self._graph = Subgraph()
         self._named: Counter[str] = Counter()
-        self._narrated = False
 
     def read(self, lines: Sequence[Memory]) -> Subgraph:
         """Return the graph of lines, which are in order of time."""
         described = [line.text for line in lines if line.source in _DESCRIBED]
-        self._narrated = bool(described) and is_narrated(described)
-        facts = {line.id: self._facts(line) for line in lines if _has_clauses(line)}
+        speakers = (line.speaker for line in lines if line.speaker)
+        people = tuple(dict.fromkeys((*self._people, *speakers)))
+        known = Known(people=people, narrated=bool(described) and is_narrated(described))
+        stating = [line for line in lines if _has_clauses(line)]
+        texts = [with_attribution(line.text, line.source, line.speaker) for line in stating]
+        found = stated_facts(self._parser, texts, known)
+        facts = {line.id: one for line, one in zip(stating, found, strict=True)}
         self._named = Counter(
             entity.name
             for line in lines
@@ -97,17 +114,12 @@ class RuleGraph:
         self._annotate()
         return self._graph
 
-    def _facts(self, line: Memory) -> StatedFacts:
-        people = (*self._people, line.speaker) if line.speaker else self._people
-        text = with_attribution(line.text, line.source, line.speaker)
-        return extract_sentence(text, Known(people=people, narrated=self._narrated))
-
     def _read_line(self, line: Memory, facts: StatedFacts) -> None:
         if line.kind is MemoryKind.CHARACTER:
             self._same(line)
-        elif line.kind is not MemoryKind.EPISODIC:
+        if line.kind is not MemoryKind.EPISODIC:
             return
-        elif line.source in _SPOKEN:
+        if line.source in _SPOKEN:
             self._said(line, facts)
         elif line.source in _DESCRIBED:
             self._described(line, facts)
@@ -116,7 +128,8 @@ class RuleGraph:
         elif line.source is MemorySource.SEEN:
             self._in_view(line)
         elif line.source is MemorySource.OBJECTS:
-            self._things(line)
+            for label in sorted(things_on(line.text).keys() - _NOT_ENTITIES):
+                self._vertex(label, OBJECT, line)
         elif line.source is MemorySource.SOUND:
             self._node(EVENT, SOUND, line.text, line)
 
@@ -192,22 +205,13 @@ class RuleGraph:
             for one, other in combinations(people, 2):
                 self._edge(one, NEXT_TO, other, line)
 
-    def _things(self, line: Memory) -> None:
-        _, _, listed = line.text.partition(":")
-        for part in listed.rstrip(".").split(","):
-            found = phrase_at(tokenize(part.strip()), 0)
-            entity = found[0].entity if found else None
-            if entity is not None:
-                self._entity(entity, line)
-
     def _entity(self, named: NamedEntity, line: Memory) -> EntityKey | None:
         """Return the vertex of what a line names; None if it is no person, thing or place."""
         if named.name.casefold() in _NOT_ENTITIES:
             return None
         kind = str(named.kind)
         if kind not in ENTITY_KINDS:
-            is_noun = "ADJ" not in parts_of_speech(head_of(named.name).casefold())
-            kind = OBJECT if is_noun else ""
+            kind = "" if named.quality else OBJECT
         return self._vertex(named.name, kind, line) if kind else None
 
     def _person(self, name: str, line: Memory) -> EntityKey:
@@ -273,13 +277,10 @@ def _has_clauses(line: Memory) -> bool:
 
 def _parts(triple: Triple) -> tuple[str, str]:
     """Return a predicate without its preposition, and the preposition or ""."""
-    for compound in _COMPOUNDS:
-        if triple.predicate.endswith(f" {compound}"):
-            return triple.predicate.removesuffix(f" {compound}"), compound
-    base, _, last = triple.predicate.rpartition(" ")
-    return (base, last) if base and last in PREPOSITIONS else (triple.predicate, "")
+    match = _PREPOSITION.fullmatch(triple.predicate)
+    return (match[1], match[2]) if match else (triple.predicate, "")
 
 
 def _happens(predicate: str) -> bool:
     """Check whether what a predicate says took place: neither denied nor only possible."""
-    return predicate.split(" ", 1)[0] not in NEGATIONS | MODALS
+    return _UNCERTAIN.match(predicate) is None

@@ -58,11 +58,11 @@ class HierarchyByModel:
     Args:
         model: the language model.
         settings: the numbers.
+        rules: writes what the model does not.
     """
 
-    def __init__(self, model: AskModel, settings: HierarchySettings) -> None:
-        self._model, self._settings = model, settings
-        self._rules = RuleWriter(settings)
+    def __init__(self, model: AskModel, settings: HierarchySettings, rules: RuleWriter) -> None:
+        self._model, self._settings, self._rules = model, settings, rules
 
     def episodes(self, window: Window) -> list[Episode]:
         """Return the complete episodes of a window as the model cuts it."""

@@ -14,6 +14,7 @@ from domain.memories import BACKGROUND_SOURCES, MemorySource
 from domain.time import TimeSpan, format_clock
 from memory.writers.labels import Salience, summarise
 from memory.writers.port import WindowLine
+from models.sentences import SentenceParser
 from retrieval.extracts import BREAK, DocumentCounts, coarser_caption
 from strategies.memdreamer.episodes import Lengths, episode_ends
 from strategies.memdreamer.graph_rules import RuleGraph
@@ -39,10 +40,12 @@ class RuleWriter:
 
     Args:
         settings: the numbers.
+        parser: parses sentences.
     """
 
-    def __init__(self, settings: HierarchySettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: HierarchySettings, parser: SentenceParser) -> None:
+        self._settings, self._parser = settings, parser
+        parser.load()
 
     def episodes(self, window: Window) -> list[Episode]:
         """Return the complete episodes of a window, cut where the topic shifts."""
@@ -78,7 +81,8 @@ class RuleWriter:
         self, episode: Episode, numbers: Numbers, types: dict[str, str], people: Sequence[str]
     ) -> Subgraph:
         """Return the graph of an episode from its lines."""
-        return RuleGraph(episode.span, numbers, types, people).read(episode.lines)
+        graph = RuleGraph(self._parser, episode.span, numbers, types, people)
+        return graph.read(episode.lines)
 
     def supers(self, window: SuperWindow) -> list[SuperEvent]:
         """Return super events of neighbouring macro events that are alike; others stay."""

@@ -22,9 +22,9 @@ from domain.built import (
 from domain.media import Video
 from domain.memories import MemoryKind, MemorySource
 from domain.people import TAG
+from domain.stated import EntityKind, StatedFacts
 from domain.time import TimeSpan
-from retrieval.english.phrases import EntityKind
-from retrieval.english.sentences import Known, StatedFacts, is_narrated
+from retrieval.english import Known, is_narrated
 from retrieval.extracts import BREAK, DocumentCounts, coarser_caption
 from strategies.worldmm.captions import SeenLine, finest_caption
 from strategies.worldmm.levels import MENTIONED, level_of
@@ -84,6 +84,8 @@ class WorldBuild:
         models: BuildModels,
     ) -> None:
         self._settings, self._embed = settings, models.embed
+        self._parser = models.sentences
+        self._parser.load()
         self._writer = ModelWriter(models.model, settings) if models.model else None
         self._scales = settings.scales(video.duration_ms or None)
         self._built_ms = earlier[-1].span.end_ms if earlier else 0
@@ -108,13 +110,16 @@ class WorldBuild:
         self._lines += lines
         seen_ms = clips[-1].span.end_ms
         known = self._known(lines)
-        nodes, extracts = [], []
+        nodes, written = [], []
         for window in self._due(seen_ms, ended=ended):
             text = self._caption(window)
             if text:
                 clip = _clip_at(clips, min(window.end_ms, seen_ms))
                 nodes.append(self._node(window, text, clip, seen_ms))
-                extracts.append((window, clip, self._facts(text, known)))
+                written.append((window, clip, self._written_facts(text, known)))
+        left = [n.text for n, (*_, found) in zip(nodes, written, strict=True) if found is None]
+        by_rules = iter(extract(self._parser, left, known))
+        extracts = [(window, clip, found or next(by_rules)) for window, clip, found in written]
         before = frozenset(self._types)
         for _, _, found in extracts:
             for entity in found.entities:
@@ -176,14 +181,15 @@ class WorldBuild:
             note_rules(_LOG, "the caption of %s is by rules: no reply could be read", window.span)
         return by_rules
 
-    def _facts(self, caption: str, known: Known) -> StatedFacts:
-        """Return the entities and triples of a caption, by the model if there is one."""
-        if self._writer is not None:
-            try:
-                return self._writer.facts(caption, known.people)
-            except Unreadable:
-                note_rules(_LOG, "the triples of a caption are by rules: no reply could be read")
-        return extract(caption, known)
+    def _written_facts(self, caption: str, known: Known) -> StatedFacts | None:
+        """Return the model's entities and triples of a caption; None without a model or a reply."""
+        if self._writer is None:
+            return None
+        try:
+            return self._writer.facts(caption, known.people)
+        except Unreadable:
+            note_rules(_LOG, "the triples of a caption are by rules: no reply could be read")
+        return None
 
     def _node(self, window: ScaleWindow, text: str, clip: int, seen_ms: int) -> NodeDraft:
         finer = summarised_scale(self._scales, window.scale_ms)

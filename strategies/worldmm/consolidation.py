@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import NonNegativeInt
 
 from domain.base import Frozen
-from retrieval.english.clauses import Triple
+from domain.stated import Triple
 from strategies.worldmm.graph import Vectors
 from strategies.worldmm.semantic import SemanticChange, SemanticTriple
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.english.phrases import EntityKind
+from domain.stated import EntityKind
 from retrieval.page_rank import WeightedGraph, weighted_graph
 
 Floats = NDArray[np.float64]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
+from domain.stated import EntityKind
 from retrieval.built_indexes import BuiltIndexes, holds
-from retrieval.english.phrases import EntityKind
 from retrieval.terms import terms
 from retrieval.word_scores import WordScores
 from store.database import Store

@@ -14,8 +14,8 @@ from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Unreadable
 from domain.asking import Evidence
 from domain.errors import BudgetExceeded
+from domain.stated import Triple
 from models.messages import system, user
-from retrieval.english.clauses import Triple
 from strategies.worldmm.pages import choose_page, filter_page
 from strategies.worldmm.prompts import prompt
 from strategies.worldmm.replies import ChooseReply, FilterReply

@@ -12,10 +12,9 @@ from typing import TypeVar
 
 from agent.ask_model import AskModel, Reply
 from agent.reasoners.port import Unreadable
+from domain.stated import StatedFacts, Triple
 from domain.time import TimeSpan
 from models.messages import assistant, system, user
-from retrieval.english.clauses import Triple
-from retrieval.english.sentences import StatedFacts
 from strategies.worldmm.consolidation import Consolidation, complaints_about
 from strategies.worldmm.pages import (
     caption_page,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from agent.harness.inform import quote_untrusted
 from domain.asking import Evidence, Question
+from domain.stated import Triple
 from domain.time import TimeSpan, format_clock
 from domain.trajectory import EvidenceRetrieved
 from memory.prompts import join_lines, sanitise, sanitise_generated
-from retrieval.english.clauses import Triple
 from strategies.question_page import question_block
 from strategies.worldmm.parts import VISUAL
 from strategies.worldmm.prompts import prompt

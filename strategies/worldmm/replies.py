@@ -13,9 +13,7 @@ from agent.reasoners.replies import Texts, refs_in
 from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from domain.asking import Action
 from domain.people import TAG
-from retrieval.english.clauses import Triple
-from retrieval.english.phrases import EntityKind, NamedEntity
-from retrieval.english.sentences import StatedFacts
+from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
 from strategies.worldmm.consolidation import Consolidation
 from strategies.worldmm.levels import MENTIONED
 from strategies.worldmm.parts import VISUAL

@@ -12,12 +12,12 @@ from agent.strategy import ToolUse
 from domain.asking import Evidence
 from domain.memories import MemoryView, Scope
 from domain.search import Extract, Weighed
+from domain.stated import Triple
 from models.ports import TextEmbedder
 from people.corrected import people_as_of
 from retrieval.asked import TEMPERATURE, Asked, AskedWords, Supporting, ask, best_by_option
 from retrieval.built_indexes import check_built
 from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
-from retrieval.english.clauses import Triple
 from retrieval.extracts import caption_sentences
 from retrieval.people_in_query import view_people, with_current_names
 from retrieval.result import Retrieval

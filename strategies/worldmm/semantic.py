@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from pydantic import NonNegativeInt, PositiveInt
 
 from domain.base import Frozen
+from domain.stated import Triple
 from domain.time import TimeSpan
-from retrieval.english.clauses import Triple
-from retrieval.english.phrases import head_of
-from retrieval.english.words import listed
+from retrieval.english import head_of
 
 DAY_MS = 86_400_000
 NOT = "not "
@@ -26,7 +25,10 @@ SINGLE = frozenset({"be", "be in", "be on", "be at", "be named", "be called", "p
     f"{verb} {place}" for verb in ("live", "work", "sit", "sleep") for place in ("in", "at", "on")
 }
 """Predicates of which a subject has one value at a time: a newer one closes an older one."""
-_TRANSIENT = listed("see look watch hear notice do have say ask tell think know take get go come")
+_TRANSIENT = frozenset(
+    {"see", "look", "watch", "hear", "notice", "do", "have", "say", "ask", "tell", "think", "know"}
+    | {"take", "get", "go", "come"}
+)
 """Verbs that everybody does all the time: that they recur tells nothing that lasts."""
 
 Key = tuple[str, str, str]

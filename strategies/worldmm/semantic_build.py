@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from agent.reasoners.port import Unreadable
 from agent.step_writers import note_rules
 from domain.built import BuiltMemory, ClosedRelation, EntityKey, RelationDraft
+from domain.stated import Triple
 from domain.time import TimeSpan
-from retrieval.english.clauses import Triple
 from strategies.worldmm.levels import MENTIONED, SEMANTIC
 from strategies.worldmm.semantic import (
     EpisodicTriple,

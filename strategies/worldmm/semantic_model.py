@@ -11,8 +11,8 @@ import numpy as np
 from agent.builder import Embed
 from agent.reasoners.port import Unreadable
 from agent.step_writers import note_rules
+from domain.stated import Triple
 from domain.time import TimeSpan
-from retrieval.english.clauses import Triple
 from strategies.worldmm.consolidation import Consolidation, candidates_for, consolidate
 from strategies.worldmm.graph import Vectors
 from strategies.worldmm.model_writer import ModelWriter

@@ -1,25 +1,28 @@
-"""Entities and triples of a caption by rules of English; other languages have none; pure."""
+"""Entities and triples of captions without a language model."""
 
 from __future__ import annotations
 
-from retrieval.english.clauses import Triple
-from retrieval.english.phrases import NamedEntity
-from retrieval.english.sentences import Known, StatedFacts, extract_sentence
+from collections.abc import Sequence
+
+from domain.stated import StatedFacts
+from models.sentences import SentenceParser
+from retrieval.english import Known, joined_facts, stated_facts
 from retrieval.extracts import caption_sentences
 
 
-def extract(caption: str, known: Known) -> StatedFacts:
-    """Return the entities and triples of a caption.
+def extract(parser: SentenceParser, captions: Sequence[str], known: Known) -> list[StatedFacts]:
+    """Return the entities and triples of each caption.
 
     Args:
-        caption: sentences; one that begins with a name and a colon is said by that person.
+        parser: parses sentences.
+        captions: sentences; one that begins with a name and a colon is said by that person.
         known: who is known of the video.
+
+    Raises:
+        WeightsMissing: the parser's files are not there.
     """
-    entities: dict[str, NamedEntity] = {}
-    triples: dict[Triple, None] = {}
-    for sentence in caption_sentences(caption):
-        found = extract_sentence(sentence, known)
-        for entity in found.entities:
-            entities.setdefault(entity.name, entity)
-        triples.update(dict.fromkeys(found.triples))
-    return StatedFacts(entities=tuple(entities.values()), triples=tuple(triples))
+    sentences = [caption_sentences(caption) for caption in captions]
+    # Captions of coarser scales quote those of finer ones: each sentence is read once.
+    distinct = list(dict.fromkeys(one for caption in sentences for one in caption))
+    facts = dict(zip(distinct, stated_facts(parser, distinct, known), strict=True))
+    return [joined_facts(facts[one] for one in caption) for caption in sentences]

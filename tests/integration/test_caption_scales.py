@@ -22,6 +22,7 @@ from store.queries.videos import find_video
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, remember_party
 from tests.support.caption_evaluations import build_all
+from tests.support.remembered import PARSER
 
 STRATEGY = find_strategy("worldmm")
 
@@ -60,7 +61,7 @@ def refer(store: Store, path: Path) -> None:
 
 def test_the_same_captions_agree_wholly_and_others_in_part(party: Store, tmp_path: Path) -> None:
     refer(party, stored(tmp_path, OTHER))
-    fine, coarse = compare_scales(party, PARTY, STRATEGY)
+    fine, coarse = compare_scales(party, PARTY, STRATEGY, PARSER)
     assert (fine.scale, fine.captions, fine.entities.f1, fine.triples.f1) == ("30 s", 2, 100, 100)
     assert (coarse.scale, coarse.captions) == ("180 s", 1)
     assert coarse.triples.recall == 100 > coarse.triples.precision > 0
@@ -70,7 +71,7 @@ def test_the_same_captions_agree_wholly_and_others_in_part(party: Store, tmp_pat
 def test_what_the_reference_does_not_say_lowers_precision(party: Store, tmp_path: Path) -> None:
     silent = [SAME[0], {**SAME[1], "text": "Carla reads a letter."}]
     refer(party, stored(tmp_path, silent))
-    (fine,) = compare_scales(party, PARTY, STRATEGY)
+    (fine,) = compare_scales(party, PARTY, STRATEGY, PARSER)
     assert 0 < fine.entities.f1 < 100
     assert 0 < fine.triples.f1 < 100
 
@@ -89,10 +90,10 @@ def test_an_import_takes_the_place_of_the_one_before(party: Store, tmp_path: Pat
 def test_without_reference_or_memory_it_is_said_what_to_run(store: Store, tmp_path: Path) -> None:
     remember_party(store)
     with pytest.raises(InputError, match=r"homer import VIDEO --captions FILE --scale"):
-        compare_scales(store, PARTY, STRATEGY)
+        compare_scales(store, PARTY, STRATEGY, PARSER)
     refer(store, stored(tmp_path, SAME))
     with pytest.raises(InputError, match="homer build VIDEO --memory"):
-        compare_scales(store, PARTY, STRATEGY)
+        compare_scales(store, PARTY, STRATEGY, PARSER)
     late = stored(tmp_path, [written(30, 9_000, 9_030, "Ann sings.")])
     with pytest.raises(InputError, match=r"after .* ends"):
         refer(store, late)

@@ -11,8 +11,10 @@ import pytest
 from sqlalchemy import update
 
 import strategies
+from domain.errors import WeightsMissing
 from domain.faults import FaultPoint
 from flows.build import build
+from models.sentences import SentenceParser
 from store.database import Store
 from store.queries.builds import cut_builds, delete_builds, read_built
 from store.queries.records import video_records
@@ -20,7 +22,7 @@ from store.tables.schema import VideoRow
 from strategies.memdreamer.builder import HierarchyBuilder
 from strategies.memdreamer.settings import HierarchySettings
 from strategies.registry import find_strategy
-from tests.support.asking import PARTY
+from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.full_suite import sample
 from tests.support.killed_runs import killed_at
@@ -136,3 +138,19 @@ def test_a_stream_that_ends_has_the_rows_of_a_video(
         session.execute(update(VideoRow).values(state="done"))
     built(store)
     assert rows(store) == whole
+
+
+@pytest.mark.parametrize("memory", ["memdreamer", "worldmm"])
+def test_without_a_pipeline_nothing_is_deleted_to_be_built_again(
+    store: Store, tmp_path: Path, memory: str
+) -> None:
+    class NothingPulled(WordToolbox):
+        sentences = SentenceParser(tmp_path)
+
+    remember_afternoon(store)
+    build(workspace_of(store), PARTY, find_strategy(memory), lambda *_: None)
+    before = rows(store)
+    lacking = workspace_of(store, NothingPulled())
+    with pytest.raises(WeightsMissing, match="homer models pull"):
+        build(lacking, PARTY, find_strategy(memory), lambda *_: None, again=True)
+    assert rows(store) == before != []

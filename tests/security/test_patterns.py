@@ -38,7 +38,6 @@ MADE_WHEN_USED = {
     "models/sentences.py": "names of people, which are short, each taken literally",
     "people/erase_names.py": "names of people, which are short, each taken literally",
     "people/clip_people.py": "names of people, which are short, each taken literally",
-    "retrieval/english/words.py": "names of people, which are short, each taken literally",
     "skills/review.py": "words that are short, taken literally",
     "store/embedded.py": "one of three patterns that stand beside it",
     "store/files.py": "the name of a file, taken literally",

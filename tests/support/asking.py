@@ -7,7 +7,7 @@ from pathlib import Path
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store
-from tests.support.remembered import Event, Said, WordEmbedder, add_event_graph, name, watch
+from tests.support.remembered import PARSER, Event, Said, WordEmbedder, add_event_graph, name, watch
 
 PARTY = "abcdefabcdefabcd"
 
@@ -39,6 +39,8 @@ class WordToolbox(Toolbox):
     @property
     def text(self) -> WordEmbedder:
         return WordEmbedder()
+
+    sentences = PARSER
 
     @property
     def reranker(self) -> None:

@@ -34,6 +34,12 @@ class LightToolbox(Toolbox):
         return WordEmbedder()
 
     @property
+    def sentences(self) -> Any:
+        from tests.support.remembered import PARSER
+
+        return PARSER
+
+    @property
     def faces(self) -> Any:
         return _Unseeing()
 

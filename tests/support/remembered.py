@@ -13,10 +13,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models.ports import ImageEncoder, Reranker
+from models.sentences import SentenceParser
 from perception.jpeg import Blobs
 from perception.likeness import likeness
 from retrieval.terms import terms
 from store.database import Store
+from store.home import Home
 from store.tables.schema import (
     CharacterMemberRow,
     CharacterNameRow,
@@ -38,6 +40,10 @@ from store.tables.schema import (
 
 CLIP_MS = 30_000
 SIZE = 64
+
+
+PARSER = SentenceParser(Home.default().weights)
+"""With the real pipeline for English, which is loaded once a process."""
 
 
 class WordEmbedder:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from retrieval.english.clauses import Triple
-from retrieval.english.phrases import EntityKind, NamedEntity
+from domain.stated import EntityKind, NamedEntity, Triple
 from strategies.worldmm.graph import (
     APART,
     NO_SYNONYMS,

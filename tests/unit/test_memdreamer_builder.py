@@ -17,10 +17,10 @@ from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT, is_all
 from strategies.memdreamer.settings import HierarchySettings
 from tests.support.built_in_memory import MemoryRows, built_of
 from tests.support.full_suite import examples, sample
-from tests.support.remembered import WordEmbedder
+from tests.support.remembered import PARSER, WordEmbedder
 from tests.support.watched_days import CLIP_MS, VIDEO, watched_day
 
-MODELS = BuildModels(WordEmbedder().embed)
+MODELS = BuildModels(WordEmbedder().embed, PARSER)
 MINUTE = 60_000
 SLOW = [HealthCheck.too_slow]
 """A busy machine may be slow to make up clips."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,10 +15,9 @@ from strategies.memdreamer.levels import MACRO, ROOT, SUPER
 from strategies.memdreamer.settings import HierarchySettings
 from tests.support.built_in_memory import MemoryRows, built_of
 from tests.support.full_suite import examples
-from tests.support.remembered import WordEmbedder
 from tests.support.watched_days import VIDEO, watched_day
 from tests.support.writing_model import Answer, WritingModel, anything, sensible
-from tests.unit.test_memdreamer_builder import SLOW, check_sound, nodes, watched
+from tests.unit.test_memdreamer_builder import MODELS, SLOW, check_sound, nodes, watched
 
 MINUTE = 60_000
 SMALL = HierarchySettings(
@@ -25,7 +26,7 @@ SMALL = HierarchySettings(
 
 
 def models(answer: Answer) -> BuildModels:
-    return BuildModels(WordEmbedder().embed, WritingModel(answer))
+    return replace(MODELS, model=WritingModel(answer))
 
 
 @settings(max_examples=examples(4, 40), deadline=None, suppress_health_check=SLOW)
@@ -88,7 +89,7 @@ def test_a_reply_that_is_not_sound_is_asked_for_once_more() -> None:
 
     model = WritingModel(overlapping)
     day = watched_day(20)
-    rows = built_of(HierarchyBuilder(SMALL), VIDEO, day, BuildModels(WordEmbedder().embed, model))
+    rows = built_of(HierarchyBuilder(SMALL), VIDEO, day, replace(MODELS, model=model))
     check_sound(rows, day)
     assert model.asked.count("episodes-repair") == model.asked.count("episodes") > 0
     assert "graph-repair" not in model.asked
@@ -97,5 +98,5 @@ def test_a_reply_that_is_not_sound_is_asked_for_once_more() -> None:
 def test_without_a_reply_it_is_written_by_rules() -> None:
     day = watched_day(40)
     silent = built_of(HierarchyBuilder(SMALL), VIDEO, day, models(lambda *_: None))
-    by_rules = built_of(HierarchyBuilder(SMALL), VIDEO, day, BuildModels(WordEmbedder().embed))
+    by_rules = built_of(HierarchyBuilder(SMALL), VIDEO, day, MODELS)
     assert silent.seen(39) == by_rules.seen(39)

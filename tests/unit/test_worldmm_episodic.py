@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.time import TimeSpan
-from retrieval.english.sentences import Known
+from retrieval.english import Known
 from strategies.worldmm.choice import QuestionForm, ScaleCandidate, choose_across_scales
 from strategies.worldmm.choice import question_form as form_of
 from strategies.worldmm.episodic import Numbered, ScaleIndex, entity_seeds, search_scale
 from strategies.worldmm.graph import Vectors, synonyms
 from strategies.worldmm.settings import WorldMemorySettings
 from strategies.worldmm.triples import extract
+from tests.support.remembered import PARSER
 from tests.support.scale_graphs import GraphParts
 
 SETTINGS = WorldMemorySettings()
@@ -41,8 +42,7 @@ def embed(texts: Sequence[str]) -> Vectors:
 
 def _index(captions: Sequence[str]) -> tuple[ScaleIndex, GraphParts]:
     parts = GraphParts()
-    for caption in captions:
-        facts = extract(caption, KNOWN)
+    for facts in extract(PARSER, captions, KNOWN):
         parts.add_caption(facts.entities, facts.triples)
     parts.add_synonyms(embed(list(parts.numbers)), SETTINGS.synonym_cosine)
     texts = [triple.text for triple in parts.triples]
@@ -162,7 +162,7 @@ def test_synonyms_found_in_two_steps_are_those_found_at_once(known: int, seed: i
 
 
 def test_a_triple_of_an_unknown_entity_is_refused() -> None:
-    facts = extract(CAPTIONS[0], KNOWN)
+    (facts,) = extract(PARSER, CAPTIONS[:1], KNOWN)
     with pytest.raises(KeyError):
         GraphParts().add_caption((), facts.triples)
 

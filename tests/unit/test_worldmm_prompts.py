@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 import strategies.worldmm.prompts
 from domain.asking import Evidence, Question
+from domain.stated import Triple
 from domain.time import TimeSpan
-from retrieval.english.clauses import Triple
 from strategies.worldmm.pages import (
     caption_page,
     choose_page,

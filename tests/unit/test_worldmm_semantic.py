@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.stated import Triple
 from domain.time import TimeSpan
-from retrieval.english.clauses import Triple
 from strategies.worldmm.consolidation import Consolidation, candidates_for, consolidate
 from strategies.worldmm.semantic import (
     DAY_MS,

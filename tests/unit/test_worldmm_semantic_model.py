@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from agent.builder import Embed
 from agent.reasoners.port import Unreadable
+from domain.stated import Triple
 from domain.time import TimeSpan
 from models.messages import Message
-from retrieval.english.clauses import Triple
 from strategies.worldmm.model_writer import ModelWriter
 from strategies.worldmm.replies import MOST_LASTING
 from strategies.worldmm.semantic import EpisodicTriple, SemanticChange, SemanticTriple

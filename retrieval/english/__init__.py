@@ -1,1 +1,0 @@
-"""What English sentences name and state, by rules and a lexicon."""
