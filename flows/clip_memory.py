@@ -81,8 +81,16 @@ class ClipMemory:
 
     @cached_property
     def writers(self) -> Writers:
-        """Return the profile's writers."""
-        return make_writers(self._workspace.toolbox, self._workspace.profile)
+        """Return the profile's writers.
+
+        Raises:
+            SetupError: what they write with is not there.
+        """
+        toolbox, profile = self._workspace.toolbox, self._workspace.profile
+        if profile.writer != "llm":
+            # The first name on screen may come hours from here.
+            toolbox.sentences.require()
+        return make_writers(toolbox, profile)
 
     @cached_property
     def keepers(self) -> VideoKeepers:

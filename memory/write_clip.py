@@ -13,6 +13,7 @@ from domain import faults
 from domain.errors import ModelError, NotFound
 from domain.media import KEYFRAMES_ONLY, ClipState, ClipView, IdentityKind, Percept
 from domain.memories import ClipMemories, Memory
+from domain.people import escape_tags
 from domain.settings import Settings
 from memory.continued_lines import may_continue
 from memory.drafts import WriterInput, WrittenDraft, last_known_clip, update_tags, write_draft
@@ -32,7 +33,7 @@ from people.characters import (
 )
 from people.clip_people import ClipPeople
 from people.corrected import learned_people, people_for_writer, people_of_clip
-from people.face_voice import statements_by_co_occurrence, statements_by_name
+from people.face_voice import confirmed_claims, statements_by_co_occurrence, statements_by_name
 from people.identities import MatchingSettings, Recognised, recognise, update_exemplars
 from people.matching import mean_direction
 from people.memory_lines import format_clip, search_text
@@ -351,6 +352,15 @@ class _ClipTransaction:
         name_claims = [
             NameClaim(tag, name, source_of_name(tag, source)) for tag, name in written.names
         ]
+        claims = confirmed_claims(self.session, self.video_id, name_claims, people, clip)
+        unsure = tuple(
+            f"{claim.tag} is named {escape_tags(claim.name)}"
+            for claim in name_claims
+            if claim not in claims
+        )
+        if unsure:
+            drafts = tuple(one for one in written.drafts if not one.text.startswith(unsure))
+            written, name_claims = written.model_copy(update={"drafts": drafts}), claims
         name_characters(self.session, name_claims, people, clip)
         statements = (
             *written.statements,

@@ -26,6 +26,7 @@ from people.face_voice_evidence import MIN_SPEECH_MS, VISIBLE_GAP_MS, merge_clos
 from perception.decode import intersect_spans
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
+from store.queries.clip_contents import was_on_screen
 from store.queries.identities import SightingAt, voice_and_face_sightings, was_stated
 
 SAME_NAME_REASON = "the only face and the only voice that are called"
@@ -103,6 +104,28 @@ def same_name(one: str, other: str) -> bool:
     parts, others = one.casefold().split(), other.casefold().split()
     is_single_word = 1 in (len(parts), len(others))
     return bool(parts) and (parts == others or (is_single_word and parts[:1] == others[:1]))
+
+
+def confirmed_claims(
+    session: Session, video_id: str, claims: Iterable[NameClaim], people: ClipPeople, clip: int
+) -> list[NameClaim]:
+    """Return the claims without names on screen that contradict a known one for the first time.
+
+    Somebody else's name, as in a list of guests, is seldom shown again with the same person.
+    """
+    confirmed: list[NameClaim] = []
+    for claim in claims:
+        rows = [one.id for one in people.members(claim.tag)] if claim.source == "read" else []
+        known = [
+            name.text
+            for character in stored.characters_with(session, rows, clip)
+            for name in character.names
+            if name.source != "model"
+        ]
+        contradicts = known and not any(same_name(claim.name, name) for name in known)
+        if not contradicts or was_on_screen(session, video_id, claim.name, clip):
+            confirmed.append(claim)
+    return confirmed
 
 
 def statements_by_co_occurrence(

@@ -1,13 +1,14 @@
 """Finds names that a clip states, in spoken introductions and on name plates; pure.
 
 Precision goes before recall: a sentence must plainly introduce its speaker, and a name plate
-counts only with an occupation beside it and while exactly one face is in view.
+counts only in the lower half of the picture, with an occupation beside it, while exactly one face
+is in view. Whatever else stands there, as the name of a program, has no form of a person's name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from domain.media import Percept, ScreenText, Utterance
@@ -65,15 +66,25 @@ def _is_name(text: str) -> bool:
     return not is_nationality and not load_words("not_names").intersection(parts)
 
 
-def find_name_plates(percept: Percept) -> list[NamePlate]:
-    """Find the name plates of a clip; the first reading of each face and name."""
+def find_name_plates(percept: Percept, is_person: Callable[[str], bool]) -> list[NamePlate]:
+    """Find the name plates of a clip; the first reading of each face and name.
+
+    Args:
+        percept: what was perceived.
+        is_person: says whether a text has the form of a person's name.
+    """
     plates: dict[tuple[int, str], NamePlate] = {}
-    for time_ms in sorted({line.time_ms for line in percept.screen_texts}):
-        face = _only_face(percept, time_ms)
-        lines = [line for line in percept.screen_texts if line.time_ms == time_ms]
+    for frame in percept.keyframes:
+        face = _only_face(percept, frame.time_ms)
+        lines = [
+            line
+            for line in percept.screen_texts
+            if line.time_ms == frame.time_ms and line.box.y0 + line.box.y1 >= frame.height
+        ]
         for name, title in _plate_on_frame(lines) if face is not None else []:
-            assert face is not None  # noqa: S101 - narrows the type
-            plates.setdefault((face, name.casefold()), NamePlate(face, name, title, time_ms))
+            if face is not None and is_person(name):
+                plate = NamePlate(face, name, title, frame.time_ms)
+                plates.setdefault((face, name.casefold()), plate)
     return _unambiguous(list(plates.values()))
 
 

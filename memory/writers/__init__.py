@@ -26,6 +26,5 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
         settings = profile.settings.model_copy(update={"memory": profile.shown_clips})
         clip = LlmClipWriter(chat, settings.memory.lines, settings.clip_budget)
         return Writers(clip, LlmEventWriter(chat, profile.settings.memory))
-    return Writers(
-        LocalClipWriter(profile.settings.memory.lines), LocalEventWriter(profile.settings.memory)
-    )
+    clip_writer = LocalClipWriter(profile.settings.memory.lines, toolbox.sentences.is_person)
+    return Writers(clip_writer, LocalEventWriter(profile.settings.memory))

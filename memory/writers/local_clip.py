@@ -8,7 +8,7 @@ its source; the only semantic lines are names that the clip itself says or shows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
@@ -23,7 +23,7 @@ from memory.writers.keyframe_descriptions import recognised_descriptions
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
 from people.face_voice_evidence import speaking_alone, visible_spans
-from people.names import find_name_plates, introduced_name
+from people.names import NamePlate, find_name_plates, introduced_name
 
 DEFAULTS = MemorySettings()
 
@@ -40,13 +40,16 @@ class LocalClipWriter:
     Args:
         lines: Most lines of a clip. Speech, screen text and texts of the source are quoted in full
             even beyond it; sounds, people and objects in view get lines only up to it.
+        is_person: Says whether a text on screen has the form of a person's name.
     """
 
     source = ""
     wants_context = False
 
-    def __init__(self, lines: int = DEFAULTS.lines) -> None:
-        self._lines = lines
+    def __init__(
+        self, lines: int = DEFAULTS.lines, is_person: Callable[[str], bool] = bool
+    ) -> None:
+        self._lines, self._is_person = lines, is_person
 
     def write(
         self,
@@ -55,7 +58,7 @@ class LocalClipWriter:
         context: ClipContext,
     ) -> ClipMemories:
         """Return the clip's lines in order of time; of ``context`` it uses the clip before."""
-        named = list(_name_lines(percept, people))
+        named = list(_name_lines(percept, people, find_name_plates(percept, self._is_person)))
         speech = continue_speech([*_speech_lines(percept.utterances, people)], context.before)
         shown = continue_screen_text([*_screen_text_lines(percept)], context.before)
         spoken = [*speech, *_source_text_lines(percept)]
@@ -203,9 +206,9 @@ def _covering_span(spans: Sequence[TimeSpan]) -> TimeSpan:
 
 
 def _name_lines(
-    percept: Percept, people: ClipPeople
+    percept: Percept, people: ClipPeople, plates: Iterable[NamePlate]
 ) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:
-    for plate in find_name_plates(percept):
+    for plate in plates:
         tag = people.faces[plate.face].tag
         text = f"{tag} is named {escape_tags(f'{plate.name}, {plate.title}')} (shown on screen)."
         end = max(plate.time_ms, min(plate.time_ms + TEXT_DURATION_MS, percept.clip.span.end_ms))

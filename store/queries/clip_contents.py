@@ -118,6 +118,16 @@ def clip_contents(
     )
 
 
+def was_on_screen(session: Session, video_id: str, text: str, before_clip: int) -> bool:
+    """Check whether a text was read on a keyframe of an earlier clip, in any case of letters."""
+    query = select(ScreenTextRow.id).where(
+        ScreenTextRow.video_id == video_id,
+        ScreenTextRow.clip < before_clip,
+        ScreenTextRow.text.icontains(text, autoescape=True),
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
 def objects_on(session: Session, scope: Scope, clips: Collection[int]) -> list[SeenObject]:
     """Return the objects seen in those of ``clips`` that are in ``scope``, in order of time."""
     return [_object(*row) for row in session.execute(_OBJECTS, _parameters(scope, clips))]

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +28,10 @@ from domain.media import (
 )
 from domain.settings import Settings
 from domain.time import TimeSpan
-from memory.writers import make_writers
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
 from models.profile import load_profile
-from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.videos import add_video
 
@@ -99,8 +98,7 @@ class Perceived:
 
 
 def local_writers() -> Writers:
-    profile = load_profile("local")
-    return make_writers(Toolbox(profile, Path("/nonexistent")), profile)
+    return Writers(LocalClipWriter(), LocalEventWriter(load_profile("local").settings.memory))
 
 
 def span(start_s: float, end_s: float) -> TimeSpan:

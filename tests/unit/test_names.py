@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.media import ScreenText
 from people.names import find_name_plates, introduced_name, is_name_plate
-from tests.support.memory import face, percept, said, text_at
+from tests.support.memory import face, keyframe, percept, said, text_at
 
 
 @pytest.mark.parametrize(
@@ -74,9 +75,17 @@ def test_a_name_plate_is_two_names_and_an_occupation(name: str, title: str, expe
     assert is_name_plate(name, title) is expected
 
 
-def plate_of(*lines: object, faces: tuple[object, ...] = ()) -> list[tuple[int, str, str]]:
-    seen = percept(0, screen_texts=lines, faces=faces or (face(3, 1, (4, 6)),))
-    return [(one.face, one.name, one.title) for one in find_name_plates(seen)]
+def plate_of(
+    *lines: ScreenText, faces: tuple[object, ...] = (), height: int = 50
+) -> list[tuple[int, str, str]]:
+    """Plates on pictures of that height: lines stand at 32, 62, 92 ... from the top."""
+    frames = [
+        keyframe(ms / 1000).model_copy(update={"height": height})
+        for ms in sorted({line.time_ms for line in lines})
+    ]
+    seen = percept(0, keyframes=frames, screen_texts=lines, faces=faces or (face(3, 1, (4, 6)),))
+    found = find_name_plates(seen, lambda name: "Teams" not in name)
+    return [(one.face, one.name, one.title) for one in found]
 
 
 NAME, TITLE = text_at(5, "OMAR HADDAD"), text_at(5, "Software Engineer", row=1)
@@ -85,6 +94,11 @@ NAME, TITLE = text_at(5, "OMAR HADDAD"), text_at(5, "Software Engineer", row=1)
 def test_a_plate_names_the_only_face_in_view() -> None:
     assert plate_of(NAME, TITLE) == [(3, "Omar Haddad", "Software Engineer")]
     assert plate_of(text_at(5, "Omar Haddad, Engineer")) == [(3, "Omar Haddad", "Engineer")]
+
+
+def test_a_heading_or_what_is_no_person_names_nobody() -> None:
+    assert not plate_of(NAME, TITLE, height=360)
+    assert not plate_of(text_at(5, "CHATLLM TEAMS"), TITLE)
 
 
 def test_the_occupation_may_stand_above_the_name() -> None:
