@@ -28,6 +28,7 @@ from flows.workspace import Workspace
 from models.text_endpoint import recorded_embeddings
 from people.model_calls import record_call
 from store.database import Store
+from store.queries.audit import erasures
 from store.queries.build_changes import apply_change
 from store.queries.builds import (
     StepMade,
@@ -227,7 +228,7 @@ class VideoBuild:
         self._clip_ms = _clip_ms(workspace.store, video.id)
         self.model = builder_model(workspace, video, strategy.memory)
         self._load_clip = no_clip if self.model is None else clip_loader(workspace, video)
-        self.through = -1
+        self.through, self._erasures = -1, 0
         self._run: Build | None = None
 
     def begin(self, *, again: bool = False) -> None:
@@ -236,6 +237,7 @@ class VideoBuild:
         with store.begin(snapshot=True) as session:
             built = read_built(session, video, memory)
             began = began_times(session, [video])[video]
+            self._erasures = erasures(session, video)
         fresh = self._made(-1)
         # Of another encoder vectors cannot be compared; of another version the rules were others.
         same = (built.encoder, built.version) == (fresh.encoder, fresh.version)
@@ -293,8 +295,23 @@ class VideoBuild:
             if self.model is None and (change.nodes or change.relations):
                 note_writer(RULES)
         made = self._made(stop)._replace(writers=tuple(writers))
-        _apply(store, video, memory, self.through, made, change)
+        self._apply(made, change)
         self.through = stop
+
+    def _apply(self, made: StepMade, change: Change) -> None:
+        """Store a step, unless another process stored it or parts of the video were erased."""
+        video, builder = self._video, self._strategy.memory
+        with self._store.begin() as session:
+            lock_video(session, video.id)
+            if erasures(session, video.id) != self._erasures:
+                raise Busy(f"parts of {video.title} were erased meanwhile: build it again")
+            if built_through(session, video.id, builder) != self.through:
+                raise Busy(
+                    f"another homer builds {builder} of {video.title}: wait until it is done"
+                )
+            apply_change(session, video.id, builder, made, change)
+            faults.fault_point(faults.FaultPoint.BUILD_ROWS)
+        faults.fault_point(faults.FaultPoint.BUILD_COMMITTED)
 
     def _made(self, stop: int) -> StepMade:
         return StepMade(stop, self._builder.version, self._text.name)
@@ -363,16 +380,3 @@ def watched_clips(
         for one in found
         if one.index in clips
     ]
-
-
-def _apply(
-    store: Store, video: Video, builder: str, before: int, made: StepMade, change: Change
-) -> None:
-    """Store a step after clip ``before``, unless another process stored it meanwhile."""
-    with store.begin() as session:
-        lock_video(session, video.id)
-        if built_through(session, video.id, builder) != before:
-            raise Busy(f"another homer builds {builder} of {video.title}: wait until it is done")
-        apply_change(session, video.id, builder, made, change)
-        faults.fault_point(faults.FaultPoint.BUILD_ROWS)
-    faults.fault_point(faults.FaultPoint.BUILD_COMMITTED)

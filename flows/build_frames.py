@@ -17,12 +17,13 @@ from perception.frame_keeper import FrameKeeper, sample_frames
 from perception.originals import original_file
 from perception.reader import ClipReader
 from perception.source import clips_of, probe
+from retrieval.looking import ERASED
 from store.database import remove_unused_blobs
 from store.queries import clips as clip_rows
-from store.queries.audit import erased_since
+from store.queries.audit import is_erased
 from store.queries.frames import carried_by
 from store.queries.percepts import lock_video
-from store.queries.videos import find_video, video_state
+from store.queries.videos import find_video
 
 OnClip = Callable[[int, int], None]
 """Called with how many clips were gone through, of how many."""
@@ -79,10 +80,8 @@ def _reader(workspace: Workspace, video: Video, clips: Sequence[Clip]) -> ClipRe
         MediaError: it cannot be read.
     """
     with workspace.store.begin() as session:
-        state = video_state(session, video.id)
-        erased = state is None or erased_since(session, video.id, state.added_at)
-    if erased:
-        raise FramesMissing("parts of the video were erased, so its file is not looked at")
+        if is_erased(session, video.id):
+            raise FramesMissing(ERASED)
     file = original_file(workspace.home, video.id, video.path)
     if file is None:
         raise FramesMissing("it was watched without them, and its file is gone or has changed")
@@ -102,6 +101,8 @@ def _keep(workspace: Workspace, keepers: VideoKeepers, clip: Clip, raw: RawClip)
     def run(session: Session) -> None:
         lock_video(session, video)
         find_video(session, video)
+        if is_erased(session, video):
+            raise FramesMissing(ERASED)
         keeping.store(session)
         faults.fault_point(faults.FaultPoint.BUILD_ROWS)
 

@@ -14,8 +14,7 @@ from flows.workspace import Workspace
 from perception.clip_view import clip_view
 from perception.decode import read_clips
 from perception.source import probe
-from store.queries.audit import erased_since
-from store.queries.videos import video_state
+from store.queries.audit import is_erased
 from views.cut import cut_moment
 
 
@@ -33,8 +32,9 @@ def clip_loader(workspace: Workspace, video: Video) -> LoadClip:
         return no_clip
 
     def load(span: TimeSpan) -> bytes | None:
-        if _is_erased(workspace, video):
-            return None
+        with workspace.store.begin() as session:
+            if is_erased(session, video.id):
+                return None
         part = TimeSpan.of(span.start_ms, min(span.end_ms, span.start_ms + watch.clip_ms))
         with TemporaryDirectory() as folder:
             path = Path(folder) / "part.mp4"
@@ -48,10 +48,3 @@ def clip_loader(workspace: Workspace, video: Video) -> LoadClip:
         return None if raw is None else clip_view(raw, memory, watch).video
 
     return load
-
-
-def _is_erased(workspace: Workspace, video: Video) -> bool:
-    """Check whether something of a video was erased: its file may still show that."""
-    with workspace.store.begin() as session:
-        state = video_state(session, video.id)
-        return state is None or erased_since(session, video.id, state.added_at)

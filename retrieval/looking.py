@@ -1,7 +1,8 @@
 """Frames of a time that a question names: decoded from the video's file, else those stored nearest.
 
 The file is used only where its content is still the video's, and nothing of the video was erased:
-what somebody had forgotten or deleted must not come back from the file.
+what somebody had forgotten or deleted must not come back from the file. Whoever may only look is
+shown stored frames: what is decoded is stored, and would be seen by all.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from perception.frames_at import decode_frames
 from perception.jpeg import Blobs
 from perception.originals import original_file
 from store.database import Store
-from store.queries.audit import erased_since
+from store.queries.audit import is_erased
+from store.queries.blobs import lock_blobs_shared
 from store.queries.clip_contents import KeyframeOnClip, clip_contents
 from store.queries.clips import StoredClip, clips_of
 from store.queries.looked_frames import LookedFrame, add_looked_frames
-from store.queries.videos import find_video, protect_video, video_state
-from store.viewers import recording
+from store.queries.percepts import lock_video
+from store.queries.videos import find_video
 
 STEP_MS = 1_000
 """Decoded frames are at least so far apart."""
+ERASED = "parts of the video were or may have been erased, so its file is not looked at"
 AROUND_CLIPS = 2
 """So many clips before and after a time are looked through for stored images."""
 
@@ -100,11 +103,12 @@ def _decoded(
     most: int,
 ) -> tuple[tuple[KeyframeOnClip, ...], str]:
     """Return frames decoded from the file and stored; else none, and why."""
+    if not store.may_change:
+        return (), "the file is decoded only for who may change the library"
     with store.begin() as session:
-        path, state = find_video(session, scope.video).path, video_state(session, scope.video)
-        erased = state is None or erased_since(session, scope.video, state.added_at)
-    if erased:
-        return (), "parts of the video were erased, so its file is not looked at"
+        if is_erased(session, scope.video):
+            return (), ERASED
+        path = find_video(session, scope.video).path
     file = original_file(store.home, scope.video, path)
     if file is None:
         return (), "the video's file is gone or has changed"
@@ -112,17 +116,19 @@ def _decoded(
         pictures = decode_frames(file, settings, times_in(span, most))
     except (MediaError, OSError):
         return (), "the video's file cannot be decoded there"
-    frames = []
+    frames, blobs = [], Blobs()
     for time, image in pictures:
-        blobs = Blobs()
         name = blobs.add(image, settings.jpeg_quality)
-        store.blobs.put(blobs[name])
         height, width = image.shape[:2]
         clip = next(c.index for c in clips if c.span.start_ms <= time < c.span.end_ms)
         frames.append(LookedFrame(clip, time, width, height, name, len(blobs[name])))
-    with store.begin() as session, recording(session):
-        if not protect_video(session, scope.video):
-            return (), "the video is gone"
+    with store.begin() as session:
+        lock_video(session, scope.video)
+        if is_erased(session, scope.video):
+            return (), ERASED
+        lock_blobs_shared(session)
+        for data in blobs.values():
+            store.blobs.put(data)
         stored = add_looked_frames(session, scope.video, frames)
     return tuple(stored), "the video's file shows nothing there"
 

@@ -93,9 +93,9 @@ def restrict(connection: Connection, viewer: str) -> None:
 
 @contextmanager
 def recording(session: Session) -> Iterator[None]:
-    """Write a record of the program's own, such as a question's, in a viewer's transaction.
+    """Write or read a record of the program's own, such as a question's, as its owner.
 
-    What is read meanwhile is not restricted: return none of it to the viewer.
+    In a viewer's transaction nothing restricts what is read meanwhile: return none of it to them.
     """
     viewer = session.info.get(VIEWER)
     if viewer is None:

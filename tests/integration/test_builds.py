@@ -12,14 +12,16 @@ from sqlalchemy import delete, update
 import strategies
 from agent.strategy import Strategy
 from domain.asking import Question
+from domain.audit import Deed
 from domain.errors import Busy, InputError, ModelError
 from domain.faults import FaultPoint
 from domain.trajectory import EvidenceRetrieved
-from flows.build import Built, build
+from flows.build import Built, build, watched_clips
 from graphs.runner import Runner
 from retrieval.citations import cite
 from store.database import Store
-from store.queries.builds import cut_builds, delete_builds, read_built
+from store.queries.audit import record_deed
+from store.queries.builds import built_through, cut_builds, delete_builds, read_built
 from store.queries.clips import memory_view
 from store.queries.records import video_records
 from store.queries.trajectories import events_of
@@ -134,20 +136,28 @@ def test_what_was_built_is_cited_as_of_the_moment(party: Store, pairs: Strategy)
     assert " says " in by_then.citations[1].text
 
 
-def test_two_builds_at_a_time_do_not_mix(
-    party: Store, pairs: Strategy, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("other", ["build", "forgetting"])
+def test_what_happens_to_a_video_while_it_is_built_does_not_mix(
+    party: Store, pairs: Strategy, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    def overtaken(*arguments: Any) -> Any:
-        before = read_built(*arguments)
-        monkeypatch.setattr("flows.build.read_built", read_built)
-        built(party, pairs)
-        return before
+    """A step may quote a person who is forgotten before it is stored, also the first step."""
 
-    monkeypatch.setattr("flows.build.read_built", overtaken)
-    with pytest.raises(Busy, match="another homer builds first-lines"):
+    def overtaken(video: Any, lines: Any, *rest: Any) -> Any:
+        clips = watched_clips(video, lines, *rest)
+        monkeypatch.setattr("flows.build.watched_clips", watched_clips)
+        if other == "build":
+            built(party, pairs)
+        else:
+            with party.begin() as session:
+                record_deed(session, Deed.FORGOT, f"{PARTY} person 1")
+        return clips
+
+    monkeypatch.setattr("flows.build.watched_clips", overtaken)
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
+    with pytest.raises(Busy, match={"build": "another homer", "forgetting": "erased"}[other]):
         built(party, pairs)
     with party.begin() as session:
-        assert session.get_one(BuildRow, (PARTY, "first-lines")).through_clip == 4
+        assert built_through(session, PARTY, "first-lines") == (4 if other == "build" else -1)
 
 
 def test_a_strategy_without_a_memory_of_its_own_says_so(party: Store) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
 from domain.asking import Mode
 from domain.audit import Deed
@@ -14,12 +15,13 @@ from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from domain.time import TimeSpan
 from flows.rights import enforce, give, make_grant
+from perception.frames_at import decode_frames
 from perception.source import video_id
 from retrieval.citations import cite
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.audit import record_deed
+from store.queries.audit import is_erased, record_deed
 from store.queries.records import dump_video
 from store.tables.schema import KeyframeRow, VideoRow
 from tests.support.picture_cards import COLOURS, SIZE, Card, make_slides
@@ -146,9 +148,47 @@ def test_nothing_after_the_moment_of_asking_is_decoded(store: Store, file: Path)
     assert all(image.time_ms < 30_000 for image in found.images)
 
 
-def test_who_may_only_look_is_shown_frames_of_the_file(store: Store, file: Path) -> None:
+def test_what_who_may_only_look_looks_at_is_stored_for_nobody(store: Store, file: Path) -> None:
+    """A frame of a person who was forgotten would be there for everybody."""
     give(store, make_grant(store, "key:reader", video=video_id(file)))
     enforce(store, enforced=True)
+    files = [*store.blobs.walk()]
     found = look(store.for_viewer("key:reader"), 5, 5.5)
-    assert frames(store) == 3
-    assert "decoded from the video's file" in str(found)
+    assert [image.time_ms for image in found.images] == [2_000, 41_000]
+    assert "stored image (the file is decoded only for who may change" in str(found)
+    assert (frames(store), [*store.blobs.walk()]) == (2, files)
+
+
+@pytest.mark.parametrize("deed", [Deed.FORGOT, Deed.DELETED, Deed.RETAINED, Deed.IMPORTED])
+def test_whether_something_was_erased_is_decided_outside_of_rights(
+    store: Store, file: Path, deed: Deed
+) -> None:
+    """Viewers see no row of the log; where even its owner sees none, everything counts."""
+    name = video_id(file)
+    give(store, make_grant(store, "key:reader", video=name))
+    enforce(store, enforced=True)
+    with store.for_viewer("key:reader").begin() as session:
+        assert not is_erased(session, name)
+    with store.begin() as session:
+        session.execute(text("SET LOCAL ROLE homer_viewer"))
+        session.execute(text("SELECT set_config('homer.viewer', 'key:reader', true)"))
+        assert is_erased(session, name), "the log is hidden"
+    with store.begin() as session:
+        record_deed(session, deed, name)
+    with store.for_viewer("key:reader").begin() as session:
+        assert is_erased(session, name)
+
+
+def test_what_is_forgotten_while_the_file_is_decoded_is_not_stored(
+    store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgotten_meanwhile(*arguments: Any) -> Any:
+        pictures = list(decode_frames(*arguments))
+        with store.begin() as session:
+            record_deed(session, Deed.FORGOT, f"{video_id(file)} person 1")
+        return pictures
+
+    monkeypatch.setattr("retrieval.looking.decode_frames", forgotten_meanwhile)
+    files = [*store.blobs.walk()]
+    assert "erased" in str(look(store, 5, 5.5))
+    assert (frames(store), [*store.blobs.walk()]) == (2, files)
