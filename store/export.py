@@ -27,8 +27,8 @@ def export_video(store: Store, video_id: str, out: Path) -> None:
     """Write everything about a video to ``out``, atomically.
 
     In the zip: ``rows.jsonl`` (a head, then one ``[table, row]`` a line: what was learned, vectors
-    in full, and the trajectories over the video with questions, events, checkpoints, model calls
-    and their messages), and ``blobs/SHA256`` (keyframes and crops).
+    in full, and the trajectories over this video alone with questions, events, checkpoints, model
+    calls and their messages), and ``blobs/SHA256`` (keyframes and crops).
 
     Raises:
         InputError: ``out`` is a folder, or cannot be written.

@@ -22,7 +22,10 @@ from store.zips import open_zip, read_lines, read_member, report_damage, too_lar
 
 VERSION = 1
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
-_OF_THE_LIBRARY = {"audit", "library", "taken", *OWN_TO_LIBRARY}
+_OF_THE_LIBRARY = {
+    *("audit", "library", "taken", "skills", "saved_searches", "enforced_rights", "group_members"),
+    *OWN_TO_LIBRARY,
+}
 _TABLES = {
     *(Base.metadata.tables.keys() - _OF_THE_LIBRARY),
     *(f"checkpoints.{name}" for name in _CHECKPOINTS),

@@ -5,6 +5,7 @@ The tables of a video follow from their foreign keys; only where answers begin i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from psycopg.sql import SQL, Identifier
@@ -13,6 +14,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    and_,
     cast,
     func,
     literal_column,
@@ -20,7 +22,7 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from store.driver import driver_of
 from store.queries.forget import Copy
@@ -32,9 +34,13 @@ from store.tables.schema import (
     AlertEventRow,
     AlertRow,
     Base,
+    CorrectionRow,
+    JudgementRow,
     MessageRow,
     ModelCallRow,
+    ObservationRow,
     QuestionRow,
+    SkillRow,
     TrajectoryRow,
     TrajectoryVideoRow,
     VideoRow,
@@ -50,8 +56,11 @@ OWN_TO_LIBRARY = {
     *(SharedLinkRow.__tablename__, GrantRow.__tablename__),
 }
 """Tables that are not exported with a video: a library's own alerts, links and rights."""
+EXPERIENCE = {JudgementRow.__tablename__, ObservationRow.__tablename__, SkillRow.__tablename__}
+"""Tables of what a library learns from: neither exported with a video nor ever imported."""
 WHO_ASKED = TrajectoryRow.viewer.key
 """The column of trajectories that is not exported, nor accepted: it names a user."""
+_OF_ANOTHER = re.compile(" of video [0-9a-f]{16}")
 CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 
@@ -62,7 +71,10 @@ def exported_tables() -> list[str]:
 
 
 def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
-    """Yield every row of a video and of the trajectories over it, in insertion order."""
+    """Yield every row of a video and of the trajectories over it alone, in insertion order.
+
+    Corrections that join its people with those of other videos do not name these.
+    """
     conditions = _conditions(video)
     for name in exported_tables():
         table = TABLES[name]
@@ -70,6 +82,8 @@ def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
         query = select(row).select_from(table).where(conditions[name])
         query = query.order_by(*table.primary_key).execution_options(yield_per=500)
         for content in session.scalars(query):
+            if name == CorrectionRow.__tablename__:
+                content = _OF_ANOTHER.sub(" of another video", content)
             yield Copy(name, content)
     if has_checkpoints(session):
         yield from _checkpoint_rows(session, video)
@@ -84,13 +98,18 @@ def _checkpoint_rows(session: Session, video: str) -> Iterator[Copy]:
 
 
 def _trajectories_of(video: str) -> Select[str]:
-    return select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video)
+    """Select the trajectories whose view has this video and no other."""
+    searched, other = TrajectoryVideoRow, aliased(TrajectoryVideoRow)
+    of_others = (other.trajectory_id == searched.trajectory_id, other.video_id != video)
+    alone = ~select(other.video_id).where(*of_others).exists()
+    return select(searched.trajectory_id).where(searched.video_id == video, alone)
 
 
 def _conditions(video: str) -> dict[str, ColumnElement[bool]]:
     """Return the condition by table for rows of the video."""
     trajectories = _trajectories_of(video)
-    of_call = or_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.in_(trajectories))
+    by_writers = and_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.is_(None))
+    of_call = or_(by_writers, ModelCallRow.trajectory_id.in_(trajectories))
     questions = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(trajectories))
     messages = select(func.unnest(ModelCallRow.messages)).where(of_call)
     conditions: dict[str, ColumnElement[bool]] = {
@@ -101,7 +120,7 @@ def _conditions(video: str) -> dict[str, ColumnElement[bool]]:
         ModelCallRow.__tablename__: of_call,
     }
     for table in Base.metadata.sorted_tables:
-        if table.name in OWN_TO_LIBRARY:
+        if table.name in OWN_TO_LIBRARY | EXPERIENCE:
             continue
         parents = {key.column.table.name for key in table.foreign_keys}
         if parents and parents <= conditions.keys() and table.name not in conditions:

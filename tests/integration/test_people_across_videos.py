@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from sqlalchemy import text
@@ -272,6 +273,8 @@ def test_libraries_that_are_merged_keep_both_histories(
     undo(three, TALK)
     for video in (TALK, INTERVIEW):
         export_to_file(three, video, tmp_path / f"{video}.zip")
+    with ZipFile(tmp_path / f"{TALK}.zip") as archive:
+        assert INTERVIEW.encode() not in archive.read("rows.jsonl")
     watch_people(other, LECTURE, {1: 0.9})
     watch_people(other, "d" * 16, {1: 0.9})
     join(other, LECTURE, "0", "dddd", "0")
@@ -282,6 +285,10 @@ def test_libraries_that_are_merged_keep_both_histories(
         [(TALK, 0), (INTERVIEW, 0)],
         [(LECTURE, 0), ("d" * 16, 0)],
     ]
-    assert history(other, TALK) == history(three, TALK)
+    moved, kept = history(other, TALK), history(three, TALK)
+    assert [one.outcomes for one in moved] == [one.outcomes for one in kept]
+    assert [one.told for one in moved] == [
+        one.told.replace(f"video {INTERVIEW}", "another video") for one in kept
+    ]
     join(other, "dddd", "0", INTERVIEW, "0")
     assert len(persons(other)[0]) == 4

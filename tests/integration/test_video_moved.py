@@ -9,10 +9,12 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.errors import DatabaseError, InputError
+from domain.skills import JudgedTrajectory
 from domain.trajectory import ForkEdit
 from flows.restore import import_exported_video
 from graphs.replay import replay
@@ -22,8 +24,9 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.import_video import ImportedVideo
 from store.queries.export import exported_tables
+from store.queries.learning import put_judgement
 from store.queries.trajectories import list_trajectories
-from store.tables.schema import Base
+from store.tables.schema import Base, ModelCallRow
 from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.full_suite import sample
@@ -38,12 +41,17 @@ LIBRARY_WIDE = {
     "enforced_rights",
     "grants",
     "group_members",
+    "judgements",
     "library",
+    "observations",
     "saved_searches",
     "shared_links",
     "skills",
     "taken",
 }
+
+ALONE, TWO = "1" * 16, "2" * 16
+"""Trajectories over one video alone, and over two."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +60,15 @@ def library(
 ) -> Iterator[tuple[Store, str]]:
     """A library of three videos, which no test changes, and an answer about the party."""
     with open_store(Home(tmp_path_factory.mktemp("library")), make_database()) as store:
-        yield store, fill_library(store)
+        answer = fill_library(store)
+        full_video.ask(store, ALONE, "asked of one alone", FULL)
+        full_video.ask(store, TWO, "asked of two", FULL, OTHER)
+        with store.begin() as session:
+            judged = JudgedTrajectory(trajectory=ALONE, question_type="why", right=True)
+            put_judgement(session, judged)
+            call = session.scalars(select(ModelCallRow).where(ModelCallRow.trajectory_id == TWO))
+            call.one().video_id = FULL
+        yield store, answer
 
 
 @pytest.fixture(scope="module")
@@ -140,18 +156,35 @@ def test_beside_other_videos_rows_are_numbered_anew_and_answers_stay_behind(
     assert dumped(empty, FULL) == dumped(library[0], FULL)
     assert dumped(empty, OTHER) == mine
     assert trajectories(empty) == []
-    assert not any("told by hand" in row[0] for row in messages(empty))
+    assert not any("asked of one alone" in row[0] for row in messages(empty))
 
 
 def messages(store: Store) -> list[tuple[Any, ...]]:
     return all_rows(store)["public.messages"]
 
 
-def test_an_answer_about_other_videos_too_stays_behind(exported: Path, empty: Store) -> None:
-    output = import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
+def test_nothing_about_other_videos_is_exported(exported: Path) -> None:
+    """No answer over several videos, none of its sentences and calls, and no id of another one."""
+    with ZipFile(exported / f"{FULL}.zip") as archive:
+        text = archive.read("rows.jsonl").decode()
+    assert "asked of one alone" in text
+    assert [odd for odd in (TWO, OTHER, "asked of two", "told by hand") if odd in text] == []
+    assert '["judgements"' not in text
+
+
+def test_an_answer_that_claims_other_videos_too_stays_behind(
+    exported: Path, empty: Store, tmp_path: Path
+) -> None:
+    other = {"trajectory_id": ALONE, "video_id": OTHER, "last_clip": 2}
+    odd = altered(
+        exported / f"{FULL}.zip",
+        tmp_path / "odd.zip",
+        lambda rows: rows.append(["trajectory_videos", other]),
+    )
+    output = import_exported_video(empty, odd, Quiet())
     assert (output.answers, output.left) == (0, 1)
     assert trajectories(empty) == []
-    assert not any("told by hand" in row[0] for row in messages(empty))
+    assert not any("asked of one alone" in row[0] for row in messages(empty))
 
 
 def test_what_is_watched_later_gets_numbers_of_its_own(
