@@ -42,7 +42,7 @@ Times are seconds of video time; `as_of` asks as if nothing after that moment ha
 Lists are paginated: pass `next` as `offset`. Errors are problem details (RFC 9457): `detail` says
 what went wrong, `help` what to do, `code` is for programs."""
 
-POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
+POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; sandbox"
 """Of responses that are not HTML pages."""
 
 MAX_THREADS = 12

@@ -18,6 +18,9 @@ SAFE_HEADERS = {
     "referrer-policy": "same-origin",
 }
 """Headers of every response that does not set them itself."""
+SANDBOX = "default-src 'none'; sandbox"
+"""The policy of what is no page: a file of somebody's, in which nothing runs, whatever it holds."""
+STREAMLIT_FILES = "/media/"
 _START_MESSAGES = ("http.response.start", "websocket.http.response.start")
 
 
@@ -30,14 +33,15 @@ class SafeHeaders:
     """
 
     def __init__(self, app: ASGIApp, policy: str = NO_FRAMES) -> None:
-        self._app, self._safe = app, {**SAFE_HEADERS, CSP: policy}
+        self._app, self._policy = app, policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         refusable = "websocket.http.response" in scope.get("extensions", {})
-        started = False
+        own = SANDBOX if scope["path"].startswith(STREAMLIT_FILES) else self._policy
+        safe, started = {**SAFE_HEADERS, CSP: own}, False
 
         async def send_safe(message: Message) -> None:
             nonlocal started
@@ -48,7 +52,7 @@ class SafeHeaders:
             started = True
             if message["type"] in _START_MESSAGES:
                 raw = message.get("headers", ())
-                message = {**message, "headers": with_safe_headers(raw, self._safe)}
+                message = {**message, "headers": with_safe_headers(raw, safe)}
             return await send(message)
 
         return await self._app(scope, receive, send_safe)
@@ -57,13 +61,12 @@ class SafeHeaders:
 def with_safe_headers(
     raw: Iterable[tuple[bytes, bytes]], safe: Mapping[str, str] = SAFE_HEADERS
 ) -> list[tuple[bytes, bytes]]:
-    """Add missing headers; a policy of the response is extended to forbid frames."""
+    """Add missing headers; a policy is extended to forbid frames."""
     headers = MutableHeaders(raw=[(name.lower(), value) for name, value in raw])
-    own_policy = headers.get(CSP)
-    if own_policy is not None and "frame-ancestors" not in own_policy:
-        headers[CSP] = f"{own_policy.rstrip('; ')}; {NO_FRAMES}"
     for name, value in safe.items():
         headers.setdefault(name, value)
+    if "frame-ancestors" not in headers[CSP]:
+        headers[CSP] = f"{headers[CSP].rstrip('; ')}; {NO_FRAMES}"
     return headers.raw
 
 

@@ -24,6 +24,7 @@ from flows.schedules.fetching import ANSWER_S, LONGEST_S, MOST_BYTES
 from flows.uploads import safe_name
 from perception.allowed_hosts import AllowedHosts
 from perception.http_source import request_file
+from perception.source import SUFFIXES
 from store.files import open_private
 from store.progress import Megabytes, Progress
 
@@ -229,7 +230,8 @@ def _name(url: str, headers: Message, kind: str) -> str:
     with suppress(ValueError, LookupError):  # Python decodes it as the server says.
         stated = headers.get_filename()
     name = safe_name(stated or unquote(urlsplit(url).path))
-    return name if Path(name).suffix else f"{name}{mimetypes.guess_extension(kind) or ''}"
+    guessed = mimetypes.guess_extension(kind)
+    return name if Path(name).suffix or guessed not in SUFFIXES else f"{name}{guessed}"
 
 
 def _total(response: HTTPResponse) -> int | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from domain.errors import InputError
+from perception.source import SUFFIXES
 from store.files import make_private
 from store.home import Home
 
@@ -118,10 +119,15 @@ def _is_upload(path: Path, video: str) -> bool:
 
 
 def safe_name(name: str) -> str:
-    """Return ``name`` as a plain file name: no folders, not hidden, not too long."""
+    """Return ``name`` as a plain file name: no folders, not hidden, not too long.
+
+    Its suffix is one of media, or it has none: no program takes the file for a page or a script.
+    """
     last = re.split(r"[/\\]", name)[-1]
     stem, dot, suffix = last.rpartition(".")
-    plain = " ".join(_OTHER.sub(" ", stem if dot else last).split()).strip(". ")
-    ending = re.sub(r"\W", "", suffix)[:8] if dot else ""
+    ending = dot + re.sub(r"\W", "", suffix)
+    if ending.lower() not in SUFFIXES:
+        stem, ending = last.replace(".", " "), ""
+    plain = " ".join(_OTHER.sub(" ", stem).split()).strip(". ")
     stem = plain[:MAX_CHARACTERS].encode()[:MAX_BYTES].decode(errors="ignore").strip()
-    return f"{stem or 'video'}{'.' + ending if ending else ''}"
+    return f"{stem or 'video'}{ending}"

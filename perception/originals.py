@@ -8,17 +8,30 @@ long as the file's path, size and times stay the same.
 from __future__ import annotations
 
 import hashlib
+import mimetypes
 import re
 import shutil
 import threading
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from domain.errors import MediaError
+from perception.containers import open_media
 from perception.source import video_id
 from store.home import Home
 
 _ID = re.compile("[0-9a-f]{16}")
+_TYPES = {
+    "mov": "video/mp4",
+    "matroska": "video/webm",
+    "ogg": "video/ogg",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "flac": "audio/flac",
+    "aac": "audio/aac",
+}
+"""Types of containers that browsers play, by the names of FFmpeg's readers."""
 _LOCK = threading.Lock()
 """Lets one of several concurrent requests for a file read it."""
 
@@ -37,6 +50,16 @@ def original_file(home: Home, video: str, path: str | None) -> Path | None:
     with _LOCK:
         digest = _digest(home, video, file)
     return file if digest == video else None
+
+
+@lru_cache(1024)
+def media_type(file: Path) -> str:
+    """Return the type of a file by its container; never one of a page, whatever it is called."""
+    with suppress(MediaError), open_media(file) as container:
+        if (kind := container.format.name.partition(",")[0]) in _TYPES:
+            return _TYPES[kind]
+    by_name = mimetypes.guess_type(file.name)[0] or ""
+    return by_name if by_name.startswith(("video/", "audio/")) else "application/octet-stream"
 
 
 def cache_original(home: Home, video: str, stamp: str | None) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from auth.headers import CSP, SANDBOX
 from auth.signed_links import is_signed
 from domain.errors import HomerError
-from perception.originals import original_file, previews_of
+from perception.originals import media_type, original_file, previews_of
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -67,9 +68,11 @@ def media_routes(user_of: UserOf) -> list[Route]:
                 return _expired()
             try:
                 store = store_for(shared_store(), user_of(request.cookies))
-                return serve(store, request.path_params[name])
+                response = serve(store, request.path_params[name])
             except HomerError:
                 return _missing()
+            response.headers.update({CSP: SANDBOX, "X-Content-Type-Options": "nosniff"})
+            return response
 
         return endpoint
 
@@ -86,7 +89,7 @@ def _video(store: Store, video_id: str) -> Response:
     path = _original_by_id(store, video_id) if _is_hex(video_id, 16) else None
     if path is None:
         return _missing()
-    return FileResponse(path)
+    return FileResponse(path, media_type=media_type(path))
 
 
 def _preview(store: Store, part: str) -> Response:

@@ -410,8 +410,15 @@ def test_a_file_is_whole_only_with_all_bytes_that_were_said_first(
     assert file.read_bytes() == recording
 
 
-def test_a_name_in_no_known_encoding_is_not_taken(home: Home, recording: bytes) -> None:
-    heads = MP4 | {"Content-Disposition": "attachment; filename*=a\0b''x.mp4"}
+@pytest.mark.parametrize(
+    ("stated", "kept"),
+    [("filename*=a\0b''x.mp4", "talk.mp4"), ('filename="clip.html"', "clip html.mp4")],
+    ids=["in no known encoding", "of a page"],
+)
+def test_a_stated_name_is_taken_only_as_that_of_a_video(
+    home: Home, recording: bytes, stated: str, kept: str
+) -> None:
+    heads = MP4 | {"Content-Disposition": f"attachment; {stated}"}
     with site(lambda _path: recording, headers=lambda _path: heads) as s:
         (file,) = fetch_address(home, f"{s.url}/talk.mp4").files
-    assert file.name == "talk.mp4"
+    assert file.name == kept

@@ -85,6 +85,21 @@ def test_what_no_video_leads_to_is_not_served(page: TestClient, name: str) -> No
     assert FILM not in found.content
 
 
+@pytest.mark.parametrize("name", ["clip.html", "clip.svg", "clip.mp4.xhtml", "clip.js", "clip"])
+def test_a_file_is_served_as_its_container_says_and_nothing_in_it_runs(
+    page: TestClient, store: Store, tmp_path: Path, name: str
+) -> None:
+    """A file that is called a page is none: it would run scripts as if they were the app's."""
+    path = make_video(tmp_path / "made.mp4", seconds=1.0).replace(tmp_path / name)
+    video = Video(id=video_id(path), title="clip", path=str(path), duration_ms=1)
+    with store.begin() as session:
+        add_video(session, video, [], {})
+    found = page.get(sign_path(f"/video/{video.id}"))
+    assert (found.status_code, found.headers["content-type"]) == (200, "video/mp4")
+    assert "sandbox" in found.headers["content-security-policy"]
+    assert found.headers["x-content-type-options"] == "nosniff"
+
+
 def test_a_recording_is_served_in_parts_by_its_digest(page: TestClient, store: Store) -> None:
     path = f"/recording/{store.blobs.put(FILM)}"
     part = page.get(sign_path(path), headers={"Range": "bytes=10-19"})
@@ -123,6 +138,7 @@ def test_an_image_is_served_by_its_digest_and_may_be_kept(page: TestClient, stor
     found = page.get(sign_path(f"/image/{sha}"))
     assert (found.status_code, found.content) == (200, JPEG)
     assert found.headers["content-type"] == "image/jpeg"
+    assert "sandbox" in found.headers["content-security-policy"]
     assert found.headers["cache-control"].startswith("private")
     assert int(found.headers["cache-control"].partition("=")[2]) > 86_400
 

@@ -43,6 +43,13 @@ def every(home: Home) -> list[Path]:
     return sorted(home.uploads.rglob("*")) if home.uploads.exists() else []
 
 
+@pytest.mark.parametrize("name", ["clip.html", "a.b.svg", "clip.mp4.xhtml", "clip.php", "clip.js"])
+def test_only_suffixes_of_media_are_kept(place: Home, name: str) -> None:
+    kept = store_upload(place, name, b"film").name
+    assert kept == name.replace(".", " ") == safe_name(kept)
+    assert safe_name("a.b.MP4") == "a.b.MP4"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_chooses_no_place_and_steers_nothing(place: Home, tmp_path: Path, name: str) -> None:
     before = {path for path in tmp_path.rglob("*") if place.uploads not in path.parents}

@@ -66,6 +66,8 @@ def test_every_answer_of_the_app_says_that_nobody_frames_it(
     found = inside.get(path)
     assert found.status_code == status
     assert_safe(found.headers)
+    is_file = path.startswith("/media/")
+    assert ("sandbox" in found.headers["content-security-policy"]) == is_file
 
 
 def test_so_do_scripts_and_styles(inside: httpx.Client) -> None:
