@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from domain.texts import make_storable
 from evals.datasets import read
 from services.daemon import log_file
 from services.job_status import ACTING
+from store.files import MODULE
 from store.home import Home
 
 
@@ -44,7 +44,7 @@ def start_run(
     dataset: str,
     folder: Path,
     profile: str,
-    command: Sequence[str] = (sys.executable, "-m", "cli"),
+    command: Sequence[str] = (*MODULE, "cli"),
 ) -> RunJob:
     """Start an evaluation; return at once.
 
@@ -74,7 +74,7 @@ def start_run(
             stdout=output,
             stderr=output,
             env=environment,
-            cwd=home.root,
+            cwd="/",
             start_new_session=True,
         )
     return RunJob(name, log, process)

@@ -13,7 +13,6 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -31,6 +30,7 @@ from perception.source import find_media
 from services.daemon import DaemonProcess, is_process_alive, log_file
 from services.job_status import ACTING, END, JobState, state_at_end, write_stop_request
 from store.file_locks import file_lock, lock_file, try_lock_file
+from store.files import MODULE
 from store.home import Home
 from store.host_identity import HostIdentity
 
@@ -100,7 +100,7 @@ def new_id() -> str:
 class Jobs:
     """The ingestion jobs of a data directory."""
 
-    command: Sequence[str] = (sys.executable, "-m", "cli")
+    command: Sequence[str] = (*MODULE, "cli")
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -219,7 +219,7 @@ class Jobs:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **env},
-                cwd=self._home.root,
+                cwd="/",
                 start_new_session=True,
                 pass_fds=[lock.fileno()],
             )

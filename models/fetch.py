@@ -25,6 +25,7 @@ from urllib.request import urlopen
 
 from domain.errors import WeightsMissing
 from models.manifest import PackagedPart, Url, WeightFile
+from store.files import MODULE
 
 CHUNK = 1 << 20
 ANSWER_S = 6.0
@@ -163,7 +164,7 @@ def download_package(part: PackagedPart, folder: Path) -> Path:
         SourceFailed: the client is missing, or finds no such package.
     """
     into = Path(tempfile.mkdtemp(dir=folder))
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command = [*MODULE, "pip", "download", "--quiet", "--no-deps"]
     command += ["--only-binary=:all:", "--dest", str(into), part.requirement]
     try:
         done = subprocess.run(

@@ -128,7 +128,7 @@ class Daemon:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **env},
-                cwd=self.home.root,
+                cwd="/",
                 start_new_session=True,
             )
         began = psutil.Process(process.pid).create_time()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Sequence
 
 from services.daemon import Daemon
 from services.prefect_login import SERVER_VARIABLE, VARIABLE, ensure_login, read_login
 from store.embedded import EmbeddedPostgres
-from store.files import restrict_exposed
+from store.files import MODULE, restrict_exposed
 from store.home import Home
 from store.usage import UsageLock
 
@@ -96,7 +95,7 @@ def api_url(home: Home) -> str:
 
 def _command(port: int) -> Sequence[str]:
     server = ["--stop-idle", "--host", "127.0.0.1", "--port", str(port)]
-    return [sys.executable, "-m", "services.prefect_server", *server]
+    return [*MODULE, "services.prefect_server", *server]
 
 
 def _for_asyncpg(url: str) -> str:

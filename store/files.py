@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,9 +26,17 @@ OTHERS = 0o077
 """The permission bits of the group and of everybody else."""
 
 
+MODULE = (sys.executable, "-P", "-m")
+"""Runs a module of Homer's in a process of its own, and never one of the working folder."""
+
+
 def set_private_umask() -> None:
-    """Set the umask: new files of this process and its children are private to their owner."""
+    """Set the umask: new files of this process and its children are private to their owner.
+
+    Nor does a Python process that is started from here on look for modules in its working folder.
+    """
     os.umask(UMASK)
+    os.environ["PYTHONSAFEPATH"] = "1"
 
 
 def make_private(folder: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,9 +34,15 @@ class Home:
 
     @classmethod
     def default(cls) -> Home:
-        """Return ``$HOMER_HOME``, or the platform's folder for user data."""
+        """Return ``$HOMER_HOME``, or the platform's folder for user data.
+
+        Raises:
+            SetupError: others may write in it.
+        """
         configured = os.environ.get("HOMER_HOME")
-        return cls(Path(configured)) if configured else cls(_platform_folder())
+        home = cls(Path(configured)) if configured else cls(_platform_folder())
+        _refuse_shared(home.root)
+        return home
 
     @property
     def postgres(self) -> Path:
@@ -84,19 +92,23 @@ class Home:
 
     @property
     def config(self) -> Path:
-        """The user's settings file; it may not exist."""
+        """The user's settings file; it may not exist.
+
+        Raises:
+            SetupError: others may write in the data directory.
+        """
+        _refuse_shared(self.root)
         return self.root / "homer.toml"
 
     @property
     def own(self) -> bool:
         """Whether the data directory belongs to Homer alone.
 
-        It does not if it is the user's home directory, a folder above it, or one that all users can
-        write to, such as the system's temporary folder: the modes of these are not changed.
+        It does not if it is the user's home directory or a folder above it: the modes of these are
+        not changed.
         """
         with suppress(OSError):
-            root = self.root.resolve()
-            return not (Path.home().is_relative_to(root) or root.stat().st_mode & stat.S_ISVTX)
+            return not Path.home().is_relative_to(self.root.resolve())
         return True
 
     def places(self) -> list[Path]:
@@ -111,11 +123,13 @@ class Home:
         The permissions of an existing one and of Homer's folders in it are restricted to the owner.
 
         Raises:
-            SetupError: The folder cannot be created or written.
+            SetupError: The folder cannot be created or written, or others may write in it.
         """
+        _refuse_shared(self.root)
         try:
             for folder in (self.root, self.run, self.logs) if self.own else (self.run, self.logs):
                 make_private(folder)
+                _refuse_shared(self.root)
             for name in _NAMES:
                 _restrict(self.root / name)
         except OSError as exc:
@@ -124,6 +138,39 @@ class Home:
                 "set HOMER_HOME to a folder that you can write"
             ) from exc
         return self
+
+
+def _refuse_shared(root: Path) -> None:
+    """Check that nobody else can put files in a folder, or another folder in its place.
+
+    Its settings name the hosts that are sent what was seen, and much in it is believed.
+
+    Raises:
+        SetupError: somebody can; the message says what to do.
+    """
+    for path in dict.fromkeys((root, *root.parents, *root.resolve().parents)):
+        with suppress(OSError):
+            status = path.stat()
+            foreign = status.st_uid not in (0, os.geteuid())
+            # In a folder like /tmp nobody removes or renames what others made.
+            sticky = status.st_mode & stat.S_ISVTX
+            shared = status.st_mode & stat.S_IWOTH or (
+                status.st_mode & stat.S_IWGRP and _has_others(status.st_gid)
+            )
+            if foreign or (shared and (path == root or not sticky)):
+                raise SetupError(
+                    f"others can write in {path}, and so change the data directory {root}: take "
+                    "that right from them, or set HOMER_HOME to a folder that is yours alone"
+                )
+
+
+def _has_others(group: int) -> bool:
+    """Check whether a group has members besides root and this user, as far as is known here."""
+    users = {user.pw_name for user in pwd.getpwall() if user.pw_gid == group}
+    with suppress(KeyError):
+        users |= {*grp.getgrgid(group).gr_mem}
+    own = {user.pw_name for user in pwd.getpwall() if user.pw_uid in (0, os.geteuid())}
+    return bool(users - own)
 
 
 def _restrict(path: Path) -> None:

@@ -18,6 +18,7 @@ import psutil
 
 from domain.errors import HomerError
 from store import postmaster
+from store.files import MODULE
 from store.home import Home
 from store.usage import POLL_INTERVAL_S, IdleClock, idle_limit_s
 
@@ -29,7 +30,7 @@ def launch_watcher(home: Home) -> None:
     code = Path(__file__).parents[1]
     path = os.pathsep.join(filter(None, [str(code), os.environ.get("PYTHONPATH")]))
     subprocess.Popen(
-        [sys.executable, "-m", "store.idle_stop", str(home.root)],
+        [*MODULE, "store.idle_stop", str(home.root)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

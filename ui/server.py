@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from auth.password import set_password_from_environment
 from domain.errors import SetupError
 from services.app_address import APP_PORT, app_daemon
 from services.daemon import HOST
+from store.files import MODULE
 from store.home import Home
 
 
@@ -67,4 +67,4 @@ class AppServer:
 
     def _command(self, port: int) -> Sequence[str]:
         folders = [f"--videos={folder}" for folder in self._folders]
-        return [sys.executable, "-m", "ui", "--host", self._host, "--port", str(port), *folders]
+        return [*MODULE, "ui", "--host", self._host, "--port", str(port), *folders]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from services.daemon import HOST, Daemon
 from services.prefect import login_for, prefect_environment
 from services.prefect_login import VARIABLE
+from store.files import MODULE
 from store.home import Home
 
 POLL_S = 5
@@ -58,4 +58,4 @@ def _code_dir() -> Path:
 
 
 def _command(pool: str, port: int) -> Sequence[str]:
-    return [sys.executable, "-m", "flows.schedules.worker_process", pool, str(port)]
+    return [*MODULE, "flows.schedules.worker_process", pool, str(port)]

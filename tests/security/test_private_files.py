@@ -9,21 +9,28 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+import services.prefect
 from cli.main import app
+from domain.errors import SetupError
 from evals.export import write
+from flows.jobs import Jobs
+from flows.schedules import worker
 from flows.uploads import store_upload
 from graphs.batch import BatchResult, write_batch
+from services.daemon import Daemon
 from skills.files import write_skills
 from store.blobs import BlobStore
 from store.database import open_store
-from store.files import atomic_file, find_exposed, restrict_exposed, set_private_umask
+from store.files import MODULE, atomic_file, find_exposed, restrict_exposed, set_private_umask
 from store.home import Home
 from tests.support.asking import PARTY, remember_party
 from tests.support.skills import a_skill
+from ui.server import AppServer
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -245,3 +252,82 @@ def test_doctor_warns_of_the_data_directory_itself(wide: Home, doctor: Callable[
     output = doctor(wide)
     assert "WARNING" in output
     assert "homer doctor --fix" in output
+
+
+def place(folder: Path, *, mode: int = 0o755, owner: int = -1, within: str = "") -> Home:
+    folder.chmod(mode)
+    os.chown(folder, owner, -1)
+    return Home(folder / within)
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ({"mode": 0o755}, False),
+        ({"mode": 0o777}, True),
+        ({"mode": 0o1777}, True),
+        ({"mode": 0o777, "within": "home"}, True),
+        ({"mode": 0o777, "within": "deep/home"}, True),
+        ({"mode": 0o1777, "within": "home"}, False),
+        ({"mode": 0o1777, "within": "home", "owner": NOBODY}, True),
+        ({"owner": NOBODY}, True),
+    ],
+)
+def test_a_data_directory_that_others_may_write_is_refused(
+    open_place: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], refused: bool
+) -> None:
+    """They could put settings, code, or a folder of their own there."""
+    if change.get("owner") and os.geteuid():
+        pytest.skip("only root gives a folder away")
+    (folder := open_place / "place").mkdir()
+    home = place(folder, **change)
+    monkeypatch.setenv("HOMER_HOME", str(home.root))
+    for use in (home.make, Home.default, lambda: home.config):
+        if refused:
+            with pytest.raises(SetupError, match=r"others can write in .* set HOMER_HOME"):
+                use()
+        else:
+            use()
+    assert home.run.exists() != refused
+
+
+COMMANDS = {
+    "app": [*AppServer(Home(Path("/nowhere")))._command(1)],
+    "prefect": [*services.prefect._command(1)],
+    "worker": [*worker._command("pool", 1)],
+    "job": [*Jobs.command, "--help"],
+    "watcher": [*MODULE, "store.idle_stop"],
+    "pip": [*MODULE, "pip", "--version"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_process_runs_code_of_its_working_folder(tmp_path: Path, name: str) -> None:
+    packages = ("services", "cli", "ui", "flows", "store", "pip", "encodings", "domain")
+    for package in packages:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')")
+    # Without the arguments that would make it serve: what it imports first is all of it.
+    command = [part for part in COMMANDS[name] if not part.startswith("--host")]
+    subprocess.run(
+        [*command, "--no-such-option"], cwd=tmp_path, capture_output=True, timeout=60, check=False
+    )
+    assert not (tmp_path / "mark").exists()
+
+
+def test_neither_do_processes_of_processes(tmp_path: Path) -> None:
+    """Such as those that perceive clips, which Python itself starts."""
+    (tmp_path / "json.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')")
+    code = (
+        "from store.files import set_private_umask; import os, subprocess, sys; "
+        "set_private_umask(); os.chdir(sys.argv[1]); "
+        "subprocess.run([sys.executable, '-c', 'import json'])"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True)
+    assert not (tmp_path / "mark").exists()
+
+
+def test_servers_are_started_elsewhere_than_in_the_data_directory(home: Home) -> None:
+    daemon = Daemon(home, "probe", "/")
+    with pytest.raises(SetupError, match=r"does not start \(in /\)"):
+        daemon.start(lambda _: [sys.executable, "-c", "import os; print('in', os.getcwd())"], {})

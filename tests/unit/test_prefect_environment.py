@@ -81,6 +81,7 @@ def test_the_app_runs_with_this_python_and_port(tmp_path: Path) -> None:
     where = ("--host", "127.0.0.1")
     assert list(AppServer(Home(tmp_path))._command(77)) == [
         sys.executable,
+        "-P",
         "-m",
         "ui",
         *where,
