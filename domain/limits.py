@@ -18,6 +18,7 @@ class ImportLimits(Frozen):
 
     line_mb: PositiveInt = Field(default=16, le=1_000, description="a row of a table")
     blob_mb: PositiveInt = Field(default=64, le=4_000, description="an image")
+    image_mp: PositiveInt = Field(default=34, le=200, description="megapixels of an image")
     total_gb: PositiveInt = Field(default=500, description="a whole file, unpacked")
     ratio: PositiveInt = Field(default=200, description="how many times smaller it may be packed")
     rows: PositiveInt = Field(

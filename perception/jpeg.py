@@ -9,9 +9,14 @@ import cv2
 import numpy as np
 
 from domain.errors import BlobGone
+from store.blobs import image_size
 
 if TYPE_CHECKING:
     from models.ports import Image
+
+
+MAX_PIXELS = 1 << 26
+"""Of an image that is decoded, which takes three bytes for each."""
 
 
 class Blobs(dict[str, bytes]):
@@ -33,12 +38,19 @@ def decode_image(data: bytes) -> Image | None:
     return None if bgr is None else np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8)
 
 
-def decode_bgr(data: bytes) -> Image | None:
-    """Decode an image to H x W x 3 BGR; None if it cannot be read."""
+def decode_bgr(data: bytes, *, grey: bool = False) -> Image | None:
+    """Decode an image to H x W x 3 BGR, or to H x W; None if it cannot be read, or is too large.
+
+    A few kilobytes can state a size that fills memory, so the header is read first.
+    """
     try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
-    except cv2.error:  # More pixels than OpenCV reads.
+        width, height = image_size(data)
+    except ValueError:
         return None
+    if width * height > MAX_PIXELS:
+        return None
+    kind = cv2.IMREAD_GRAYSCALE if grey else cv2.IMREAD_COLOR
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), kind)
     return None if image is None else np.asarray(image, np.uint8)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import secrets
@@ -21,6 +22,25 @@ if TYPE_CHECKING:
 
 _TEMPORARY = ".part-"
 """Part of the names of files that are being written."""
+
+
+def image_size(data: bytes, formats: tuple[str, ...] | None = None) -> tuple[int, int]:
+    """Read an image's width and height from its header, without decoding it.
+
+    Args:
+        data: The file.
+        formats: As Pillow names them; None: all that it reads.
+
+    Raises:
+        ValueError: It is no image, or none of these formats.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data), formats=formats) as image:
+            return image.size
+    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ValueError("no image that can be read") from error
 
 
 class BlobStore:

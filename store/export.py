@@ -13,11 +13,19 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from domain.errors import InputError
 from domain.limits import DEFAULT_LIMITS, ImportLimits
+from store.blobs import image_size
 from store.checkpoint_values import check_row
 from store.database import Store
 from store.files import atomic_file
 from store.migrations import HEAD
-from store.queries.export import CHECKPOINT_NAMES, IDENTITY_TABLES, exported_tables, rows_of_video
+from store.queries.calls import message_hash
+from store.queries.export import (
+    CHECKPOINT_NAMES,
+    EXPERIENCE,
+    IDENTITY_TABLES,
+    exported_tables,
+    rows_of_video,
+)
 from store.zips import open_zip, read_lines, read_member, report_damage, too_large
 
 ROWS = "rows.jsonl"
@@ -88,7 +96,10 @@ class ExportContents:
         videos: The videos of each trajectory.
         questions: The question of each trajectory.
         messages: The message hashes of each trajectory's calls; under None those of the video's.
+        hashes: What each message is hashed to, by the hash that the file gives it.
         images: The SHA-256 of the blobs that rows name.
+        sizes: The widths and heights that rows give to the blobs that are their pictures.
+        recordings: The SHA-256 of the blobs that are recordings.
         has_checkpoints: Whether there are rows of checkpoints.
     """
 
@@ -97,7 +108,10 @@ class ExportContents:
     videos: dict[str, set[str]] = field(default_factory=dict)
     questions: dict[str, int] = field(default_factory=dict)
     messages: dict[str | None, set[str]] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
     images: set[str] = field(default_factory=set)
+    sizes: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
+    recordings: set[str] = field(default_factory=set)
     has_checkpoints: bool = False
 
     def add(self, table: str, row: Row) -> None:
@@ -118,8 +132,27 @@ class ExportContents:
             self.videos.setdefault(row["trajectory_id"], set()).add(row["video_id"])
         if table == "model_calls":
             self.messages.setdefault(row["trajectory_id"], set()).update(row["messages"])
+        if table == "messages":
+            self.hashes[row["hash"]] = message_hash(row["content"])
         if table == "blobs":
             self.images.add(str(row["sha256"]))
+        if table in ("keyframes", "frames"):
+            self.sizes.setdefault(row["blob"], set()).add((row["width"], row["height"]))
+        if table == "stream_clips" and row["recording"] is not None:
+            self.recordings.add(row["recording"])
+
+    def pixels(self, sha: str, data: bytes) -> int:
+        """Return the pixels of a blob, which is a JPEG of the size that its rows give it.
+
+        Raises:
+            ValueError: It is not. A recording has to be an MP4.
+        """
+        if sha in self.recordings and data[4:8] == b"ftyp":
+            return 0
+        width, height = image_size(data, ("JPEG",))
+        if not self.sizes.get(sha, set()) <= {(width, height)}:
+            raise ValueError("an image of another size than its row says")
+        return width * height
 
 
 def _id_of(row: Row) -> int:
@@ -142,7 +175,8 @@ class ExportFile:
         Raises:
             InputError: It is damaged or altered, or exceeds a limit.
         """
-        tables, contents = {*exported_tables(), *CHECKPOINT_NAMES}, ExportContents()
+        tables = {*exported_tables(), *CHECKPOINT_NAMES, *EXPERIENCE}
+        contents = ExportContents()
         for table, row, _size in self.rows():
             if table not in tables:
                 raise InputError(f"{self.path} was altered: there is no table {table[:40]!r}")
@@ -150,7 +184,14 @@ class ExportFile:
                 contents.add(table, row)
             if contents.rows > self._limits.rows:
                 raise too_large(self.path, "it has too many rows", "rows", self._limits.rows)
-        images = {sha for sha, _data in self.blobs()}
+        images = set()
+        for sha, data in self.blobs():
+            images.add(sha)
+            with report_damage(self.path, KIND):
+                megapixels = contents.pixels(sha, data) / 1e6
+            if megapixels > self._limits.image_mp:
+                what = f"an image has {megapixels:.0f} megapixels"
+                raise too_large(self.path, what, "image_mp", self._limits.image_mp)
         if contents.rows and images != contents.images:
             raise InputError(f"{self.path} was altered: its images are not those its rows name")
         return contents

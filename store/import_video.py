@@ -22,10 +22,11 @@ from store.database import Store, remove_orphaned_blobs
 from store.driver import is_database_failure
 from store.export import ExportContents, ExportFile, ExportRow, Row
 from store.progress import Progress
-from store.queries.audit import record_deed
+from store.queries.audit import record_deed, transaction_time
 from store.queries.blobs import lock_blobs_shared
 from store.queries.export import (
     CHECKPOINT_NAMES,
+    EXPERIENCE,
     TABLES,
     any_id_exists,
     continue_ids_after,
@@ -155,6 +156,7 @@ class RowMapping:
         ids_are_free = not any(any_id_exists(session, name, ids) for name, ids in cited_ids.items())
         self.answers = self._answers(contents) if ids_are_free else frozenset()
         self._questions = {contents.questions[answer] for answer in self.answers}
+        self._hashes, self._now = contents.hashes, transaction_time(session).isoformat()
         message_hashes = (contents.messages.get(answer, set()) for answer in (None, *self.answers))
         self._messages = set[str]().union(*message_hashes)
         self._numbers = {
@@ -164,6 +166,8 @@ class RowMapping:
 
     def is_imported(self, table: str, row: Row) -> bool:
         """Check whether a row is imported."""
+        if table in EXPERIENCE:
+            return False  # Skills are learned from what was judged here.
         if table == "questions":
             return row["id"] in self._questions
         if table == "messages":
@@ -185,6 +189,11 @@ class RowMapping:
         new = dict(row)
         if table == VideoRow.__tablename__:
             new["path"] = None
+        if table == "messages":
+            new["hash"] = self._hashes[row["hash"]]
+        if table == "model_calls":
+            new["messages"] = [self._hashes[one] for one in row["messages"]]
+            new["called_at"] = self._now  # So that none is taken for one that was made here.
         if table in self._numbers:
             new["id"] = self._numbers[table][row["id"]]
         for column in TABLES[table].columns:

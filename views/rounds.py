@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from store.database import Store
+    from store.tables.questions import ModelCallRow
 
 RUNNING = "running"
 
@@ -185,6 +186,8 @@ def inspect_trajectory(store: Store, name: str) -> InspectedTrajectory:
 def calls_in_round(store: Store, shown: InspectedTrajectory, number: int) -> list[ShownCall]:
     """Return the model calls of a round with their texts; 0 is before the first round."""
     events = [event for event in shown.history.events if isinstance(event, ModelCalled)]
+    # A fork's inherited calls are on the record of what it is a fork of.
+    parents = [one.parent for one in reversed(shown.history.events) if isinstance(one, Forked)]
     before: dict[str, int] = {}
     calls = []
     with store.begin(snapshot=True) as session:
@@ -192,13 +195,16 @@ def calls_in_round(store: Store, shown: InspectedTrajectory, number: int) -> lis
             nth = before.get(event.request, 0)
             before[event.request] = nth + 1
             if event.round == number:
-                calls.append(_call(session, shown.row.id, event, nth))
+                found = (
+                    find_call(session, event.request, shown.row.id, nth),
+                    *(find_call(session, event.request, parent) for parent in parents),
+                )
+                calls.append(_call(session, event, next(filter(None, found), None)))
     return calls
 
 
-def _call(session: Session, trajectory: str, event: ModelCalled, nth: int) -> ShownCall:
-    """Return the call with its record; a fork's inherited call is on its parent's record."""
-    row = find_call(session, event.request, trajectory, nth) or find_call(session, event.request)
+def _call(session: Session, event: ModelCalled, row: ModelCallRow | None) -> ShownCall:
+    """Return the call with its record, if there is one."""
     if row is None:
         return ShownCall(event)
     sent = messages_of(session, row.messages)

@@ -6,7 +6,7 @@ import getpass
 import os
 from datetime import datetime
 
-from sqlalchemy import exists, func, insert, select, text
+from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from domain.audit import AuditEntry, Deed, acting_user
@@ -109,8 +109,8 @@ def erasures(session: Session, video: str) -> int:
     Times would not do: whoever waits for the lock of a video is recorded with an earlier time.
     """
     row, changing = AuditRow, (Deed.DELETED, Deed.FORGOT, Deed.RETAINED, Deed.BROUGHT_BACK)
-    of_video = (row.subject.startswith(video, autoescape=True), row.deed.in_(changing))
-    return session.scalar(select(func.count()).where(*of_video)) or 0
+    of_video = select(func.count()).where(row.subject.startswith(video, autoescape=True))
+    return session.scalar(of_video.where(row.deed.in_(changing))) or 0
 
 
 def is_erased(session: Session, video: str) -> bool:
@@ -120,9 +120,11 @@ def is_erased(session: Session, video: str) -> bool:
     (``lock_video``) and asks this again.
     """
     added_at = session.scalar(select(VideoRow.created_at).where(VideoRow.id == video))
-    deleted = (ClipRow.video_id == video, ClipRow.state == ClipState.DELETED)
+    deleted = select(ClipRow.clip).where(
+        ClipRow.video_id == video, ClipRow.state == ClipState.DELETED
+    )
     return (
         added_at is None
         or erased_since(session, video, added_at)
-        or bool(session.scalar(select(exists().where(*deleted))))
+        or session.scalar(deleted.limit(1)) is not None
     )

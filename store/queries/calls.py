@@ -14,7 +14,8 @@ from sqlalchemy import ColumnElement, any_, cast, func, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
-from store.tables.schema import MessageRow, ModelCallRow
+from domain.audit import Deed
+from store.tables.schema import AuditRow, MessageRow, ModelCallRow
 from store.viewers import recording
 
 
@@ -109,13 +110,12 @@ def embeddings_of(session: Session, trajectory: str) -> list[ModelCallRow]:
 
 
 def find_call(
-    session: Session, request_hash: str, trajectory: str | None = None, skip: int = 0
+    session: Session, request_hash: str, trajectory: str, skip: int = 0
 ) -> ModelCallRow | None:
-    """Return the ``skip``-th recorded call of that request (of that trajectory), oldest first."""
-    query = select(ModelCallRow).where(ModelCallRow.request_hash == request_hash)
-    if trajectory is not None:
-        query = query.where(ModelCallRow.trajectory_id == trajectory)
-    return session.scalar(query.order_by(ModelCallRow.id).offset(skip).limit(1))
+    """Return the ``skip``-th recorded call of that request of a trajectory, oldest first."""
+    row = ModelCallRow
+    query = select(row).where(row.request_hash == request_hash, row.trajectory_id == trajectory)
+    return session.scalar(query.order_by(row.id).offset(skip).limit(1))
 
 
 def call_of_video(
@@ -123,10 +123,16 @@ def call_of_video(
 ) -> ModelCallRow | None:
     """Return the ``skip``-th answered call of that request by a video's writers, oldest first.
 
-    ``since``: only calls after that time; ``sound``: only replies that could be parsed.
+    Not of calls that came with an import: they were not made here. ``since``: only calls after that
+    time; ``sound``: only replies that could be parsed.
     """
-    row = ModelCallRow
-    of_video = (row.video_id == video, row.trajectory_id.is_(None), row.request_hash == request)
+    row, log = ModelCallRow, AuditRow
+    imported = select(log.at).where(log.deed == Deed.IMPORTED, log.subject == video)
+    here = ~imported.where(log.at >= row.called_at).exists()
+    of_video = (
+        *(row.video_id == video, row.trajectory_id.is_(None), row.request_hash == request),
+        here,
+    )
     query = select(row).where(*of_video, row.reply.is_not(None))
     if since is not None:
         query = query.where(row.called_at > since)

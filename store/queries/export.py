@@ -100,8 +100,8 @@ def _checkpoint_rows(session: Session, video: str) -> Iterator[Copy]:
 def _trajectories_of(video: str) -> Select[str]:
     """Select the trajectories whose view has this video and no other."""
     searched, other = TrajectoryVideoRow, aliased(TrajectoryVideoRow)
-    of_others = (other.trajectory_id == searched.trajectory_id, other.video_id != video)
-    alone = ~select(other.video_id).where(*of_others).exists()
+    others = select(other.video_id).where(other.trajectory_id == searched.trajectory_id)
+    alone = ~others.where(other.video_id != video).exists()
     return select(searched.trajectory_id).where(searched.video_id == video, alone)
 
 

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 from skimage.metrics import structural_similarity
 
+from perception.jpeg import decode_bgr
 from perception.quality import grey_change, sharpness
 
 if TYPE_CHECKING:
@@ -107,7 +108,6 @@ def encode_plane(plane: Grey) -> str:
     return base64.b64encode(cv2.imencode(".png", plane)[1].tobytes()).decode("ascii")
 
 
-def decode_plane(text: str) -> Grey:
-    """Return the plane of ``encode_plane``."""
-    data = np.frombuffer(base64.b64decode(text), np.uint8)
-    return np.asarray(cv2.imdecode(data, cv2.IMREAD_GRAYSCALE), np.uint8)
+def decode_plane(text: str) -> Grey | None:
+    """Return the plane of ``encode_plane``; None if an import brought something else."""
+    return decode_bgr(base64.b64decode(text), grey=True)

@@ -32,6 +32,7 @@ from store.queries.clips import memory_view
 from store.queries.evaluations import plan_slots
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
+from tests.support.altered_exports import export_with
 from tests.support.evaluation_rows import evaluated, slot
 from tests.support.event_graphs import update_event_graph
 from tests.support.full_video import ask
@@ -425,6 +426,14 @@ def test_a_file_of_something_else_brings_nothing_back(talk: Store, tmp_path: Pat
     known_video(talk, 1, "f" * 16)
     with pytest.raises(InputError, match="is not of video ffff"):
         restore_forgotten(talk, "f" * 16, tmp_path / "ada.zip")
+    for table in ("skills", "group_members", "enforced_rights"):
+        odd = export_with(
+            tmp_path / "ada.zip",
+            tmp_path / "odd.zip",
+            lambda rows: rows.append([table, "{}"]),  # noqa: B023
+        )
+        with pytest.raises(InputError, match=r"no file of --keep-undo"):
+            restore_forgotten(talk, VIDEO, odd)
 
 
 def test_the_command_asks_first_and_says_how_it_can_be_undone(

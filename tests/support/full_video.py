@@ -6,10 +6,13 @@ import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
+import cv2
+import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.database import Store
+from store.queries.calls import message_hash
 from store.tables.library import GrantRow, SharedLinkRow
 from store.tables.schema import (
     AlertClipRow,
@@ -56,13 +59,20 @@ from store.tables.schema import (
 )
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
-SHARED = b"a frame that all full videos share"
 CLIPS = 3
+
+
+def picture(text: str, width: int, height: int) -> bytes:
+    """A JPEG of that size; what follows its end makes it differ."""
+    return cv2.imencode(".jpg", np.zeros((height, width, 3), np.uint8))[1].tobytes() + text.encode()
+
+
+SHARED = picture("a frame that all full videos share", 640, 360)
 
 
 def fill(store: Store, video_id: str, title: str = "full") -> None:
     """Adds the video with its blobs; equal but for the id and the own frame's bytes."""
-    own = store.blobs.put(f"the frame of {title}".encode())
+    own = store.blobs.put(picture(f"the frame of {title}", 4, 4))
     shared = store.blobs.put(SHARED)
     with store.begin() as session:
         _add(session, _video(video_id, title), *_clips(video_id))
@@ -396,12 +406,13 @@ def _built(session: Session, video_id: str, blob: str) -> None:
 
 def _call(session: Session, own: str, **of: Any) -> None:
     """A call with a message of its own and one that all calls share."""
-    hashes = [hashlib.sha256(output.encode()).hexdigest() for output in ("you are Homer", own)]
-    for sha, content in zip(hashes, ("you are Homer", own), strict=True):
-        session.merge(MessageRow(hash=sha, content={"role": "user", "content": content}))
+    contents = [{"role": "user", "content": said} for said in ("you are Homer", own)]
+    hashes = [message_hash(content) for content in contents]
+    for name, content in zip(hashes, contents, strict=True):
+        session.merge(MessageRow(hash=name, content=content))
     session.flush()
     call = ModelCallRow(
-        request_hash=hashes[1],
+        request_hash=hashlib.sha256(own.encode()).hexdigest(),
         purpose="write",
         profile="gemini",
         model="m",

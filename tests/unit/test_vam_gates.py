@@ -157,7 +157,10 @@ def test_a_plane_of_another_size_is_a_change_and_text_keeps_it_as_it_was() -> No
     draw = np.random.default_rng(3)
     wide = draw.integers(0, 255, (90, 160), dtype=np.uint8)
     assert unchanged(wide, wide.T.copy(), SETTINGS) is None
-    assert np.array_equal(decode_plane(encode_plane(wide)), wide)
+    plane = decode_plane(encode_plane(wide))
+    assert plane is not None
+    assert np.array_equal(plane, wide)
+    assert decode_plane("AAAA") is None, "an import may bring anything"
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 4000), (720, 1280), (200, 5)])
