@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import AnswerTold, CitedSupport
 from domain.errors import InputError
-from views.words import format_time, plain_line
+from views.words import client_text, format_time, plain_line
 
 MOST_CHARS = 4000
 """Characters of a question."""
@@ -104,13 +104,13 @@ def cited_text(answer: AnswerTold, base_url: str) -> tuple[str, list[dict[str, A
         base_url: the server's address, which the address of a moment begins with.
     """
     text = f"{answer.option}. {answer.answer}" if answer.option else answer.answer
-    text = "\n\n".join(part for part in (text, answer.note) if part)
+    text = client_text("\n\n".join(part for part in (text, answer.note) if part))
     found = []
     for number, one in enumerate(answer.citations, 1):
         text += "\n\n" if number == 1 else "\n"
-        place = f"{plain_line(one.title)} {format_time(round(one.start_s * 1000))}"
+        place = f"{client_text(plain_line(one.title))} {format_time(round(one.start_s * 1000))}"
         found.append(_annotation(len(text), f"[{number}]", place, one, base_url))
-        text += f"[{number}] {place}: {plain_line(one.text)}"
+        text += f"[{number}] {place}: {client_text(plain_line(one.text))}"
     return text, found
 
 

@@ -16,7 +16,7 @@ from api.running_question import RunningQuestion, ServerStopping
 from domain.people import tags_in_words
 from domain.trajectory import RoundOpened
 from graphs.ask_result import AskResult
-from views.words import plain_line
+from views.words import client_text
 
 SEARCHING = "still searching"
 
@@ -46,7 +46,7 @@ async def _answer(running: RunningQuestion, context: CallContext) -> AnswerTold:
             if isinstance(item, AskResult):
                 return await running.answer_body(item)
             if isinstance(item, RoundOpened):
-                message = plain_line(f"{item.round}. {tags_in_words(item.text)}")
+                message = client_text(f"{item.round}. {tags_in_words(item.text)}")
             reports += 1
             await context.session.report_progress(reports, message=message)
     raise ServerStopping(running.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -21,7 +22,7 @@ from domain.errors import InputError, NotFound
 from store.queries.trajectories import StoredTrajectory
 from views.library_view import ListedVideo, page_of_videos
 from views.rounds import page_of_trajectories
-from views.words import plain_line
+from views.words import client_data, client_text
 
 SCHEME = "homer"
 JSON_TYPE = "application/json"
@@ -85,13 +86,13 @@ def list_resources(state: ApiState, cursor: str | None) -> ListResourcesResult:
 
 
 def _video(video: ListedVideo) -> Resource:
-    title = plain_line(video.title)
+    title = client_text(video.title)
     uri = f"{SCHEME}://videos/{video.id}"
     return Resource(uri=uri, name=title, description="a video", mime_type=JSON_TYPE)
 
 
 def _question(row: StoredTrajectory) -> Resource:
-    text = plain_line(row.question.text)
+    text = client_text(row.question.text)
     uri = f"{SCHEME}://questions/{row.id}"
     return Resource(
         uri=uri, name=text, description="a question that was asked", mime_type=JSON_TYPE
@@ -106,7 +107,8 @@ def read_resource(state: ApiState, uri: str) -> TextResourceContents:
         InputError: the offset is not a number.
     """
     reader, name, offset = _parse(uri)
-    text = reader(state, name, offset).model_dump_json()
+    told = client_data(reader(state, name, offset).model_dump(mode="json"))
+    text = json.dumps(told, ensure_ascii=False)
     return TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=text)
 
 

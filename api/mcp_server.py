@@ -45,6 +45,7 @@ from api.routes import health
 from api.server import GRACE_S, open_state
 from models.profile import load_profile
 from store.home import Home
+from views.words import client_text
 
 PATH = "/mcp"
 MAX_SESSIONS = 1000
@@ -86,7 +87,7 @@ class McpHandlers:
             state = await to_thread.run_sync(self._state_for, context)
             return await tool.call(state, context, params.arguments or {})
         except Exception as error:  # noqa: BLE001 - an edge: no traceback leaves the server
-            text = TextContent(text=_problem(error).detail)
+            text = TextContent(text=client_text(_problem(error).detail))
             return CallToolResult(content=[text], is_error=True)
 
     async def list_resources(
@@ -127,7 +128,8 @@ def _mcp_errors() -> Iterator[None]:
     except Exception as error:  # an edge: no traceback leaves the server
         problem = _problem(error)
         fault = problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        raise MCPError(INTERNAL_ERROR if fault else INVALID_PARAMS, problem.detail) from error
+        detail = client_text(problem.detail)
+        raise MCPError(INTERNAL_ERROR if fault else INVALID_PARAMS, detail) from error
 
 
 def _problem(error: Exception) -> Problem:

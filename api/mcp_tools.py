@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from domain.errors import NotFound
 from strategies.named_tools import NamedTool, list_tools
 from views.moment import ShownFrame, frame_at
 from views.strategies import tool_lines
+from views.words import client_data, client_text
 
 CallContext = ServerRequestContext[Any, Any]
 Arguments = dict[str, Any]
@@ -115,7 +117,7 @@ def _images(state: ApiState, video: str, frame: ShownFrame) -> list[ContentBlock
     try:
         data = image_bytes(state, frame.blob, frame.ref, video)
     except NotFound as lost:
-        return [TextContent(text=str(lost))]
+        return [TextContent(text=client_text(str(lost)))]
     return [ImageContent(data=b64encode(data).decode(), mime_type=IMAGE_TYPE)]
 
 
@@ -146,8 +148,8 @@ def show_outline(
 
 def told(body: BaseModel, *images: ContentBlock) -> CallToolResult:
     """Return an answer of the API as the result of a tool: as text, as structure, with images."""
-    text = TextContent(text=body.model_dump_json())
-    structure = body.model_dump(mode="json")
+    structure = client_data(body.model_dump(mode="json"))
+    text = TextContent(text=json.dumps(structure, ensure_ascii=False))
     return CallToolResult(content=[text, *images], structured_content=structure)
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_JOINERS = "\u200c\u200d"
-"""Invisible, but part of words in some scripts."""
+JOINERS = "\u200c\u200d"
+"""Invisible, but part of words in some scripts, and of some emoji."""
 
 
 def make_storable(text: str) -> str:
@@ -29,7 +29,7 @@ def one_line(text: str) -> str:
 
 
 def _visible_char(char: str) -> str:
-    if char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf"):
+    if char in JOINERS or unicodedata.category(char) not in ("Cc", "Cf"):
         return char
     return " " if char.isspace() else ""
 

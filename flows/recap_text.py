@@ -132,10 +132,7 @@ def _time_of_day(segment: Segment, began: datetime) -> str:
 
 
 def plain(text: str, width: int = MAX_SUMMARY) -> str:
-    """Return the first ``width`` characters of a text, with nothing that is Markdown or HTML.
-
-    Web addresses are no links: what was written in a video chooses none.
-    """
+    """Return the first ``width`` characters of a text, with nothing that is Markdown or HTML."""
     line = without_markup(shortened(text, width))
     escaped = "".join(f"\\{char}" if char in "\\`*_{}[]<>#!|$~" else char for char in line)
     return _ENTITY.sub(r"\&", escaped)

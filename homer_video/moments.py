@@ -15,7 +15,7 @@ from domain.errors import BlobGone
 from domain.people import tags_in_words
 from store.database import Store
 from views.moment import frame_at
-from views.words import format_time
+from views.words import format_time, plain_line
 
 if TYPE_CHECKING:
     import pandas
@@ -42,7 +42,7 @@ class Moment(Frozen):
 
     def __str__(self) -> str:
         """Return the title, the time and the text."""
-        return f"{self.title} {format_time(round(self.start_s * 1000))}: {self.text}"
+        return plain_line(f"{self.title} {format_time(round(self.start_s * 1000))}: {self.text}")
 
 
 ImageOf = Callable[[Moment], bytes | None]

@@ -9,6 +9,7 @@ from domain.asking import Answer, ConfidenceLevel, Question, level_of_confidence
 from graphs.ask_result import AskResult
 from homer_video.moments import FoundMoments, moments_of, table_of
 from views.answer_lines import answer_line, confidence_line
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -66,7 +67,8 @@ class VideoAnswer:
 
     @property
     def _remarks(self) -> str:
-        return "; ".join(part for part in (confidence_line(self.answer), self.answer.note) if part)
+        parts = (confidence_line(self.answer), self.answer.note)
+        return plain_line("; ".join(part for part in parts if part))
 
     def _repr_html_(self) -> str:
         cited = table_of(self.citations) if self.citations else "<p>Nothing is cited.</p>"

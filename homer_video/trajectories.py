@@ -8,6 +8,7 @@ from graphs.replay import Replayed, replay
 from store.database import Store
 from store.queries.trajectories import events_of, find_trajectory
 from views.answer_lines import event_lines
+from views.words import printable
 
 
 class AskedTrajectory:
@@ -34,7 +35,8 @@ class AskedTrajectory:
     def __repr__(self) -> str:
         """Return the question and a line or more for each event."""
         lines = [line for event in self.events for line in event_lines(event)]
-        return "\n".join([f"{self.id} ({self.state}): {self.question}", *lines])
+        head = f"{self.id} ({self.state}): {self.question}"
+        return "\n".join(map(printable, [head, *lines]))
 
     def replay(self) -> Replayed:
         """Run it again from its record, without a model call, and compare each event.

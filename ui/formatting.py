@@ -6,8 +6,9 @@ import math
 import re
 from datetime import UTC, datetime
 
+from domain.texts import JOINERS
 from views.translation import format_number, translate
-from views.words import counted, without_markup
+from views.words import counted, printable, without_markup
 
 
 def format_duration(seconds: float) -> str:
@@ -51,13 +52,9 @@ def format_day(at: datetime) -> str:
     return at.strftime(translate("%Y-%m-%d"))
 
 
-_JOINERS = "\u200c\u200d"
-"""Joiners that some scripts and combined emoji need."""
-
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])")
 
 
 def escape_markdown(text: str) -> str:
     """Escape text so that Markdown shows it verbatim, on one line and without links."""
-    line = "".join(char if char.isprintable() or char in _JOINERS else " " for char in text).strip()
-    return _SPECIAL.sub(r"\\\1", without_markup(line))
+    return _SPECIAL.sub(r"\\\1", without_markup(printable(text, JOINERS).strip()))

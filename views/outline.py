@@ -21,7 +21,7 @@ from store.queries.clips import memory_view
 from store.queries.outline import OutlineNode, nodes_of_levels
 from strategies.registry import strategy_of_outlines
 from views.library import resolve_video
-from views.words import format_span, plain_line
+from views.words import format_span, plain_line, without_markup
 
 _MARKS = re.compile(r"[\\`*_\[\]#|~]")
 DEEPEST = 3
@@ -171,7 +171,7 @@ def _listed(chapters: Sequence[Chapter], indent: str) -> Iterator[str]:
 def _escaped(text: str) -> str:
     """Return a text in which no character is Markdown or HTML."""
     words = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _MARKS.sub(r"\\\g<0>", words)
+    return _MARKS.sub(r"\\\g<0>", without_markup(words))
 
 
 LEAST_MS = 10_000

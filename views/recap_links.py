@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from views.words import WORD_JOINER
+
 _MOMENT = r"(?:d\d+ )?[\d:]+"
 _CITATION = re.compile(rf"(?<!\\)\[({_MOMENT})-({_MOMENT}), s(\d+)\]")
 _ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
@@ -24,7 +26,8 @@ def linked_citations(text: str, video: str, app: str = "") -> str:
 
 def cited_times(text: str) -> str:
     """Return a recap for a terminal: citations are times alone, and Markdown is not escaped."""
-    return _ESCAPED.sub(r"\1", _CITATION.sub(lambda found: f"[{_times(found)}]", text))
+    shown = _ESCAPED.sub(r"\1", _CITATION.sub(lambda found: f"[{_times(found)}]", text))
+    return shown.replace(WORD_JOINER, "")
 
 
 def _times(found: re.Match[str]) -> str:

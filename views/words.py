@@ -1,11 +1,16 @@
-"""Text from outside as plain lines, without control or hidden characters."""
+"""Text from outside, made harmless for where it is shown; nothing else does so.
+
+A terminal gets ``printable`` or ``plain_line``, a client that chats (MCP, chat completions)
+``client_text``. Markdown escapes ``without_markup``, HTML needs no more than ``html.escape``.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from domain.texts import JOINERS
 from views.translation import translate, translate_count
 
 if TYPE_CHECKING:
@@ -14,17 +19,19 @@ if TYPE_CHECKING:
 _IRREGULAR = {"person": "people", "piece of evidence": "pieces of evidence"}
 
 WORD_JOINER = "\u2060"
-"""Invisible and without width; a web address that contains it is not linked."""
+"""Invisible and without width; what contains it is no link and no picture."""
 
 _MARKUP = re.compile(
-    r"""(https?://(?=[-.\w]) | www(?=\.) | @(?=[-\w])   # a link
+    r"""((?<=[a-z0-9])(?=://) | www(?=\.) | @(?=[-\w])   # a link
+    | !(?=\[) | \](?=[(\[:])   # a picture, a link with a text, and where one leads
+    | <(?!(?:face|voice|character)_\d{1,9}>)(?=[a-z/!?])   # HTML; tags of people are no elements
+    | \$(?=[^\s\d]) | :(?=[a-z]{1,20}\[)   # a formula, a colour
     | :(?=material/|[-+]1:|100:|1234:|(?=[-+\w]++:)[-+\w]*?[a-z_])  # a picture; 0:02:05 is a time
     | (?<!\S)[<>~-](?=(?:->|[->=])(?!\S)))              # an arrow
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""What Streamlit transforms even when each of its characters is escaped."""
-
+"""What is transformed by Streamlit even when each of its characters is escaped, and by others."""
 
 _PADDED = re.compile(
     r"""(?<![:\d])0(?=\d:\d\d-\d) | (?<=\d-)0(?=\d:\d\d(?!:?\d))
@@ -39,11 +46,33 @@ def plain_line(text: str) -> str:
     return printable(text).strip()
 
 
-def printable(text: str) -> str:
-    """Return ``text`` with spaces for unprintable characters, and ``?`` for lone surrogates."""
-    return "".join(
-        character if character.isprintable() else " " for character in without_surrogates(text)
-    )
+def printable(text: str, but: str = "") -> str:
+    """Return ``text`` with spaces for unprintable characters, and ``?`` for lone surrogates.
+
+    ``but``: unprintable characters that stay.
+    """
+    whole = without_surrogates(text)
+    return "".join(char if char.isprintable() or char in but else " " for char in whole)
+
+
+def client_text(text: str) -> str:
+    """Return text for a client that may show it as Markdown, or in a terminal.
+
+    It reads as it was. Nothing in it is a link or picture that asks a server for something, nor
+    HTML; and nothing steers a terminal.
+    """
+    return without_markup("\n".join(printable(line, JOINERS) for line in text.splitlines()))
+
+
+def client_data(value: Any) -> Any:
+    """Return JSON with ``client_text`` in place of every text in it."""
+    if isinstance(value, str):
+        return client_text(value)
+    if isinstance(value, list):
+        return [client_data(one) for one in value]
+    if isinstance(value, dict):
+        return {client_text(key): client_data(one) for key, one in value.items()}
+    return value
 
 
 def without_surrogates(text: str) -> str:
@@ -79,7 +108,7 @@ def plural(noun: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """Return ``text`` so that Streamlit and others make no links, pictures or arrows of it."""
+    """Return ``text`` so that readers of Markdown make no links, pictures or HTML of it."""
     return _MARKUP.sub(rf"\1{WORD_JOINER}", text)
 
 

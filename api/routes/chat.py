@@ -18,6 +18,7 @@ from api.routes.questions import CLIENT_CLOSED_REQUEST, videos_asked
 from api.running_question import RunningQuestion, StreamItem
 from api.sse import KEEP_ALIVE, EventStream
 from domain.asking import Question
+from domain.people import tags_in_words
 from domain.trajectory import RoundOpened
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
@@ -25,6 +26,7 @@ from store.queries.trajectories import events_of
 from strategies.registry import check_strategy, strategy_names
 from views.library import newest_titles
 from views.usage import usage_in
+from views.words import client_text
 
 router = APIRouter(tags=["chat"])
 
@@ -48,7 +50,7 @@ def models(state: State) -> ModelList:
     profile = state.toolbox(state.profile).profile
     videos = newest_titles(state.store, LISTED_VIDEOS)
     names = [*strategy_names(), AUTO, *(f"{profile.settings.ask.strategy}/{one}" for one in videos)]
-    return ModelList(data=[ModelLine(id=name) for name in names])
+    return ModelList(data=[ModelLine(id=client_text(name)) for name in names])
 
 
 @router.post(
@@ -106,7 +108,7 @@ class ChatStream(EventStream):
             case AskResult():
                 return await self._answer(item)
             case RoundOpened():
-                thought = f"{item.round}. {item.text}\n"
+                thought = f"{item.round}. {client_text(tags_in_words(item.text))}\n"
                 return self._piece({"role": "assistant", "reasoning_content": thought})
             case _:
                 return KEEP_ALIVE
@@ -120,7 +122,7 @@ class ChatStream(EventStream):
         return _data(chunk(self._search.id, self._model, delta, finish))
 
     def _problem(self, problem: Problem) -> bytes:
-        error = {"message": problem.detail, "type": problem.code, "code": problem.code}
+        error = {"message": client_text(problem.detail), "type": problem.code, "code": problem.code}
         return _data({"error": error})
 
 

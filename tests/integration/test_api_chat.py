@@ -17,6 +17,7 @@ from tests.support.api import HERE, WordState, client_of
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import VIDEO
 from tests.support.machine import watched as watch_garden
+from tests.support.markup_video import BAIT, MARKS
 from tests.support.remembered import Said, watch
 
 GARDEN = [{"role": "user", "content": "What does Ann open?"}]
@@ -119,6 +120,23 @@ def test_a_title_cannot_stand_for_a_citation(store: Store) -> None:
         cited = one.url_citation
         assert message.content[cited.start_index : cited.end_index] == f"[{number}]"
         assert message.content[cited.end_index + 1 :].startswith(cited.title)
+
+
+def test_words_of_a_video_are_shown_by_chat_clients_and_ask_nobody_for_anything(
+    store: Store,
+) -> None:
+    watch(store, "b" * 16, [(Said(f"The zebra {BAIT} runs \x1b[31m\u202e away", 3),)])
+    asked: list[Any] = [{"role": "user", "content": f"Where is the zebra {BAIT}?"}]
+    with client_of(WordState(store, "local")) as client:
+        made = openai(client).chat.completions.create(model="homer", messages=asked)
+        pieces: list[Any] = list(
+            openai(client).chat.completions.create(model="homer", messages=asked, stream=True)
+        )
+    deltas = [piece.choices[0].delta for piece in pieces]
+    thoughts = "".join(getattr(one, "reasoning_content", "") for one in deltas)
+    for text in (made.choices[0].message.content or "", thoughts):
+        assert "evil.example" in text
+        assert [mark for mark in (*MARKS, "\x1b", "\u202e") if mark in text] == []
 
 
 def test_a_search_that_fails_is_an_error_with_or_without_a_stream(store: Store) -> None:

@@ -32,15 +32,16 @@ from models.extras import Extra
 from store.database import Store
 from store.home import Home
 from store.queries.audit import audit_entries
-from store.tables.schema import KeyframeRow
+from store.tables.schema import KeyframeRow, VideoRow
 from strategies.registry import all_strategies
 from tests.integration.test_api_questions import GARDEN, GATE, by_script, latest, until
 from tests.support.api import WordState
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import varied
 from tests.support.machine import watched as watch_garden
+from tests.support.markup_video import BAIT, MARKS
 from tests.support.picture_cards import Card, jpeg
-from tests.support.remembered import recording
+from tests.support.remembered import Said, recording, watch
 from tests.support.servers import small_library
 from tests.support.slow_clients import served
 
@@ -135,6 +136,34 @@ def test_what_a_tool_finds_is_what_the_api_answers(party: ApiState) -> None:
     everybody = called(party, "library_people").structured_content["people"]
     assert [one["label"] for one in everybody] == ["Ann", "Bob"]
     assert everybody[0]["videos"][0]["video"] == PARTY
+
+
+def test_words_of_a_video_ask_nobody_for_anything_where_they_are_shown(store: Store) -> None:
+    """Clients show what a tool returns, and models repeat it, as Markdown or in a terminal."""
+    lines = [(Said(f"The zebra {BAIT} runs \x1b[31m\u202e away", 3),)]
+    watch(store, "b" * 16, lines)
+    with store.begin() as session:
+        session.execute(update(VideoRow).values(title=BAIT))
+    state = WordState(store, "local")
+    found = [
+        called(state, "ask", question=f"Where is the zebra {BAIT}?"),
+        called(state, "search", query="zebra"),
+        called(state, "show_moment", video="b" * 16, at=4),
+        called(state, "videos"),
+    ]
+    texts = [*(one.content[0].text for one in found)]
+    texts += [refused(state, "show_moment", video=f"no {BAIT}", at=4)]
+    texts += talk(state, lambda client: texts_of_resources(client))
+    for text in texts:
+        assert "evil.example" in text
+        assert [mark for mark in (*MARKS, "\x1b", "\\u001b", "\u202e") if mark in text] == []
+
+
+async def texts_of_resources(client: Client) -> list[str]:
+    """The names of all resources, and what the first of them says."""
+    listed = (await client.list_resources()).resources
+    (read,) = (await client.read_resource(listed[0].uri)).contents
+    return [*(one.name for one in listed), read.text]  # type: ignore[union-attr]
 
 
 def test_a_moment_is_shown_with_its_image(party: ApiState) -> None:

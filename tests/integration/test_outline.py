@@ -16,6 +16,7 @@ from strategies.registry import find_strategy
 from tests.support.api import WordState, client_of
 from tests.support.asking import PARTY
 from tests.support.caption_evaluations import workspace_of
+from tests.support.markup_video import BAIT
 from tests.support.remembered import Said, name, see, watch
 from views.outline import (
     Chapter,
@@ -142,4 +143,6 @@ def test_markdown_shows_words_as_words() -> None:
     lines = as_markdown(MADE).splitlines()
     assert lines[0] == "# A \\*day\\*"
     assert lines[2] == "About &lt;work&gt;."
+    bait = as_markdown(MADE.model_copy(update={"text": BAIT}))
+    assert [mark for mark in ("https://evil", "www.evil", "<img", "![", "](") if mark in bait] == []
     assert lines[6].startswith("  - **0:05-1:00** Tea &amp; &lt;b&gt;")

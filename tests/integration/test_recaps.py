@@ -305,6 +305,10 @@ def test_a_terminal_shows_the_words_of_a_summary_without_escapes(words: str) -> 
         ("https&colon;//evil.example", "https&colon;"),
         ("&#104;ttps://evil.example", "&#104;"),
         (":material/delete:", ":material/"),
+        ("http://1.evil.example", "http://"),
+        ("_https://evil.example", "https://"),
+        ("ftp://evil.example", "ftp://"),
+        ("![x](//evil.example/x.png)", "!["),
     ],
 )
 def test_words_of_a_summary_make_no_link_and_no_picture(words: str, link: str) -> None:

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,14 @@ from typer.testing import CliRunner
 
 from cli.console import confirm, note, say, say_json, say_table
 from cli.edge import ErrorBoundary
+from domain.asking import Question
 from domain.errors import HomerError
+from graphs.ask import ask
+from homer_video.moments import FoundMoments, Moment
+from homer_video.questions import VideoAnswer
+from homer_video.trajectories import AskedTrajectory
+from store.database import Store
+from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.regular_expressions import sources
 from views.answer_lines import reply_tail
 
@@ -120,6 +128,19 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
     assert not set(out.getvalue()) & set(BIDI)
     assert "\x1b[2J" not in out.getvalue()
     assert is_calm(reply_tail(PartialReply(round=1, purpose="act", text=EVIL), 80))
+
+
+def test_objects_of_a_program_show_none(store: Store) -> None:
+    """A notebook or a Python prompt prints them."""
+    moment = Moment(ref="m1", video="b", title=EVIL, start_s=1, end_s=2, text=EVIL)
+    assert is_calm(str(moment))
+    assert is_calm(repr(FoundMoments([moment], lambda _: None)))
+    remember_party(store)
+    question = Question(text=f"Who opens the gate {EVIL}?", videos=(PARTY,))
+    made = ask(store, WordToolbox(), question)
+    made = replace(made, answer=made.answer.model_copy(update={"note": EVIL}))
+    assert is_calm(repr(VideoAnswer(made, question, {PARTY: EVIL}, store)))
+    assert is_calm(repr(AskedTrajectory(store, made.trajectory_id)))
 
 
 def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() -> None:
