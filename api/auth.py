@@ -156,7 +156,7 @@ class ApiAuth:
                 f"use {', '.join(self._rules.names)}, or have the operator add the host to "
                 f"{HOSTS_VARIABLE}",
             )
-        if not same_origin(headers.get("origin"), headers.get("host", "")):
+        if not same_origin(headers):
             hint = "send it from a program, or from a page of this server"
             raise RequestRefused(
                 HTTPStatus.FORBIDDEN, "origin", "sent by a page of another site", hint

@@ -16,6 +16,7 @@ SAFE_HEADERS = {
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
 }
 """Headers of every response that does not set them itself."""
 SANDBOX = "default-src 'none'; sandbox"
@@ -70,14 +71,17 @@ def with_safe_headers(
     return headers.raw
 
 
-def same_origin(origin: str | None, host: str) -> bool:
+def same_origin(headers: Mapping[str, str]) -> bool:
     """Return whether a request comes from a page of the same host, or from no page.
 
-    Args:
-        origin: the header ``Origin``, or None.
-        host: the header ``Host``.
+    Browsers send no ``Origin`` with what an ``<img>`` asks for, but ``Sec-Fetch-Site``. A link may
+    be followed from anywhere, such as to a shared answer, or from a provider after the sign-in.
     """
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+    opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    if site not in ("same-origin", "none") and opened != ("navigate", "document"):
+        return False
     try:
-        return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+        return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
     except ValueError:  # http://[
         return False

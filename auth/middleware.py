@@ -104,15 +104,11 @@ class SameOrigin:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on requests of the app's own pages, and of clients that are not pages."""
-        if scope["type"] in ("http", "websocket") and not _is_same_origin(Headers(scope=scope)):
+        if scope["type"] in ("http", "websocket") and not same_origin(Headers(scope=scope)):
             return await _close(scope, receive, send, "sent by a page of another site")
         if self._admits:
             admit(scope)
         return await self._app(scope, receive, send)
-
-
-def _is_same_origin(headers: Headers) -> bool:
-    return same_origin(headers.get("origin"), headers.get("host", ""))
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from domain.errors import SetupError
 from domain.marked import marked
+from models import llama_server
 from models.extras import extra_of
 from models.profile import IN_PROCESS, ChatSpec
 from models.secrets import SERVICE, read_key, redact, secrets_of_url
@@ -65,9 +66,13 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
 def api_key(spec: ChatSpec) -> str | None:
     """Return the key from the environment or the keyring; a dummy for a server that wants none.
 
+    Servers of this process have a key of their own.
+
     Raises:
         SetupError: The variable is not set.
     """
+    if spec.provider == IN_PROCESS:
+        return llama_server.KEY
     variable = key_variable(spec)
     if variable is None:
         return NO_KEY if spec.base_url is not None else None

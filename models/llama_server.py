@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ CACHE_MB = 1_024
 MAX_THREADS = 8
 ERRORS_ONLY = 1
 ANY_PORT = 0
+KEY = secrets.token_hex(16)
+"""Asked for by the servers of this process, which every page of a browser could reach otherwise."""
 
 _running: list[Any] = []
 """Servers stop when they are garbage-collected, so they are kept until the process ends."""
@@ -49,6 +52,7 @@ def _settings(xllamacpp: Any, model: Path) -> Any:
     params.model.path = str(model)
     params.hostnames = ["127.0.0.1"]
     params.port = ANY_PORT
+    params.api_keys = [KEY]
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
     params.cache_ram_mib = CACHE_MB

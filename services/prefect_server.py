@@ -34,6 +34,7 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
 }
 
 
@@ -67,7 +68,7 @@ class OriginGuard:
         host = headers.get("host", "")
         if _name_in(host) not in self._names:
             return "this server does not answer to that host name"
-        if not same_origin(headers.get("origin"), host):
+        if not same_origin(headers):
             return "asked by a page of another site"
         return ""
 

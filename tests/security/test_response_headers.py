@@ -10,10 +10,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from api.auth import AccessRules, parse_keys
+from api.limits import BODY_S
+from api.mcp_server import make_mcp_app
 from store.database import Store
 from tests.support.api import WordState, client_of
 from tests.support.servers import homer_app, small_library
@@ -31,6 +34,7 @@ def assert_safe(headers: object) -> None:
     assert found["x-frame-options"] == "DENY"
     assert found["x-content-type-options"] == "nosniff"
     assert found["referrer-policy"] == "same-origin"
+    assert found["cross-origin-resource-policy"] == "same-origin"
     assert len(found.get_list("content-security-policy")) == 1
 
 
@@ -122,6 +126,41 @@ def test_every_answer_of_the_api_says_so_too(store: Store) -> None:
             assert found.status_code == status
             assert_safe(found.headers)
             assert found.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+PICTURE = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
+FRAME = PICTURE | {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
+SCRIPT = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+FOLLOWED = PICTURE | {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+OWN = SCRIPT | {"Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "refused"),
+    [
+        (PICTURE, True),
+        (FRAME, True),
+        (SCRIPT, True),
+        ({"Sec-Fetch-Site": "cross-site"}, True),
+        (FOLLOWED, False),
+        (OWN, False),
+        ({"Sec-Fetch-Site": "none"}, False),
+    ],
+)
+def test_what_pages_of_other_sites_ask_for_is_refused_by_every_door(
+    store: Store, app: str, sent: dict[str, str], refused: bool
+) -> None:
+    """An ``<img>`` sends no ``Origin``. A link that somebody follows is no request of a page."""
+    state, open_to_all = WordState(store, "local"), AccessRules(())
+    with client_of(state, open_to_all) as client:
+        assert (client.get("/videos", headers=sent).status_code == 403) is refused
+        assert (client.get("/search?query=x", headers=sent).status_code == 403) is refused
+    mcp = TestClient(make_mcp_app(state, open_to_all, BODY_S))
+    assert (mcp.post("/mcp", headers=sent, json={}).status_code == 403) is refused
+    with httpx.Client(base_url=app, trust_env=False) as browser:
+        assert browser.post("/sign-in", data={"password": WORD}).status_code == 303
+        for path in ("/library", "/_stcore/health"):
+            assert (browser.get(path, headers=sent).status_code == 403) is refused
 
 
 class Framing(BaseHTTPRequestHandler):

@@ -11,6 +11,7 @@ import pytest
 
 from domain.errors import SetupError, WeightsMissing
 from models import llama_server, toolbox
+from models.chat_models import api_key
 from models.llama_server import llama_url
 from models.profile import ChatSpec, Profile
 from models.text_folder import EncoderFiles
@@ -187,6 +188,9 @@ def test_a_model_is_served_once_to_this_machine_only(server: Any, tmp_path: Path
         str(tmp_path / "b.gguf"),
     ]
     assert {tuple(one.hostnames) for one in server.started} == {("127.0.0.1",)}
+    assert {tuple(one.api_keys) for one in server.started} == {(llama_server.KEY,)}
+    served = ChatSpec(model="llama:tiny", base_url="http://127.0.0.1:4321/v1")
+    assert api_key(served) == llama_server.KEY
     llama_url.cache_clear()
 
 
