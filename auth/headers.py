@@ -52,11 +52,18 @@ class SafeHeaders:
                 return await PlainTextResponse(why, 403)(scope, receive, send_safe)
             started = True
             if message["type"] in _START_MESSAGES:
-                raw = message.get("headers", ())
+                raw = list(message.get("headers", ()))
+                if scope.get("scheme") in ("https", "wss"):
+                    raw = [(k, _for_tls(v) if k.lower() == b"set-cookie" else v) for k, v in raw]
                 message = {**message, "headers": with_safe_headers(raw, safe)}
             return await send(message)
 
         return await self._app(scope, receive, send_safe)
+
+
+def _for_tls(cookie: bytes) -> bytes:
+    """Return a cookie that the browser sends by TLS only; Streamlit's own lack that."""
+    return cookie if b"; secure" in cookie.lower() else cookie + b"; Secure"
 
 
 def with_safe_headers(

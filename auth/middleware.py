@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.connections import admit
@@ -16,13 +17,14 @@ from auth.headers import same_origin
 from auth.listen import SignInMethods
 from auth.oidc import user_from_cookies
 from auth.password import stored_hash
-from auth.sessions import Sessions
+from auth.sessions import SESSION_S, Sessions
 from store.home import Home
 
 PUBLIC_PATHS = ("/_stcore/health", "/sign-in", "/sign-out")
 SHARED = "/shared/"
 """Links that need no sign-in: they are signed, and checked where they are opened."""
-PROVIDER_PATHS = ("/auth/login", "/auth/logout", "/oauth2callback")
+CALLBACK = "/oauth2callback"
+PROVIDER_PATHS = ("/auth/login", "/auth/logout", CALLBACK)
 POLICY_VIOLATION = 1008
 """WebSocket close code: policy violation."""
 
@@ -39,10 +41,7 @@ class SessionStore:
 
     def is_signed_in(self, cookies: Mapping[str, str]) -> bool:
         """Return whether these cookies belong to a valid session."""
-        oidc = self.methods.oidc
-        return self.by_password(cookies) or (
-            oidc is not None and oidc.admits(user_from_cookies(cookies))
-        )
+        return self.by_password(cookies) or self._by_provider(cookies)
 
     def by_password(self, cookies: Mapping[str, str]) -> bool:
         """Return whether these cookies belong to a session that the password began."""
@@ -52,6 +51,56 @@ class SessionStore:
             and self.methods.password
             and self.sessions.is_valid(token, stored_hash(self.home))
         )
+
+    def _by_provider(self, cookies: Mapping[str, str]) -> bool:
+        """Return whether these cookies belong to a session that a provider began.
+
+        Streamlit's signed cookie says who it is. By itself it would be good for a month, also after
+        the sign-out, so it counts only with a session of the same user that was begun here.
+        """
+        if self.methods.oidc is None:
+            return False
+        user, token = user_from_cookies(cookies), cookies.get(self.cookie, "")
+        return self.methods.oidc.admits(user) and self.sessions.is_valid(token, _holder(user))
+
+    def begin(self, response: Response, holder: str, *, secure: bool) -> None:
+        """Begin a session, and give its cookie to the browser.
+
+        Args:
+            response: what the cookie is sent with.
+            holder: the session is valid as long as this is; see ``Sessions``.
+            secure: whether the browser came by TLS.
+        """
+        response.set_cookie(
+            self.cookie,
+            self.sessions.begin(holder),
+            max_age=int(SESSION_S),
+            httponly=True,
+            samesite="lax",
+            secure=secure,
+        )
+
+    def after_provider(self, send: Send, scope: Scope) -> Send:
+        """Begin a session if a provider's user is sent a cookie that says who they are."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and self.methods.oidc is not None:
+                sent = [v.decode("latin-1") for k, v in message["headers"] if k == b"set-cookie"]
+                cookies = dict(one.partition(";")[0].split("=", 1) for one in sent)
+                user = user_from_cookies({k: v.strip('"') for k, v in cookies.items()})
+                if self.methods.oidc.admits(user):
+                    own = Response()
+                    self.begin(own, _holder(user), secure=scope.get("scheme") == "https")
+                    cookie = (b"set-cookie", own.headers["set-cookie"].encode("latin-1"))
+                    message = {**message, "headers": [*message["headers"], cookie]}
+            await send(message)
+
+        return sending
+
+
+def _holder(user: Mapping[str, Any]) -> str:
+    """Return what the session of a provider's user is valid for; no hash of a password."""
+    return f"@{user.get('provider')}:{user.get('sub')}"
 
 
 class RequireSignIn:
@@ -67,6 +116,8 @@ class RequireSignIn:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or redirect to the sign-in page."""
         if scope["type"] not in ("http", "websocket") or self._is_public(scope["path"]):
+            if scope.get("path") == CALLBACK:
+                send = self._session_store.after_provider(send, scope)
             return await self._app(scope, receive, send)
         cookies = HTTPConnection(scope).cookies
 

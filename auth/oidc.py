@@ -1,13 +1,15 @@
 """Sign in with a provider (OpenID Connect), through Streamlit.
 
 ``HOMER_HOME/.streamlit/secrets.toml`` has Streamlit's own section ``[auth]``, and
-``[homer] users = [...]`` with the e-mail addresses that may sign in; without it, all users of the
-provider may.
+``[homer] users = [...]`` with those who may sign in: e-mail addresses, or the names of
+``verified_name``; without it, all users of the provider may.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,16 +32,19 @@ class Oidc:
     users: frozenset[str]
 
     def admits(self, user: Mapping[str, Any]) -> bool:
-        """Return whether a user may sign in."""
+        """Return whether a user may sign in, until what the provider said of them expires."""
         if not user.get("is_logged_in") or user.get("provider") not in self.providers:
             return False
-        return not self.users or verified_email(user) in self.users
+        expires_at = user.get("exp", math.inf)
+        if not isinstance(expires_at, int | float) or expires_at <= time.time():
+            return False
+        return verified_name(user) in self.users if self.users else True
 
 
 def verified_email(user: Mapping[str, Any]) -> str:
     """Return the e-mail address of a provider's user for grants; "" if it is not verified."""
     # Some providers send a string where the standard has a boolean.
-    verified = str(user.get("email_verified", True)).lower() != "false"
+    verified = str(user.get("email_verified")).lower() == "true"
     address = same_address(str(user.get("email") or ""))
     return address if verified and "@" in address else ""
 

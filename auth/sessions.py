@@ -20,27 +20,28 @@ Clock = Callable[[], float]
 class Sessions:
     """Sessions by the digests of their tokens.
 
-    A session ends after a week, at sign-out, with the process, and when the password changes.
+    A session ends after a week, at sign-out, with the process, and when what it was begun with is
+    no more: the password's hash, or the provider's user.
     """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._sessions: dict[bytes, tuple[float, str]] = {}
 
-    def begin(self, password: str) -> str:
-        """Begin a session and return its token; ``password`` is the current hash."""
+    def begin(self, holder: str) -> str:
+        """Begin a session with the current hash of the password, or a user; return its token."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             while len(self._sessions) >= MAX_ENTRIES:
                 self._sessions.pop(next(iter(self._sessions)))
-            self._sessions[_digest(token)] = (self._clock() + SESSION_S, password)
+            self._sessions[_digest(token)] = (self._clock() + SESSION_S, holder)
         return token
 
-    def is_valid(self, token: str, password: str | None) -> bool:
+    def is_valid(self, token: str, holder: str | None) -> bool:
         """Return whether a token belongs to a session that is still valid."""
         with self._lock:
             expires_at, begun_with = self._sessions.get(_digest(token), (0.0, ""))
-        return self._clock() < expires_at and begun_with == password
+        return self._clock() < expires_at and begun_with == holder
 
     def end(self, token: str) -> None:
         """End a session."""

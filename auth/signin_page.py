@@ -17,7 +17,7 @@ from starlette.routing import Route
 from auth.middleware import SessionStore
 from auth.oidc import login_path
 from auth.password import password_matches, stored_hash
-from auth.sessions import SESSION_S, Throttle
+from auth.sessions import Throttle
 
 TEMPLATE = Path(__file__).with_name("signin.page")
 MAX_FORM_BYTES = 8_192
@@ -107,14 +107,7 @@ class SignInPage:
 
     def _signed_in_response(self, request: Request, wanted: str, stored: str) -> Response:
         answer = RedirectResponse(wanted, 303, headers=HEADERS)
-        answer.set_cookie(
-            self._session_store.cookie,
-            self._session_store.sessions.begin(stored),
-            max_age=int(SESSION_S),
-            httponly=True,
-            samesite="lax",
-            secure=request.url.scheme == "https",
-        )
+        self._session_store.begin(answer, stored, secure=request.url.scheme == "https")
         return answer
 
     async def provider(self, request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +44,8 @@ THEME = {
 }
 """Streamlit's own colours of captions and buttons have too little contrast for some readers."""
 
+PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
+"""Addresses of the proxies that uvicorn believes what they say of their clients, with commas."""
 PING_S = 30
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 """Of one WebSocket message from a browser; files are uploaded over HTTP."""
@@ -140,4 +143,6 @@ def _server_config(app: ASGIApp) -> uvicorn.Config:
         use_colors=False,
         access_log=False,
         server_header=False,
+        # Otherwise anybody on this machine could claim to be any client, and guess as many.
+        proxy_headers=bool(os.environ.get(PROXIES_VARIABLE)),
     )

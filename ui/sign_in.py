@@ -81,10 +81,8 @@ def user_of(cookies: Mapping[str, str]) -> str | None:
 
 
 def provider_user_name(user: Mapping[str, object]) -> str:
-    """Return the e-mail address of a provider's user, else the name, else the id, else ""."""
-    if not user.get("is_logged_in"):
-        return ""
-    return str(user.get("email") or user.get("name") or user.get("sub") or "")
+    """Return the name of a provider's user in grants, which nobody can choose; "" for none."""
+    return verified_name(user) if user.get("is_logged_in") else ""
 
 
 def _record_once(name: str, user: Mapping[str, object]) -> None:

@@ -356,8 +356,13 @@ def oidc(
     AppServer(home).stop()
 
 
-def signed_in(address: str, provider: Provider, email: str) -> httpx.Client:
-    provider.user = {"sub": email, "email": email}
+VERIFIED = {"email_verified": True}
+
+
+def signed_in(
+    address: str, provider: Provider, email: str, claim: dict[str, bool] = VERIFIED
+) -> httpx.Client:
+    provider.user = {"sub": email, "email": email, **claim}
     reads = {"Accept": "text/html"}
     client = httpx.Client(base_url=address, follow_redirects=True, headers=reads)
     page = client.get("/library")
@@ -372,7 +377,31 @@ def test_whom_a_provider_knows_and_the_list_names_comes_in(oidc: str, provider: 
         assert "Streamlit" in client.get("/library").text
         stream(oidc, client)
         stream(oidc, client, oidc)
+        kept = dict(client.cookies)
         assert client.post("/sign-out").url.path == "/sign-in"
+        assert client.get("/_stcore/host-config").url.path == "/sign-in"
+        client.cookies.update(kept)
+        assert client.get("/_stcore/host-config").url.path == "/sign-in", "a copy is worth nothing"
+
+
+def test_neither_a_session_nor_what_a_provider_said_counts_alone(
+    oidc: str, provider: Provider
+) -> None:
+    with closing(signed_in(oidc, provider, "ada@example.org")) as client:
+        cookies = dict(client.cookies)
+    (own,) = [name for name in cookies if name.startswith("homer_")]
+    assert httpx.get(f"{oidc}/library", cookies=cookies).status_code == 200
+    for name in (own, "_streamlit_user"):
+        rest = {one: value for one, value in cookies.items() if one != name}
+        assert httpx.get(f"{oidc}/library", cookies=rest).status_code == 401
+
+
+@pytest.mark.parametrize("verified", [False, None])
+def test_an_address_that_nobody_verified_is_nobodys(
+    oidc: str, provider: Provider, verified: bool | None
+) -> None:
+    claim = {} if verified is None else {"email_verified": verified}
+    with closing(signed_in(oidc, provider, "ada@example.org", claim)) as client:
         assert client.get("/_stcore/host-config").url.path == "/sign-in"
 
 

@@ -134,8 +134,8 @@ def test_it_is_by_whoever_is_signed_in_else_by_the_user_of_the_process(
 @pytest.mark.parametrize(
     ("user", "named"),
     [
-        ({"is_logged_in": True, "email": "a@b.c", "name": "Ann"}, "a@b.c"),
-        ({"is_logged_in": True, "sub": "77"}, "77"),
+        ({"is_logged_in": True, "email": "a@b.c", "email_verified": True}, "a@b.c"),
+        ({"is_logged_in": True, "email": "a@b.c", "provider": "x", "sub": "77"}, "@x:77"),
         ({"is_logged_in": False, "email": "a@b.c"}, ""),
         ({}, ""),
     ],

@@ -7,9 +7,11 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -17,10 +19,12 @@ from websockets.sync.client import connect
 from api.auth import AccessRules, parse_keys
 from api.limits import BODY_S
 from api.mcp_server import make_mcp_app
+from auth.headers import SafeHeaders
 from store.database import Store
 from tests.support.api import WordState, client_of
 from tests.support.servers import homer_app, small_library
-from tests.support.slow_clients import answer_of, held
+from tests.support.slow_clients import answer_of, held, served
+from ui.application import _server_config
 
 WORD = "correct horse"
 KEY = "0123456789abcdef0123"
@@ -82,6 +86,36 @@ def test_so_do_scripts_and_styles(inside: httpx.Client) -> None:
         found = inside.get(f"/static/{name}")
         assert found.status_code == 200
         assert_safe(found.headers)
+
+
+def test_behind_tls_every_cookie_is_for_tls_alone() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        response = PlainTextResponse("in")
+        response.set_cookie("_streamlit_user", "x")
+        response.set_cookie("own", "x", secure=True)
+        await response(scope, receive, send)
+
+    for scheme in ("http", "https"):
+        found = TestClient(SafeHeaders(app), base_url=f"{scheme}://testserver").get("/")
+        secure = ["; secure" in one.lower() for one in found.headers.get_list("set-cookie")]
+        assert secure == [scheme == "https", True]
+
+
+def test_only_a_configured_proxy_is_believed_whom_it_speaks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever is on this machine could guess passwords as any number of clients."""
+    for trusted, claimed in (("", "127.0.0.1"), ("127.0.0.1", "192.0.2.7")):
+        monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
+        seen: list[str] = []
+
+        async def app(scope: Any, receive: Any, send: Any, seen: list[str] = seen) -> None:
+            seen.append(scope["client"][0])
+            await PlainTextResponse("in")(scope, receive, send)
+
+        with served(_server_config(app)) as address:
+            httpx.get(address, headers={"X-Forwarded-For": "192.0.2.7"}, trust_env=False)
+        assert seen == [claimed]
 
 
 def test_so_does_what_is_refused(app: str) -> None:

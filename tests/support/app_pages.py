@@ -34,6 +34,7 @@ def sign_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
     """From here on pages are somebody's who signed in by a provider."""
     monkeypatch.setattr("ui.sign_in.SIGN_IN", SimpleNamespace(required=True))
     user = {"is_logged_in": True, "email": who, "provider": "default", "sub": "1"}
+    user["email_verified"] = True
     monkeypatch.setattr("ui.sign_in.user_from_cookies", lambda _cookies: user)
 
 

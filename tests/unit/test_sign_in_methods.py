@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -267,7 +268,8 @@ def test_without_authlib_it_is_said_what_to_install(
 
 
 def test_only_those_come_in_who_are_named() -> None:
-    ada = {"is_logged_in": True, "provider": "default", "email": "Ada@example.org"}
+    ada = {"is_logged_in": True, "provider": "default", "sub": "1"}
+    ada |= {"email": "Ada@example.org", "email_verified": "True", "exp": time.time() + 60}
     everybody, few = (Oidc(("default",), frozenset(u)) for u in ((), ("ada@example.org",)))
     assert everybody.admits(ada)
     assert few.admits(ada)
@@ -276,16 +278,20 @@ def test_only_those_come_in_who_are_named() -> None:
         {"email": "eve@example.org"},
         {"email_verified": False},
         {"email_verified": "false"},
+        {"email_verified": None},
+        {"exp": time.time() - 1},
+        {"exp": "never"},
         {"email": None},
         {"is_logged_in": False},
         {"provider": "other"},
     ):
         assert not few.admits(ada | other)
     assert not everybody.admits({})
+    assert Oidc(("default",), frozenset({"@default:1"})).admits(ada | {"email_verified": None})
 
 
 def test_no_provider_can_name_somebody_else() -> None:
-    ada = {"provider": "default", "sub": "1", "email": "Ada@example.org"}
+    ada = {"provider": "default", "sub": "1", "email": "Ada@example.org", "email_verified": True}
     assert verified_name(ada) == "ada@example.org"
     assert verified_name(ada | {"email": "key:reader"}) == "@default:1"
     kelvin = "\N{KELVIN SIGN}im@example.org"
