@@ -21,6 +21,7 @@ from store.queries.trajectories import (
     add_checkpoint_schema,
     append_events,
     checkpoint_level,
+    omit_checkpoint_statistics,
     own_schema,
 )
 
@@ -88,6 +89,8 @@ class Checkpoints:
                     with self._store.begin() as session:
                         add_checkpoint_schema(session)
                     self.saver.setup()
+                    with self._store.begin() as session:
+                        omit_checkpoint_statistics(session)
             finally:
                 unlock(connection, CHECKPOINT_SCHEMA)
 

@@ -85,6 +85,38 @@ UNSEEN = (
     "taken",
 )
 """Tables of which a viewer sees no row."""
+CONTENT = {
+    "alerts": ("name", "question"),
+    "character_names": ("name",),
+    "clips": ("error", "text", "embedding", "left_out", "dropped"),
+    "corrections": ("told", "outcomes"),
+    "edges": ("rationale",),
+    "entities": ("name", "attributes", "embedding"),
+    "eval_results": ("item", "verdict"),
+    "exemplars": ("vector",),
+    "frames": ("embedding",),
+    "identity_statements": ("reason",),
+    "keepers": ("state",),
+    "keyframes": ("description", "embedding", "description_embedding", "likeness_vector"),
+    "memories": ("text", "speaker", "embedding", "words"),
+    "messages": ("content",),
+    "model_calls": ("reply", "error"),
+    "node_revisions": ("label", "text", "embedding"),
+    "objects": ("label",),
+    "patches": ("applied", "dropped"),
+    "questions": ("text", "options"),
+    "relations": ("predicate", "embedding"),
+    "screen_texts": ("text",),
+    "segment_revisions": ("label", "summary", "history", "embedding"),
+    "stream_clips": ("recording",),
+    "streams": ("source",),
+    "trajectories": ("answer",),
+    "trajectory_events": ("payload",),
+    "utterances": ("text", "speaker"),
+    "videos": ("title", "path", "subtitles", "error"),
+}
+"""Columns of what was seen, said, asked and answered. Postgres keeps samples of a column's values
+as statistics, also of rows that were deleted since: of these columns it keeps none."""
 
 
 def upgrade() -> None:
@@ -99,6 +131,9 @@ def upgrade() -> None:
     for table, condition in _conditions().items():
         op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
         op.execute(f"CREATE POLICY viewers ON {table} FOR SELECT USING ({condition})")
+    for table, columns in CONTENT.items():
+        for column in columns:
+            op.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS 0")
     for table in UNSEEN:
         op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
 

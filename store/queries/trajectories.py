@@ -317,6 +317,18 @@ def add_checkpoint_schema(session: Session) -> None:
     session.execute(text("CREATE SCHEMA IF NOT EXISTS checkpoints"))
 
 
+def omit_checkpoint_statistics(session: Session) -> None:
+    """Have Postgres keep no samples of what checkpoints hold, which would outlive them."""
+    contents = (
+        *(("checkpoints", "checkpoint"), ("checkpoints", "metadata")),
+        *(("checkpoint_blobs", "blob"), ("checkpoint_writes", "blob")),
+    )
+    for table, column in contents:
+        session.execute(
+            text(f"ALTER TABLE checkpoints.{table} ALTER COLUMN {column} SET STATISTICS 0")
+        )
+
+
 def prune_checkpoints(session: Session, trajectory: str, before: Sequence[str]) -> None:
     """Delete all checkpoints except those whose next step is one of ``before``.
 

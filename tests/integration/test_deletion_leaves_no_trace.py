@@ -13,6 +13,7 @@ from sqlalchemy import text
 from domain.time import TimeSpan
 from flows.delete import delete_video, delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
+from graphs.checkpoints import make_checkpoint_tables
 from models.profile import load_profile
 from people.forget import forget
 from store.backup import back_up
@@ -62,6 +63,30 @@ def test_every_column_of_content_is_sorted_and_has_the_marker(marked: Store) -> 
 def test_a_deleted_video_leaves_no_trace(marked: Store) -> None:
     delete_video(marked, VIDEO)
     assert traces(marked) == set()
+
+
+def test_postgres_keeps_no_samples_of_what_was_said(marked: Store) -> None:
+    """Statistics outlive the rows that they were taken of, until enough others were changed."""
+    seen = "SELECT string_agg(s::text, ' ') FROM pg_stats AS s WHERE schemaname = 'public'"
+    with marked.begin() as session:
+        session.execute(text("ANALYZE"))
+        statistics = session.scalar(text(seen)) or ""
+    assert "memories" in statistics
+    assert MARK.lower() not in statistics.lower()
+    assert f"[{NUMBER}," not in statistics
+    with marked.begin() as session:
+        session.execute(text("DROP SCHEMA checkpoints CASCADE"))
+    make_checkpoint_tables(marked)
+    with marked.begin() as session:
+        sampled = session.scalars(
+            text(
+                "SELECT attrelid::regclass || '.' || attname FROM pg_attribute "
+                "WHERE atttypid IN ('bytea'::regtype, 'jsonb'::regtype) AND NOT attisdropped "
+                "AND attrelid::regclass::text LIKE 'checkpoints.%' "
+                "AND attstattarget IS DISTINCT FROM 0"
+            )
+        ).all()
+    assert sampled == []
 
 
 def exported(store: Store, folder: Path) -> bytes:
