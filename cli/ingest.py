@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cli.console import note, say, say_json
-from cli.options import Json, Profile, split_names
+from cli.options import Json, Profile, read_lines, split_names
 from cli.progress import ProgressMeter, meter
 from domain.errors import InputError
 from store.home import Home
@@ -52,7 +52,7 @@ def ingest(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="Video or audio files, folders that hold some, or http(s) addresses.",
+            help="Media files, folders, http(s) addresses, or @FILE: a file with such lines.",
         ),
     ],
     profile: Profile = None,
@@ -119,7 +119,7 @@ def ingest(
 
     with meter() as bar:
         files, unfetched = find_files(
-            Home.default(), sources, public_only=public_only, progress=bar, warn=bar.say
+            Home.default(), read_lines(sources), public_only=public_only, progress=bar, warn=bar.say
         )
     try:
         with open_workspace(profile) as opened, meter() as bar:

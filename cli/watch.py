@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cli.console import note, say, say_json
-from cli.options import Json, Profile, split_names
+from cli.options import Json, Profile, read_lines, split_names
 from domain.media import Video
 from flows.build import check_builds
 from flows.stream.steps import watch_stream
@@ -30,7 +30,8 @@ def watch(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="rtsp://, http(s):// (HLS), a camera (/dev/video0), a FIFO, or - for stdin.",
+            help="rtsp://, http(s):// (HLS), a camera (/dev/video0), a FIFO, - for stdin, or @FILE "
+            "with the address.",
         ),
     ],
     title: Annotated[
@@ -82,7 +83,7 @@ def watch(
       homer watch /dev/video0 --away 600 --record
       ffmpeg ... | homer watch - --title talk
     """
-    live, stop = live_source(source, title), Event()
+    live, stop = live_source(read_lines([source])[0], title), Event()
     with open_workspace(profile) as opened, _until_stopped(stop):
         workspace = opened.with_memory_of(tuple(split_names(memory or [])))
         if record:

@@ -18,7 +18,7 @@ from domain.marked import marked
 from flows.http_file import HttpFile, IsPage
 from flows.schedules.fetching import hosts_allowed_for, video_fetcher
 from flows.uploads import move_upload
-from models.secrets import is_readable, redact, redacted_url, secrets_of_url
+from models.secrets import is_readable, redact, redacted_url, secrets_of_url, without_login
 from perception.allowed_hosts import AllowedHosts
 from perception.source import find_media
 from store.file_locks import file_lock, try_file_lock
@@ -179,7 +179,7 @@ def forget_fetched(home: Home, files: Iterable[Path]) -> None:
 
 
 def _folder(home: Home, url: str) -> Path:
-    return home.fetching / hashlib.sha256(url.encode()).hexdigest()[:16]
+    return home.fetching / hashlib.sha256(without_login(url).encode()).hexdigest()[:16]
 
 
 def _recorded(folder: Path) -> tuple[Path, ...]:

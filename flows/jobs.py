@@ -25,7 +25,7 @@ from domain.errors import InputError
 from domain.texts import make_storable
 from flows.addresses import fetched_files, is_address
 from flows.retry import ClipsToRetry
-from models.secrets import redacted_url
+from models.secrets import redacted_url, without_login
 from perception.source import find_media
 from services.daemon import DaemonProcess, is_process_alive, log_file
 from services.job_status import ACTING, END, JobState, state_at_end, write_stop_request
@@ -139,7 +139,9 @@ class Jobs:
         options = [*(("--profile", profile) if profile else ()), *(("--again",) if again else ())]
         options += ["--direct"] if direct else []
         options += ["--public-only"] if public_only else []
-        return self._launch(["ingest", *options, "--", *urls, *files], [*urls, *files], job)
+        # Everybody on the machine can see the command line of a process.
+        addresses = ["@-"] if urls else []
+        return self._launch(["ingest", *options, "--", *addresses, *files], [*urls, *files], job)
 
     def retry(self, clips: ClipsToRetry, *, direct: bool = False) -> str:
         """Retry clips in a new process; return the job's id."""
@@ -205,7 +207,13 @@ class Jobs:
     def _launch(
         self, arguments: Sequence[str], sources: Sequence[str], job: str | None = None
     ) -> str:
-        """Start a job, and dismiss ended jobs that had the same sources."""
+        """Start a job, and dismiss ended jobs that had the same sources.
+
+        Addresses among the sources come to the process by standard input. Its file has them without
+        name and password: a job that goes on fetches without them what is not fetched yet.
+        """
+        addresses = "\n".join(filter(is_address, sources))
+        sources = [without_login(one) if is_address(one) else one for one in sources]
         earlier = [known.id for known in self.every() if known.sources == tuple(sources)]
         job = job or new_id()
         self._home.make()
@@ -215,7 +223,7 @@ class Jobs:
             lock_file(lock)
             process = subprocess.Popen(
                 [*self.command, *arguments],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **env},
@@ -223,6 +231,9 @@ class Jobs:
                 start_new_session=True,
                 pass_fds=[lock.fileno()],
             )
+        assert process.stdin is not None  # noqa: S101 - it is a pipe
+        with suppress(BrokenPipeError), process.stdin:  # It may have ended already.
+            process.stdin.write(addresses.encode())
         running = DaemonProcess(process.pid, psutil.Process(process.pid).create_time(), 0)
         row = {**asdict(running), "sources": [*sources], "arguments": [*arguments]}
         row["where"] = str(HostIdentity.here())

@@ -51,6 +51,12 @@ def redacted_url(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}"
 
 
+def without_login(url: str) -> str:
+    """Return an address without name and password, whose query is needed to find the same again."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
+
+
 def secrets_of_url(url: str | None) -> Iterator[str]:
     """Yield what is secret in an address: user and password, also in HTTP's form, and the query."""
     if url is None:

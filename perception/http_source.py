@@ -34,6 +34,7 @@ from urllib.request import (
 import av
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from models.secrets import without_login
 from perception.allowed_hosts import AllowedHosts, HostForbidden
 from perception.containers import FORMATS
 
@@ -132,7 +133,7 @@ class _HttpOpener:
 
     def __init__(self, url: str, allowed: AllowedHosts, connect_s: float, read_s: float) -> None:
         parts = urlsplit(url)
-        self.url = _without_credentials(parts)
+        self.url = without_login(url)
         self._opener = _build_opener(parts, allowed)
         self._connect_s, self._read_s = connect_s, read_s
         self._deadline: float | None = time.monotonic() + connect_s
@@ -228,11 +229,6 @@ def _byte_range(options: Mapping[str, str]) -> tuple[int, int | None]:
     """Return the byte range of a segment in a file of several; end None is the end of the file."""
     end = int(options.get("end_offset", "0"))
     return int(options.get("offset", "0")), end or None
-
-
-def _without_credentials(parts: SplitResult) -> str:
-    """Remove name and password from an address."""
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 
 
 class HttpSource:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
+from cli.options import read_lines
 from domain.errors import InputError, SetupError
 from flows import http_file
 from flows.addresses import delete_parts, fetch_address, fetched_files, is_address
@@ -344,6 +348,40 @@ def test_a_stream_is_no_address_of_a_video(home: Home) -> None:
     done = CliRunner().invoke(app, ["ingest", "rtsp://door/live"])
     assert isinstance(done.exception, SystemExit)
     assert "homer watch" in done.stderr
+
+
+def test_a_password_reaches_no_command_line_and_no_file(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody on the machine can list processes with their arguments."""
+    note = "import json, sys; json.dump([sys.argv, sys.stdin.read()], open(sys.argv[1], 'w'))"
+    noted = tmp_path / "noted"
+    monkeypatch.setattr(Jobs, "command", (sys.executable, "-c", note, str(noted)))
+    jobs = Jobs(home)
+
+    def given() -> tuple[list[str], str]:
+        while jobs.every()[0].running:
+            time.sleep(0.05)
+        arguments, text = json.loads(noted.read_text())
+        return arguments, text
+
+    job = jobs.start([], urls=["http://ann:hunter22@door/talk.mp4?v=7"])
+    arguments, text = given()
+    assert text == "http://ann:hunter22@door/talk.mp4?v=7"
+    assert not [one for one in arguments if "door" in one]
+    assert not [path for path in home.run.glob("*") if "hunter22" in path.read_text()]
+    jobs.go_on(job)
+    assert given()[1] == "http://door/talk.mp4?v=7", "it finds what was fetched"
+
+
+def test_sources_come_from_a_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some").write_text("http://a/b.mp4\n\n c.mp4 \n")
+    monkeypatch.setattr("sys.stdin", StringIO("http://d/e.mp4"))
+    named = ["x.mp4", f"@{tmp_path / 'some'}", "@-"]
+    assert read_lines(named) == ["x.mp4", "http://a/b.mp4", "c.mp4", "http://d/e.mp4"]
+    for wrong in ("@-", f"@{tmp_path}"):
+        with pytest.raises(InputError, match="address"):
+            read_lines([wrong])
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "https://[x]/a.mp4", "http://\u2100.com/a.mp4"])

@@ -162,7 +162,8 @@ def test_an_upload_that_is_no_whole_video_is_listed_with_its_reason(
     jobs = Jobs(app_library.home)
     wait_until(lambda: not only(jobs).running)
     shown = words(page.run())
-    assert f"**{name}** ended with errors" in shown
+    kept = name.replace(".txt", " txt")  # no suffix but those of media
+    assert f"**{kept}** ended with errors" in shown
     assert f"Failed: {only(jobs).errors[-1]}" in shown
 
 
@@ -207,11 +208,8 @@ def test_who_signs_in_names_only_paths_that_the_operator_allows(
     page = open_page("library")
     page.text_input[0].input("https://example.org/talk.mp4")
     press(page, "Watch")
-    assert jobs.every()[0].arguments[-3:] == (
-        "--public-only",
-        "--",
-        "https://example.org/talk.mp4",
-    )
+    assert jobs.every()[0].arguments[-3:] == ("--public-only", "--", "@-")
+    assert jobs.every()[0].sources == ("https://example.org/talk.mp4",)
 
 
 def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, recording: Path) -> None:
