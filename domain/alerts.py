@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
-from domain.base import Frozen
-from domain.texts import StorableText
+from domain.base import Frozen, StorableText
 from domain.time import TimeSpan
 
 ALERT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, NonNegativeInt, StringConstraints, model_validator
 
-from domain.base import Frozen
+from domain.base import Frozen, StorableText
 from domain.errors import InputError
-from domain.texts import StorableText
 from domain.time import TimeSpan
 
 MOST_OPTIONS = len(ascii_uppercase)

@@ -1,12 +1,24 @@
 """The base of every domain model, and the first problem of an invalid one in words."""
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from domain.texts import make_storable
 
 
 class Frozen(BaseModel):
     """An immutable value that refuses fields it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _make_storable(value: object) -> object:
+    return make_storable(value) if isinstance(value, str) else value
+
+
+StorableText = Annotated[str, BeforeValidator(_make_storable)]
+"""A text from outside, such as a file name, made storable when validated."""
 
 
 def first_problem(error: ValidationError, whole: str = "") -> str:

@@ -7,9 +7,9 @@ from typing import Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
-from domain.base import Frozen
+from domain.base import Frozen, StorableText
 from domain.streams import Gap
-from domain.texts import StorableText, make_storable
+from domain.texts import make_storable
 from domain.time import TimeSpan
 
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from pydantic import Field, PositiveInt
 
 from domain.asking import Mode
-from domain.base import Frozen
-from domain.texts import StorableText
+from domain.base import Frozen, StorableText
 
 
 class Topic(StrEnum):

@@ -7,8 +7,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from domain.base import Frozen
-from domain.texts import StorableText
+from domain.base import Frozen, StorableText
 from domain.time import TimeSpan
 
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Annotated
-
-from pydantic import BeforeValidator
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 JOINERS = "\u200c\u200d"
@@ -32,14 +29,6 @@ def _visible_char(char: str) -> str:
     if char in JOINERS or unicodedata.category(char) not in ("Cc", "Cf"):
         return char
     return " " if char.isspace() else ""
-
-
-def _make_storable(value: object) -> object:
-    return make_storable(value) if isinstance(value, str) else value
-
-
-StorableText = Annotated[str, BeforeValidator(_make_storable)]
-"""A text from outside, such as a file name, made storable when validated."""
 
 
 _UPWARD = (
