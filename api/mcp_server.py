@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
@@ -13,7 +13,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -31,6 +31,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from api.app_state import ApiState
 from api.application import answering, guards
@@ -43,12 +44,14 @@ from api.mcp_tools import CallContext, McpTool, reading_tools, strategy_tools
 from api.problems import Problem, add_error_handlers, invalid_request, to_logged_problem
 from api.routes import health
 from api.server import GRACE_S, open_state
+from domain.rights import KEY_PREFIX
 from models.profile import load_profile
 from store.home import Home
 from views.words import client_text
 
 PATH = "/mcp"
-MAX_SESSIONS = 1000
+MAX_SESSIONS = 100
+"""Sessions of one key at a time."""
 SESSION_IDLE_S = 1800.0
 """Seconds without a request after which a session ends."""
 
@@ -167,17 +170,24 @@ def make_mcp_app(
     state: ApiState, rules: AccessRules, body_s: float, strategies: Sequence[str] = ()
 ) -> FastAPI:
     """Build the HTTP application: keys, names of hosts, origins and limits are those of the API."""
-    sessions = StreamableHTTPSessionManager(
-        make_server(state, strategies),
-        max_request_body_size=MAX_BODY_BYTES,
-        session_idle_timeout=SESSION_IDLE_S,
-        max_sessions=MAX_SESSIONS,
-    )
+    server = make_server(state, strategies)
+    users: set[str | None] = {f"{KEY_PREFIX}{key.label}" for key in rules.keys}
+    sessions = {
+        user: StreamableHTTPSessionManager(
+            server,
+            max_request_body_size=MAX_BODY_BYTES,
+            session_idle_timeout=SESSION_IDLE_S,
+            max_sessions=MAX_SESSIONS,
+        )
+        for user in users or {None}
+    }
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.database_health = DatabaseHealth(state.store)
-        async with answering(state), sessions.run():
+        async with answering(state), AsyncExitStack() as running:
+            for one in sessions.values():
+                await running.enter_async_context(one.run())
             yield
 
     app = FastAPI(
@@ -188,10 +198,20 @@ def make_mcp_app(
     )
     app.include_router(health.router)
     # Nothing is sent unasked, so there is no stream to GET: it would count as a request for hours.
-    route = Route(PATH, StreamableHTTPASGIApp(sessions), methods=["POST", "DELETE"])
+    route = Route(PATH, _SessionsOfUsers(sessions), methods=["POST", "DELETE"])
     app.router.routes.append(route)
     add_error_handlers(app)
     return app
+
+
+class _SessionsOfUsers:
+    """Gives each user sessions of their own, so that nobody takes those of others, or all."""
+
+    def __init__(self, sessions: Mapping[str | None, StreamableHTTPSessionManager]) -> None:
+        self._sessions = sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._sessions[scope[USER_KEY]].handle_request(scope, receive, send)
 
 
 def serve_stdio(

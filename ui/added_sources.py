@@ -28,6 +28,8 @@ ALLOWED = AllowedFolders()
 
 MAX_UPLOAD_MB = 2048
 """Of one uploaded file, which is in memory until it is stored."""
+VIEWER_UPLOADS_MB, UPLOADS_MB = 32, 4 * MAX_UPLOAD_MB
+"""Of all uploads that a user has in memory: one who only looks gives images to search by."""
 
 
 @dataclass(frozen=True)

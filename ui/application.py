@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 import uvicorn
+from anyio import to_thread
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from streamlit.runtime import Runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.bootstrap import load_config_options
 
 from auth.connections import LimitedConnection
@@ -21,18 +27,19 @@ from auth.middleware import RequireSignIn, SameOrigin, SessionStore
 from auth.oidc import secrets_file
 from auth.password import set_password_from_environment
 from auth.signin_page import SignInPage
-from domain.errors import SetupError
+from domain.errors import HomerError, SetupError
 from services.lifetime import stop_when_unused
 from store.home import Home
+from store.queries.rights import store_for
 from store.usage import UsageLock
-from ui.added_sources import ALLOWED, MAX_UPLOAD_MB
-from ui.media import media_routes
+from ui.added_sources import ALLOWED, MAX_UPLOAD_MB, UPLOADS_MB, VIEWER_UPLOADS_MB
+from ui.media import UserOf, media_routes, shared_store
 from ui.shared_page import shared_routes
 from ui.sign_in import SIGN_IN, record_sign_in, user_of
 from views.translation import in_language
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 SCRIPT = Path(__file__).with_name("app.py")
 
@@ -46,9 +53,80 @@ THEME = {
 
 PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
 """Addresses of the proxies that uvicorn believes what they say of their clients, with commas."""
+UPLOADS_PATH = "/_stcore/upload_file/"
+"""Where Streamlit's pages send files: followed by the session and the file."""
 PING_S = 30
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 """Of one WebSocket message from a browser; files are uploaded over HTTP."""
+
+
+class UploadLimits:
+    """Limits what each user has in memory of uploaded files.
+
+    Streamlit keeps a file until its form is sent again without it, or its session has ended; it
+    limits neither the number of files nor that of sessions.
+
+    Args:
+        app: the application.
+        files: returns Streamlit's uploads.
+        user_of: returns the name in grants of whom the cookies belong to.
+        may_change: returns whether that user may change the library.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        files: Callable[[], MemoryUploadedFileManager],
+        user_of: UserOf,
+        may_change: Callable[[str | None], bool],
+    ) -> None:
+        self._app, self._files, self._user_of, self._may_change = app, files, user_of, may_change
+        self._users: dict[str, str | None] = {}
+        self._arriving: Counter[str | None] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse an upload of unknown size, and one that is too large with the user's others."""
+        if (
+            scope["type"] != "http"
+            or scope["method"] != "PUT"
+            or not scope["path"].startswith(UPLOADS_PATH)
+        ):
+            return await self._app(scope, receive, send)
+        request = Request(scope)
+        user, length = self._user_of(request.cookies), request.headers.get("content-length", "")
+        if not (length.isascii() and length.isdigit()):
+            return await PlainTextResponse("say how long it is", 411)(scope, receive, send)
+        size, session = int(length[:19]), scope["path"].removeprefix(UPLOADS_PATH).partition("/")[0]
+        may_change = await to_thread.run_sync(self._may_change, user)
+        held = {
+            one: sum(len(file.data) for file in list(files.values()))
+            for one, files in list(self._files().file_storage.items())
+        }
+        self._users = {one: owner for one, owner in self._users.items() if held.get(one)}
+        of_user = sum(held[one] for one, owner in self._users.items() if owner == user)
+        limit = (UPLOADS_MB if may_change else VIEWER_UPLOADS_MB) * 1024 * 1024
+        if of_user + self._arriving[user] + size > limit:
+            return await PlainTextResponse("too much at a time", 413)(scope, receive, send)
+        self._arriving[user] += size
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._users[session] = user
+            self._arriving[user] -= size
+        return None
+
+
+def _may_change(user: str | None) -> bool:
+    try:
+        return store_for(shared_store(), user).may_change
+    except HomerError:
+        return False
+
+
+def _uploaded_files() -> MemoryUploadedFileManager:
+    files = Runtime.instance().uploaded_file_mgr
+    assert isinstance(files, MemoryUploadedFileManager)  # noqa: S101 - Streamlit's only one
+    return files
 
 
 def make_app(home: Home, methods: SignInMethods) -> st.App:
@@ -71,6 +149,7 @@ def make_app(home: Home, methods: SignInMethods) -> st.App:
         middleware.append(Middleware(RequireSignIn, session_store=session_store))
         sign_in = SignInPage(session_store, on_sign_in=record_sign_in, in_language=in_language)
         all_routes += sign_in.routes()
+    middleware.append(Middleware(UploadLimits, _uploaded_files, user_of, _may_change))
     return st.App(SCRIPT, routes=all_routes, middleware=middleware)
 
 

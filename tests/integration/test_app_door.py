@@ -410,8 +410,10 @@ def test_whom_a_provider_knows_sees_nothing_without_a_right(
 ) -> None:
     with closing(signed_in(oidc, provider, "ada@example.org")) as client:
         drawn = shown(oidc, client)
+        much = client.put("/_stcore/upload_file/x/y", content=bytes(33 * 1024 * 1024))
     assert "There is no video that you may see" in drawn
     assert VIDEO not in drawn
+    assert (much.status_code, much.text) == (413, "too much at a time")
 
 
 def test_whom_the_list_does_not_name_stays_outside(oidc: str, provider: Provider) -> None:

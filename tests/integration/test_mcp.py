@@ -353,6 +353,25 @@ def test_strangers_get_nothing(party: ApiState) -> None:
         assert http.get(address.removesuffix(PATH) + "/videos", headers=known).status_code == 404
 
 
+def test_a_key_takes_no_sessions_of_others(
+    party: ApiState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.mcp_server.MAX_SESSIONS", 2)
+    about = {"protocolVersion": "2025-03-26", "capabilities": {}}
+    about["clientInfo"] = {"name": "x", "version": "1"}
+    opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    accepts = {"Accept": "application/json, text/event-stream"}
+    ann, bob = ({"Authorization": f"Bearer {key}"} for key in (KEY, KEY[::-1]))
+    rules = AccessRules(parse_keys(f"ann:{KEY},bob:{KEY[::-1]}"), ("127.0.0.1",))
+    with on_http(party, rules) as address, httpx2.Client(headers=accepts) as http:
+        replies = [http.post(address, json=opening, headers=ann) for _ in range(3)]
+        assert [reply.status_code for reply in replies] == [200, 200, 503]
+        assert http.post(address, json=opening, headers=bob).status_code == 200
+        session = {"Mcp-Session-Id": replies[0].headers["Mcp-Session-Id"]}
+        ended = [http.delete(address, headers={**who, **session}) for who in (bob, ann)]
+        assert [reply.status_code for reply in ended] == [404, 200]
+
+
 def test_a_wrong_key_opens_no_session(party: ApiState) -> None:
     async def run(address: str) -> None:
         async with client_at(address, "legacy", "y" * 20):

@@ -7,10 +7,15 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import _TemporaryFileWrapper
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.web.server.starlette.starlette_routes import create_upload_routes
 
 from api.folders import OutsideFolder, allowed_file, reject_url
 from domain.errors import HomerError, InputError, MediaError, NotFound
@@ -22,6 +27,7 @@ from tests.support.full_suite import in_full
 from tests.support.media import make_video
 from tests.support.misleading_servers import ELSEWHERE, site
 from tests.support.streams import segment
+from ui.application import UploadLimits
 
 NAMES = [
     "../../../outside.mp4", "/etc/outside.mp4", "..\\..\\outside.mp4", "C:\\outside.mp4", "..", ".",
@@ -130,6 +136,33 @@ def test_an_upload_that_breaks_off_leaves_nothing(place: Home, failure: BaseExce
     assert isinstance(seen.value, KeyboardInterrupt) or "No space left" in str(seen.value)
     assert [one for one in every(place) if one.is_file()] == []
     assert uploaded_files(place, "0" * 16) == []
+
+
+def test_nobody_fills_the_memory_by_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.application.VIEWER_UPLOADS_MB", 1)
+    monkeypatch.setattr("ui.application.UPLOADS_MB", 2)
+    monkeypatch.setattr("streamlit.web.server.starlette.starlette_routes.is_xsrf_enabled", bool)
+    files = MemoryUploadedFileManager("")
+    runtime: Any = SimpleNamespace(is_active_session=lambda _session: True)
+    routes = Starlette(routes=create_upload_routes(runtime, files, None))
+    user_of = lambda cookies: cookies["who"]  # noqa: E731
+    client = TestClient(UploadLimits(routes, lambda: files, user_of, lambda who: who == "owner"))
+
+    def upload(who: str, session: str, name: str, content: Any = b"x" * 700_000) -> int:
+        client.cookies = {"who": who}
+        address = f"/_stcore/upload_file/{session}/{name}"
+        if not isinstance(content, bytes):
+            return client.put(address, content=content).status_code
+        return client.put(address, files={"file": content}).status_code
+
+    assert upload("ann", "s1", "a") == 204
+    assert upload("ann", "s1", "b") == 413
+    assert upload("ann", "s2", "c") == 413, "another session is the same user's"
+    assert upload("bob", "s3", "d") == 204
+    assert upload("ann", "s4", "e", iter([b"x"])) == 411
+    assert [upload("owner", "s5", name) for name in "fgh"] == [204, 204, 413]
+    files.remove_session_files("s1")
+    assert upload("ann", "s2", "c") == 204
 
 
 @pytest.fixture(scope="module")
