@@ -95,4 +95,5 @@ def span_of(value: str | None) -> TimeSpan | None:
 def _milliseconds(seconds: float) -> int:
     if not math.isfinite(seconds) or seconds < 0:
         raise ValueError("seconds are 0 or more")
-    return round(seconds * 1000)
+    # Greater ones may have no milliseconds: 1e308 times 1000 is infinite.
+    return round(min(seconds, 2 * MAX_SECONDS) * 1000)

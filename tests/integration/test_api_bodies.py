@@ -79,6 +79,7 @@ def test_any_json_is_answered_without_a_fault(client: TestClient, path: str) -> 
     @example({"question": "Who?", "videos": [PARTY], "options": ["\0", "\ud800"]})
     @example({"question": "Who?", "as_of": float("nan")})
     @example({"question": "Who?", "as_of": 10**400})
+    @example({"question": "Who?", "as_of": 1e308})
     @example({"path": "\0"})
     @example({"path": "\ud800", "profile": "\0"})
     def tried(body: Any) -> None:
