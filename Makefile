@@ -111,13 +111,15 @@ screenshots: dev demo ## every page at two widths, light and dark, in OUT=build/
 # Of the extras all but `train`, which is large and has a lock file of its own.
 EXTRAS := build dask dev evaluation fetch gemini llama mcp oidc ollama openai otel ray
 COMPILE_LOCK := uv pip compile pyproject.toml requirements-headless.in -q --no-header --no-annotate --no-emit-index-url \
-    --universal --python-version 3.11
+    --universal --python-version 3.11 --generate-hashes
 
+# pip asks for a hash of every package once a file of constraints has some, so theirs has none.
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)
 	@$(COMPILE_LOCK) $(EXTRAS:%=--extra %) -o requirements-dev.lock
 	@$(COMPILE_LOCK) --extra build -c requirements-dev.lock -o requirements.lock
 	@$(COMPILE_LOCK) --extra train -c requirements-dev.lock -o requirements-train.lock
-	@sed -i "/sys_platform == 'never'/d" requirements*.lock
+	@sed -i -e ':a; /\\$$/ { N; s/ *\\\n */ /; ta }' -e "/sys_platform == 'never'/d" requirements*.lock
+	@sed 's/ --hash=.*//' requirements-dev.lock >constraints.txt
 
 clean: ## remove what make built here; HOMER_HOME stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -127,13 +129,13 @@ clean: ## remove what make built here; HOMER_HOME stays
 # needs libraries that a bare server lacks.
 .venv/.runtime: requirements.lock pyproject.toml | .venv/bin/python
 	@echo "Installing the packages of requirements.lock into .venv (a few minutes the first time) ..."
-	@$(PIP) -r requirements.lock
+	@$(PIP) --require-hashes -r requirements.lock
 	@$(PIP) --no-build-isolation --editable .
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.runtime
 	@echo "Installing the packages of requirements-dev.lock into .venv ..."
-	@$(PIP) -r requirements-dev.lock
+	@$(PIP) --require-hashes -r requirements-dev.lock
 	@touch $@
 
 .venv/bin/python:

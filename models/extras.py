@@ -27,7 +27,7 @@ class Extra:
         """The command that installs it beside what ``make setup`` installed."""
         extra = f'extra "{self.name}": ' if self.name else ""
         packages = " ".join(self.packages)
-        return f"{extra}.venv/bin/pip install -c requirements-dev.lock {packages}"
+        return f"{extra}.venv/bin/pip install -c constraints.txt {packages}"
 
 
 DASK = Extra(("prefect_dask", "distributed"), ("prefect-dask", "distributed"), "dask")

@@ -206,11 +206,23 @@ def test_notice_names_every_demo_clip_and_each_licence() -> None:
 def test_locks_pin_every_package_and_name_no_registry(lock: str) -> None:
     lines = (ROOT / lock).read_text().split("\n")
     pins = [line for line in lines if line and not line.startswith("#")]
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9A-Za-z.+!]+( ; .+)?", pin) for pin in pins)
+    pinned = r"[A-Za-z0-9._-]+==[0-9A-Za-z.+!]+( ; [^#]+?)?( --hash=sha256:[0-9a-f]{64})+"
+    assert [pin for pin in pins if not re.fullmatch(pinned, pin)] == []
     names = {pin.split("==")[0] for pin in pins}
     assert "opencv-python" not in names
     assert "opencv-python-headless" in names
     assert lock == "requirements-train.lock" or {"hatchling", "editables"} <= names
+
+
+def test_what_is_installed_is_what_was_locked() -> None:
+    """A registry, or who stands before it, gives no other package of that version."""
+    for file in ("Makefile", "docker/Dockerfile"):
+        lines = (ROOT / file).read_text().splitlines()
+        taking = [line for line in lines if re.search(r"-r requirements\S*\.lock", line)]
+        assert taking
+        assert [line for line in taking if "--require-hashes" not in line] == []
+    locked = (ROOT / "requirements-dev.lock").read_text()
+    assert (ROOT / "constraints.txt").read_text() == re.sub(r" --hash=\S+", "", locked)
 
 
 def test_the_locks_have_what_the_project_asks_for() -> None:

@@ -29,9 +29,7 @@ def test_a_provider_that_is_not_ours_goes_by_langchains_names() -> None:
     extra = extra_of("google_vertexai")
     assert extra.modules == ("langchain_google_vertexai",)
     assert not extra.installed
-    assert extra.hint == (
-        ".venv/bin/pip install -c requirements-dev.lock langchain-google-vertexai"
-    )
+    assert extra.hint == (".venv/bin/pip install -c constraints.txt langchain-google-vertexai")
 
 
 def test_a_model_without_its_package_says_how_to_get_it(tmp_path: Path) -> None:
@@ -39,5 +37,5 @@ def test_a_model_without_its_package_says_how_to_get_it(tmp_path: Path) -> None:
     from models.profile import ChatSpec
 
     spec = ChatSpec(model="mistralai:small")
-    with pytest.raises(SetupError, match=r"requirements-dev\.lock langchain-mistralai"):
+    with pytest.raises(SetupError, match=r"constraints\.txt langchain-mistralai"):
         make_chat_model(spec, None)

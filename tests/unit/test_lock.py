@@ -28,7 +28,10 @@ def applies(wanted: Requirement, python: str) -> bool:
 
 @cache
 def pins(lock: str, python: str) -> dict[str, Requirement]:
-    lines = map(Requirement, (ROOT / lock).read_text().splitlines())
+    lines = [
+        Requirement(line.partition(" --hash=")[0])
+        for line in (ROOT / lock).read_text().splitlines()
+    ]
     return {canonicalize_name(one.name): one for one in lines if applies(one, python)}
 
 
