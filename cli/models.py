@@ -118,7 +118,7 @@ def _hub_rows(models: tuple[HubModel, ...]) -> list[dict[str, Any]]:
             "languages": (),
             "licence": model.licence(weights),
             "restricted": False,
-            "upstream": f"https://huggingface.co/{model.name}",
+            "upstream": f"https://huggingface.co/{model.name.replace('@', '/tree/')}",
         }
         for model in models
     ]

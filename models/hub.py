@@ -26,8 +26,8 @@ from models.weights import SCRATCH, FileState, file_digest
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoSibling
 
-HUB_NAME = r"[A-Za-z0-9](-?[\w.])*/[\w.](-?[\w.])*"
-"""The pattern of a model's name on the hub."""
+HUB_NAME = r"[A-Za-z0-9](-?[\w.])*/[\w.](-?[\w.])*(@[0-9a-f]{40})?"
+"""The pattern of a model's name on the hub, with the revision that is fetched."""
 _HUB_NAME = re.compile(HUB_NAME)
 SEPARATOR = "--"
 """What stands for the slash of a name in the name of its folder. The hub allows it in no name, so
@@ -53,7 +53,7 @@ class HubModel:
     """A model on the hub.
 
     Attributes:
-        name: ``OWNER/NAME``.
+        name: ``OWNER/NAME@REVISION``; what lies under a name without one was put there by hand.
         need: What it is for: the profile's key, and the folder below the weights folder.
         required: Its files; each by the places where an export may have it, the preferred first.
         optional: Files that are fetched where the model has them.
@@ -157,25 +157,38 @@ class HubModel:
         return record
 
     def _download(self, scratch: Path) -> HubRecord:
-        """Download the files of the newest revision, and compare them with what the hub states."""
+        """Download the files of the revision, and compare them with what the hub states.
+
+        Raises:
+            WeightsMissing: No revision is named, or a file is another one. Of a name alone the hub
+                may give other files tomorrow, and its statement of them along with them.
+        """
         # Slow to import, and only models that are not here yet need it.
         from huggingface_hub import HfApi, hf_hub_download
         from huggingface_hub.utils.tqdm import disable_progress_bars
 
         disable_progress_bars()
         endpoint = os.environ.get(ENDPOINT)
-        info = HfApi(endpoint).model_info(self.name, files_metadata=True, timeout=ANSWER_S)
+        name, _, revision = self.name.partition("@")
+        info = HfApi(endpoint).model_info(
+            name, revision=revision or None, files_metadata=True, timeout=ANSWER_S
+        )
+        if info.sha != revision:
+            raise WeightsMissing(
+                f"name the revision of the model {name!r} that is fetched, such as the newest: "
+                f'{self.need} = "{name}@{info.sha}" in the profile'
+            )
         files = {file.rfilename: file for file in info.siblings or ()}
         chosen, digests = list(self._chosen(files)), {}
         self._check_size(sum(files[path].size or 0 for path in chosen))
         for path in chosen:
             fetched = hf_hub_download(
-                self.name, path, revision=info.sha, local_dir=scratch, endpoint=endpoint
+                name, path, revision=revision, local_dir=scratch, endpoint=endpoint
             )
             digests[path] = _checked(Path(fetched), files[path])
         stated = (tag.removeprefix("license:") for tag in info.tags or () if "license:" in tag)
         licence = next(stated, "not stated")
-        return HubRecord(model=self.name, revision=str(info.sha), licence=licence, digests=digests)
+        return HubRecord(model=self.name, revision=revision, licence=licence, digests=digests)
 
     def _check_size(self, size: int) -> None:
         """Refuse a model that is larger than any that is fetched.

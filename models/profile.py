@@ -144,8 +144,8 @@ class Profile(Frozen):
     speech: str = Field(
         default="whisper-base",
         min_length=1,
-        description="whisper-base, a folder, OWNER/NAME of the hub, or a model that faster-whisper "
-        "knows (large-v3-turbo)",
+        description="whisper-base, a folder, OWNER/NAME@REVISION of the hub, or a model that "
+        "faster-whisper knows (large-v3-turbo@REVISION)",
     )
     languages: tuple[str, ...] = Field(
         default=(), description="spoken languages to choose among (ISO 639-1); empty: any"
@@ -163,8 +163,8 @@ class Profile(Frozen):
     text: str = Field(
         default="minilm",
         pattern=rf"^(minilm|bge-small|openai:.+|[/.~].*|{HUB_NAME})$",
-        description="minilm, bge-small, a folder (/..., ./..., ~/...), OWNER/NAME of the hub, or "
-        "openai:NAME",
+        description="minilm, bge-small, a folder (/..., ./..., ~/...), OWNER/NAME@REVISION of the "
+        "hub, or openai:NAME",
     )
     text_languages: tuple[str, ...] = Field(
         default=(), description="languages of a text model that is not of the manifest"
@@ -186,7 +186,7 @@ class Profile(Frozen):
         default=None,
         pattern=rf"^(clip:.+|[/.~].*|{HUB_NAME})$",
         description="a folder with a CLIP or SigLIP model in ONNX (/..., ./..., ~/..., clip:...), "
-        "or OWNER/NAME of the hub; none comes with Homer",
+        "or OWNER/NAME@REVISION of the hub; none comes with Homer",
     )
     writer: Literal["local", "llm"] = "local"
     reasoner: Literal["local", "llm"] = "local"

@@ -26,11 +26,14 @@ def model_name(name: str) -> str:
 def hub_speech_model(name: str) -> HubModel:
     """Return a Whisper model of the hub: ``OWNER/NAME``, or a name that faster-whisper knows.
 
+    Both may have ``@REVISION`` behind them.
+
     Raises:
         WeightsMissing: It is neither; the message lists the names that are known.
     """
     if not is_hub_name(name):
-        name = _known_name(name)
+        known, at, revision = name.partition("@")
+        name = f"{_known_name(known)}{at}{revision}"
     required = tuple((file,) for file in FILES)
     return HubModel(
         name,

@@ -25,7 +25,8 @@ from tests.support.hub_server import REVISION, hub
 from tests.support.tiny_image_encoder import COLOURS, towers
 from tests.support.tiny_text_encoder import encoder
 
-NAME = "Someone/tiny-clip.v1"
+PINNED = f"@{REVISION}"
+NAME, WORDS = f"Someone/tiny-clip.v1{PINNED}", f"Someone/words{PINNED}"
 SEEING = Profile(name="p", images=NAME)
 
 
@@ -35,7 +36,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     images = towers(tmp_path / "hub" / "images", family="siglip", inside="onnx")
     (images / "pytorch_model.bin").write_bytes(b"large")
     text = encoder(tmp_path / "hub" / "text", inside="onnx")
-    with hub({NAME: images, "Someone/words": text}) as (url, fetched):
+    with hub({NAME.removesuffix(PINNED): images, "Someone/words": text}) as (url, fetched):
         monkeypatch.setenv(ENDPOINT, url)
         yield fetched
 
@@ -56,18 +57,18 @@ def test_an_image_text_model_is_fetched_once_and_ranks_images(
     rows = images.images([painted(colour) for colour in COLOURS])
     texts = np.stack([images.text(colour) for colour in COLOURS])
     assert (rows @ texts.T).argmax(axis=1).tolist() == [0, 1, 2]
-    assert images.name == models_used(SEEING)["images"] == "clip:Someone--tiny-clip.v1"
+    assert images.name == models_used(SEEING)["images"] == f"clip:Someone--tiny-clip.v1{PINNED}"
     assert images.close == pytest.approx(0.05), "config.json says that it is a SigLIP model"
 
 
 def test_a_text_encoder_is_fetched_with_what_states_its_use(
     served: list[str], tmp_path: Path
 ) -> None:
-    profile = Profile(name="p", text="Someone/words")
+    profile = Profile(name="p", text=WORDS)
     text = Toolbox(profile, tmp_path / "weights").text
     rows = text.embed(["Hund", "Tor"])
     assert np.allclose(rows @ text.embed(["dog"])[0], [1, 0])
-    assert text.name == models_used(profile)["text"] == "onnx:Someone--words"
+    assert text.name == models_used(profile)["text"] == f"onnx:Someone--words{PINNED}"
     assert "1_Pooling/config.json" in served
     (found,) = check_text_model(profile, tmp_path / "weights")
     assert found.ok
@@ -101,7 +102,7 @@ def test_a_file_other_than_the_hub_states_is_refused_with_all_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: str
 ) -> None:
     folder, weights = towers(tmp_path / "hub", inside="onnx"), tmp_path / "weights"
-    with hub({NAME: folder}, damaged=damaged) as (url, _):
+    with hub({NAME.removesuffix(PINNED): folder}, damaged=damaged) as (url, _):
         monkeypatch.setenv(ENDPOINT, url)
         with pytest.raises(WeightsMissing, match=f"{damaged} is not what the hub states"):
             of_profile(SEEING).fetch(weights)
@@ -115,7 +116,7 @@ def test_without_a_network_the_message_says_where_files_go(
     weights = tmp_path / "weights"
     with pytest.raises(WeightsMissing, match=NAME) as failure:
         _ = Toolbox(SEEING, weights).images
-    folder = weights / "images" / "Someone--tiny-clip.v1"
+    folder = weights / "images" / f"Someone--tiny-clip.v1{PINNED}"
     assert str(folder) in str(failure.value)
     assert "put vision_model.onnx, text_model.onnx, tokenizer.json" in str(failure.value)
     towers(folder)
@@ -126,12 +127,23 @@ def test_without_a_network_the_message_says_where_files_go(
 
 @pytest.mark.usefixtures("served")
 def test_a_model_without_an_export_to_onnx_is_reported(tmp_path: Path) -> None:
-    profile = Profile(name="p", images="Someone/words")
+    profile = Profile(name="p", images=WORDS)
     with pytest.raises(WeightsMissing, match=r"has no vision_model\.onnx on the hub"):
         _ = Toolbox(profile, tmp_path / "weights").images
-    unknown = Profile(name="p", images="Nobody/nothing")
+    unknown = Profile(name="p", images=f"Nobody/nothing{PINNED}")
     with pytest.raises(WeightsMissing, match="RepositoryNotFound"):
         _ = Toolbox(unknown, tmp_path / "weights").images
+
+
+@pytest.mark.parametrize("pinned", ["", f"@{'6' * 40}"])
+def test_only_the_revision_that_is_named_is_fetched(
+    served: list[str], tmp_path: Path, pinned: str
+) -> None:
+    """Who takes over an account of the hub could give other files under the same name."""
+    profile = Profile(name="p", text=f"Someone/words{pinned}")
+    with pytest.raises(WeightsMissing, match=f'text = "{WORDS}"'):
+        _ = Toolbox(profile, tmp_path / "weights").text
+    assert served == []
 
 
 def test_a_fetch_that_was_killed_leaves_nothing_that_counts_as_put_there_by_hand(
@@ -173,12 +185,14 @@ def test_of_two_exports_the_one_outside_of_the_inner_folder_is_taken(
     assert read_encoder_folder(both).model == both / "model.onnx"
     with hub({"Someone/words": both}) as (url, fetched):
         monkeypatch.setenv(ENDPOINT, url)
-        of_profile(Profile(name="p", text="Someone/words")).fetch(tmp_path / "weights")
+        of_profile(Profile(name="p", text=WORDS)).fetch(tmp_path / "weights")
     assert "model.onnx" in fetched
     assert "onnx/model.onnx" not in fetched
 
 
-@pytest.mark.parametrize("name", ["tiny", "a/b/c", "http://a/b", "a b/c", "a--b/c", "a/b--c", ""])
+@pytest.mark.parametrize(
+    "name", ["tiny", "a/b/c", "http://a/b", "a b/c", "a--b/c", "a/b--c", "a/b@main", ""]
+)
 def test_a_name_that_is_neither_of_the_hub_nor_a_folder_is_refused(
     tmp_path: Path, name: str
 ) -> None:
@@ -200,8 +214,8 @@ def test_a_folder_needs_no_prefix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("used", "pulled", "said"),
     [
-        ("Nobody/nothing", (), "RepositoryNotFound"),
-        ("Someone/words", (), "has no vision_model.onnx on the hub"),
+        (f"Nobody/nothing{PINNED}", (), "RepositoryNotFound"),
+        (WORDS, (), "has no vision_model.onnx on the hub"),
         (
             NAME,
             ("Nobody/nothing",),
@@ -254,13 +268,13 @@ def test_a_speech_model_is_fetched_checked_and_shown_with_its_licence(
     folder.mkdir()
     for name in (*WHISPER_FILES, "vocabulary.txt", "README.md"):
         (folder / name).write_text(name)
-    profile = Profile(name="p", speech="Someone/whisper-tiny")
+    profile = Profile(name="p", speech=f"Someone/whisper-tiny{PINNED}")
     (lacking,) = check_speech_model(profile, weights)
-    assert (lacking.ok, lacking.found) == (False, "Someone/whisper-tiny is not fetched")
+    assert (lacking.ok, lacking.found) == (False, f"Someone/whisper-tiny{PINNED} is not fetched")
     with hub({"Someone/whisper-tiny": folder}, "apache-2.0") as (url, fetched):
         monkeypatch.setenv(ENDPOINT, url)
         ready = {whisper_folder(profile.speech, weights) for _ in range(2)}
-    assert ready == {weights / "speech" / "Someone--whisper-tiny"}
+    assert ready == {weights / "speech" / f"Someone--whisper-tiny{PINNED}"}
     assert sorted(fetched) == sorted([*WHISPER_FILES, "vocabulary.txt"])
     (found,) = check_speech_model(profile, weights)
     assert (found.ok, "licence: apache-2.0" in found.found) == (True, True)
@@ -272,6 +286,7 @@ def test_a_speech_model_is_fetched_checked_and_shown_with_its_licence(
 
 
 def test_a_name_that_faster_whisper_knows_is_a_model_of_the_hub() -> None:
-    (model,) = Profile(name="p", speech="large-v3-turbo").hub_models
-    assert (model.name, model.need) == ("mobiuslabsgmbh/faster-whisper-large-v3-turbo", "speech")
+    (model,) = Profile(name="p", speech=f"large-v3-turbo{PINNED}").hub_models
+    assert model.name == f"mobiuslabsgmbh/faster-whisper-large-v3-turbo{PINNED}"
+    assert model.need == "speech"
     assert load_profile("local").hub_models == ()
