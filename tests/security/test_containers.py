@@ -13,8 +13,16 @@ from typing import Any
 
 import pytest
 import yaml
+from sqlalchemy import text
 
+from flows.rights import enforce
 from services.prefect_server import OWN_NAMES
+from store.database import open_store
+from store.driver import libpq_url, parse_url
+from store.embedded import EmbeddedPostgres
+from store.embedded import _program as program
+from store.home import Home
+from store.migrations import migrate
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
@@ -131,6 +139,52 @@ def test_pools_are_made_with_a_fixed_job() -> None:
     for line in re.findall(r".*work-pool create.*", documented):
         assert "docker_job.json" in line
         assert "--base-job-template" in line
+
+
+def test_the_database_user_is_no_superuser(home: Home) -> None:
+    """A superuser of Postgres may run commands and read files of its server."""
+    settings = yaml.safe_load_all((DOCKER / "kubernetes" / "settings.yaml").read_text())
+    (prepared,) = [one["data"]["databases.sql"] for one in settings if len(one["data"]) == 1]
+    assert prepared == COMPOSE["configs"]["databases"]["content"]
+    (manifest,) = [one for name, one in containers() if name == "postgres/postgres"]
+    given = {*SERVICES["postgres"]["environment"], *(one["name"] for one in manifest["env"])}
+    assert given == {"POSTGRES_PASSWORD"}, "else its user would be the superuser"
+    server = EmbeddedPostgres(home, fsync=False)
+    server.start()
+    try:
+        done = subprocess.run(
+            [
+                program("psql"),
+                "-v",
+                "ON_ERROR_STOP=1",
+                libpq_url(parse_url(server.url("postgres"))),
+            ],
+            input=re.sub(r"\bhomer\b", "watcher", prepared),
+            env={**os.environ, "POSTGRES_PASSWORD": "p'w"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        url = server.url("watcher").replace("homer@", "watcher@")
+        migrate(url)
+        with open_store(home, url) as store:
+            enforce(store, enforced=True)
+            with store.begin() as session:
+                role = "SELECT rolsuper, rolcreaterole FROM pg_roles WHERE rolname = current_user"
+                assert session.execute(text(role)).one() == (False, False)
+            with store.for_viewer("ana@example.org").begin() as session:
+                assert session.execute(text("SELECT * FROM videos")).all() == []
+    finally:
+        server.stop()
+
+
+def test_images_are_of_a_named_version() -> None:
+    named = [re.search(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), re.M)[1]]  # type: ignore[index]
+    named += [one["image"] for one in SERVICES.values()]
+    named += [one["image"] for _, one in containers()]
+    others = {image for image in named if image.partition(":")[0] != "homer"}
+    assert len(others) == 2
+    assert [image for image in others if not re.search(r":\d+\.\d+\.\d+-", image)] == []
 
 
 def test_no_job_has_the_login_in_the_clear() -> None:
