@@ -13,7 +13,7 @@ from cli.options import Json
 from cli.progress import meter
 from models.profile import load_profile
 from store.archive import Manifest
-from store.backup import back_up, check_archive
+from store.backup import RIGHTS_TABLES, back_up, check_archive
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -54,12 +54,17 @@ def restore(
     check: Annotated[
         bool, typer.Option("--check", help="Only check that the file is complete.")
     ] = False,
+    rights: Annotated[
+        bool, typer.Option("--rights", help="Also restore who may see what.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Restore a back-up into an empty library.
 
     The whole file is checked before anything is changed. A library that is not empty is refused:
     set HOMER_HOME to an empty folder, or HOMER_DATABASE_URL to an empty database.
+
+    Rights stay enforced where they were. Who has them is restored with --rights only.
 
     \b
     Example:
@@ -75,9 +80,12 @@ def restore(
                 # LangGraph's tables are restored too, and LangGraph is slow to import.
                 from flows.restore import restore_library
 
-                found = restore_library(home, file, bar, limits)
+                found = restore_library(home, file, bar, limits, rights=rights)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(UNCHANGED) from stop
+    if given := sum(found.rows(table) for table in RIGHTS_TABLES):
+        hold = "hold now: homer rights" if rights else "are left out: restore them with --rights"
+        note(f"homer: {given} rights and members of groups in the file {hold}")
     _report(found, f"{file}: {'whole' if check else 'restored'}", as_json=json)
 
 

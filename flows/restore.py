@@ -18,9 +18,14 @@ from store.progress import Progress
 
 
 def restore_library(
-    home: Home, path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
+    home: Home,
+    path: Path,
+    progress: Progress,
+    limits: ImportLimits = DEFAULT_LIMITS,
+    *,
+    rights: bool = False,
 ) -> Manifest:
-    """Fill the empty library of ``home`` from a back-up.
+    """Fill the empty library of ``home`` from a back-up; see ``restore_backup``.
 
     Tables are created in the database of ``$HOMER_DATABASE_URL`` if it has none.
 
@@ -34,7 +39,7 @@ def restore_library(
         require_empty_library(store)
         if any(table.schema_name for table in manifest.tables):
             make_checkpoint_tables(store)
-        return restore_backup(store, path, progress, limits)
+        return restore_backup(store, path, progress, limits, rights=rights)
 
 
 def import_exported_video(

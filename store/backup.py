@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,8 +50,11 @@ from store.queries.backup import (
     tables_with_rows,
 )
 from store.queries.blobs import blob_bytes, blobs_in_use, lock_blobs_shared, own_library_id
-from store.tables.library import AuditRow
+from store.tables.library import AuditRow, GrantRow, GroupMemberRow
 from store.viewers import refresh_viewer_role
+
+RIGHTS_TABLES = (GrantRow.__tablename__, GroupMemberRow.__tablename__)
+"""Who may see what, and who belongs to groups."""
 
 
 def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
@@ -163,11 +166,17 @@ def check_archive(
 
 
 def restore_backup(
-    store: Store, path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
+    store: Store,
+    path: Path,
+    progress: Progress,
+    limits: ImportLimits = DEFAULT_LIMITS,
+    *,
+    rights: bool = False,
 ) -> Manifest:
     """Fill an empty library from a back-up that ``check_archive`` verified.
 
-    One transaction: all of it or nothing.
+    One transaction: all of it or nothing. Without ``rights`` it is only restored whether rights are
+    enforced, and not who has them: the file may come from somebody who gave themselves all.
 
     Raises:
         InputError: The library is not empty, or the file was changed since.
@@ -179,7 +188,7 @@ def restore_backup(
         remove_orphaned_blobs(store)  # left by a restore that was killed
         try:
             with store.begin() as session:
-                _restore_rows(store, session, archive, progress)
+                _restore_rows(store, session, archive, progress, rights=rights)
         except BaseException:
             with suppress(DatabaseError):
                 remove_orphaned_blobs(store)
@@ -215,7 +224,7 @@ def _take_id(store: Store, name: str) -> None:
 
 
 def _restore_rows(
-    store: Store, session: Session, archive: BackupArchive, progress: Progress
+    store: Store, session: Session, archive: BackupArchive, progress: Progress, *, rights: bool
 ) -> None:
     connection, library = session.connection(), own_library_id(session)
     lock_blobs_shared(session)
@@ -223,7 +232,7 @@ def _restore_rows(
     _refuse_filled(connection)
     set_copy_format(connection)
     try:
-        _fill_tables(connection, archive, progress)
+        _fill_tables(connection, archive, progress, () if rights else RIGHTS_TABLES)
         refresh_viewer_role(connection)
         for kind, value in checkpoint_values(connection):
             check_value(kind, value)
@@ -255,13 +264,18 @@ def _fill_images(
         raise InputError("the back-up was altered: an image that its rows name is not in it")
 
 
-def _fill_tables(connection: Connection, archive: BackupArchive, progress: Progress) -> None:
+def _fill_tables(
+    connection: Connection, archive: BackupArchive, progress: Progress, left_out: Collection[str]
+) -> None:
     tables = {(table.schema, table.name): table for table in copied_tables(connection)}
     progress.start("rows", sum(table.rows for table in archive.manifest.tables))
     for part in archive.manifest.tables:
         table = tables.get((part.schema_name, part.table))
         if table is None or set(part.columns) != set(table.columns):
             raise InputError(f"the back-up was altered: no table is like its {part.table}")
+        if table.name in left_out:
+            progress.step(part.rows)
+            continue
         target = CopiedTable(part.schema_name, part.table, part.columns, table.counted)
         # This library's audit log is kept; an emptied library may share lines with its back-up.
         copy = merge_in if target.name == AuditRow.__tablename__ else copy_in

@@ -83,7 +83,7 @@ def name_of(store: Store) -> str:
 
 def restored(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> Manifest:
     monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    return restore_library(store.home, path, Quiet())
+    return restore_library(store.home, path, Quiet(), rights=True)
 
 
 def test_every_row_and_every_image_comes_back(

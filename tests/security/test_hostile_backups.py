@@ -12,16 +12,20 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from typer.testing import CliRunner
 
+from cli.main import app
 from domain.errors import InputError
 from domain.limits import ImportLimits
 from domain.trajectory import ForkEdit
 from flows.restore import restore_library
+from flows.rights import enforce, enter_group, give, make_grant
 from graphs.runner import Runner
 from store.archive import IMAGES_MEMBER
 from store.backup import back_up, check_archive
 from store.database import Store, open_store
 from store.home import Home
+from store.queries.rights import list_members, rights_enforced, sees_everything
 from tests.support.altered_exports import (
     Members,
     backup_with,
@@ -91,7 +95,7 @@ def refused(victim: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Non
 
 def restored(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    restore_library(store.home, path, Quiet())
+    restore_library(store.home, path, Quiet(), rights=True)
 
 
 def set_values(kind: str, value: bytes) -> Change:
@@ -327,3 +331,25 @@ def test_the_same_backup_written_anew_is_restored(
     assert all_images(empty) == all_images(library[0]) != {}
     with Runner(empty, WordToolbox()) as runner:
         assert runner.fork(library[1], 1, ForkEdit()).answer is not None
+
+
+@pytest.mark.parametrize("rights", [False, True])
+def test_rights_of_a_backup_hold_only_where_that_is_asked_for(
+    store: Store, empty: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rights: bool
+) -> None:
+    """Whoever made it may have given themselves everything."""
+    give(store, make_grant(store, "eve@example.org"))
+    enter_group(store, "editors", "eve@example.org")
+    enforce(store, enforced=True)
+    back_up(store, tmp_path / "b", Quiet())
+    monkeypatch.setenv("HOMER_HOME", str(empty.home.root))
+    monkeypatch.setenv("HOMER_DATABASE_URL", empty.url)
+    options = ["--rights"] if rights else []
+    done = CliRunner().invoke(app, ["restore", str(tmp_path / "b"), *options])
+    assert done.exit_code == 0
+    assert "2 rights and members of groups in the file" in done.stderr
+    assert ("hold now" if rights else "are left out") in done.stderr
+    with empty.begin() as session:
+        assert sees_everything(session, "eve@example.org") is rights
+        assert len(list_members(session)) == rights
+        assert rights_enforced(session), "else everybody would see everything"
