@@ -113,7 +113,7 @@ CONTENT = {
     "trajectories": ("answer",),
     "trajectory_events": ("payload",),
     "utterances": ("text", "speaker"),
-    "videos": ("title", "path", "subtitles", "error"),
+    "videos": ("title", "path", "subtitles", "remarks", "error"),
 }
 """Columns of what was seen, said, asked and answered. Postgres keeps samples of a column's values
 as statistics, also of rows that were deleted since: of these columns it keeps none."""

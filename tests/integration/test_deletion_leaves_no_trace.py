@@ -99,7 +99,10 @@ def exported(store: Store, folder: Path) -> bytes:
         return b"".join([*held, *(archive.read(name) for name in archive.namelist())])
 
 
-OF_THE_WHOLE = {"videos.title", "videos.path", "videos.error", "videos.subtitles", "streams.source"}
+OF_THE_WHOLE = {
+    *(f"videos.{name}" for name in ("title", "path", "error", "subtitles", "remarks")),
+    "streams.source",
+}
 OF_PEOPLE = {"corrections.told", "corrections.outcomes", "alerts.name", "alerts.question"}
 """What a person said of people who are met outside of the span too, and what they wait for."""
 
@@ -119,7 +122,7 @@ def only_in_span(store: Store) -> None:
             output = f"UPDATE {table.name} SET {column.name} = {plain} WHERE {clip} <> {CLIP}"  # noqa: S608
             session.execute(text(output))
         session.execute(text("UPDATE videos SET path = '/a.mp4', title = 'a', error = NULL"))
-        session.execute(text("UPDATE videos SET subtitles = NULL"))
+        session.execute(text("UPDATE videos SET subtitles = NULL, remarks = '[]'"))
         session.execute(text("UPDATE streams SET source = 'rtsp://door'"))
         session.execute(text("DELETE FROM corrections"))
         session.execute(text("UPDATE alerts SET name = 'mine', question = 'a cup'"))

@@ -85,6 +85,7 @@ SHAPED: dict[str, Any] = {
     "clips.left_out": [MARK],
     "clips.dropped": [MARK],
     "videos.subtitles": [f"{MARK}.srt"],
+    "videos.remarks": [f"the track {MARK} is not heard"],
     "patches.dropped": [{"item": "edge", "reasons": [MARK]}],
     "questions.options": [MARK],
     "corrections.outcomes": [{"number": 0, "names": [MARK]}],
