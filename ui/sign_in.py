@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -54,7 +55,7 @@ def set_acting_user() -> None:
     Streamlit runs the callback of a button before it draws the page, so callbacks call this too.
     """
     if SIGN_IN.required:
-        user = user_from_cookies(st.context.cookies)
+        user = _provider_user(st.context.cookies)
         name = provider_user_name(user)
         acting_user.set(name or PASSWORD_USER)
         if name:
@@ -74,10 +75,18 @@ def user_of(cookies: Mapping[str, str]) -> str | None:
     """
     if not SIGN_IN.required:
         return None
-    user = user_from_cookies(cookies)
+    user = _provider_user(cookies)
     if user.get("is_logged_in"):
         return verified_name(user)
     return None if SIGN_IN.by_password(cookies) else NOBODY
+
+
+def _provider_user(cookies: Mapping[str, str]) -> dict[str, Any]:
+    """Return whom the provider named; nobody in a session by the password.
+
+    There its cookie may be left of an earlier session, or a copy of somebody else's.
+    """
+    return {} if SIGN_IN.by_password(cookies) else user_from_cookies(cookies)
 
 
 def provider_user_name(user: Mapping[str, object]) -> str:

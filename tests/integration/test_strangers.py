@@ -209,6 +209,9 @@ class TestPages:
         by_password = SignInState(required=True, by_password=lambda _cookies: True)
         monkeypatch.setattr("ui.sign_in.SIGN_IN", by_password)
         assert user_in_grants() is None
+        copied = {"is_logged_in": True, "provider": "default", "sub": "1"}
+        monkeypatch.setattr("ui.sign_in.user_from_cookies", lambda _cookies: copied)
+        assert user_in_grants() is None, "a provider's cookie counts in its own session only"
 
     def test_her_own_is_there_without_what_changes_it(self, ana: Store) -> None:
         page = open_page("library")

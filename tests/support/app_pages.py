@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -22,6 +21,7 @@ from tests.support.asking import WordToolbox
 from ui.app_state import _whole_state
 from ui.language import CHOSEN
 from ui.media import shared_store
+from ui.sign_in import SignInState
 from views.words import WORD_JOINER
 
 SCRIPT = str(Path(ui.__file__).with_name("app.py"))
@@ -32,7 +32,7 @@ EVIL = "<img src=x onerror=alert(1)> **bold** [link](http://example.org) :red[x]
 
 def sign_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
     """From here on pages are somebody's who signed in by a provider."""
-    monkeypatch.setattr("ui.sign_in.SIGN_IN", SimpleNamespace(required=True))
+    monkeypatch.setattr("ui.sign_in.SIGN_IN", SignInState(required=True))
     user = {"is_logged_in": True, "email": who, "provider": "default", "sub": "1"}
     user["email_verified"] = True
     monkeypatch.setattr("ui.sign_in.user_from_cookies", lambda _cookies: user)
