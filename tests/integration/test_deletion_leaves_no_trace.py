@@ -78,15 +78,11 @@ def test_postgres_keeps_no_samples_of_what_was_said(marked: Store) -> None:
         session.execute(text("DROP SCHEMA checkpoints CASCADE"))
     make_checkpoint_tables(marked)
     with marked.begin() as session:
-        sampled = session.scalars(
-            text(
-                "SELECT attrelid::regclass || '.' || attname FROM pg_attribute "
-                "WHERE atttypid IN ('bytea'::regtype, 'jsonb'::regtype) AND NOT attisdropped "
-                "AND attrelid::regclass::text LIKE 'checkpoints.%' "
-                "AND attstattarget IS DISTINCT FROM 0"
-            )
-        ).all()
-    assert sampled == []
+        sampled = (
+            "SELECT attname FROM pg_attribute WHERE attrelid::regclass::text LIKE 'checkpoints.%' "
+            "AND atttypid::regtype::text IN ('bytea', 'jsonb') AND attstattarget IS DISTINCT FROM 0"
+        )
+        assert session.scalars(text(sampled)).all() == []
 
 
 def exported(store: Store, folder: Path) -> bytes:

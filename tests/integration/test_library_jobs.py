@@ -208,8 +208,8 @@ def test_who_signs_in_names_only_paths_that_the_operator_allows(
     page = open_page("library")
     page.text_input[0].input("https://example.org/talk.mp4")
     press(page, "Watch")
-    assert jobs.every()[0].arguments[-3:] == ("--public-only", "--", "@-")
-    assert jobs.every()[0].sources == ("https://example.org/talk.mp4",)
+    job = jobs.every()[0]
+    assert (job.arguments[-3], *job.sources) == ("--public-only", "https://example.org/talk.mp4")
 
 
 def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, recording: Path) -> None:

@@ -7,7 +7,6 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,29 +22,11 @@ from store.embedded import EmbeddedPostgres
 from store.embedded import _program as program
 from store.home import Home
 from store.migrations import migrate
+from tests.unit.test_containers import COMPOSE, DOCKER, ROOT, SERVICES, containers
+from tests.unit.test_containers import JOBS as POOL_JOBS
 
-ROOT = Path(__file__).parents[2]
-DOCKER = ROOT / "docker"
-COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
-SERVICES: dict[str, Any] = COMPOSE["services"]
 LOGIN, SERVER_LOGIN = "PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING"
-JOBS = [
-    ROOT / "flows" / "schedules" / "process_job.json",
-    DOCKER / "docker_job.json",
-    DOCKER / "kubernetes" / "jobs" / "template.json",
-]
-
-
-def containers() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every container of every manifest and of the Kubernetes pool's job."""
-    for path in (DOCKER / "kubernetes").rglob("*.yaml"):
-        for one in yaml.safe_load_all(path.read_text()):
-            pod = one.get("spec", {}).get("template", {}).get("spec", {})
-            for each in [*pod.get("initContainers", []), *pod.get("containers", [])]:
-                yield f"{one['metadata']['name']}/{each['name']}", each
-    job = json.loads(JOBS[2].read_text())["job_configuration"]["job_manifest"]
-    for each in job["spec"]["template"]["spec"]["containers"]:
-        yield f"job/{each['name']}", each
+JOBS = [*POOL_JOBS.values()]
 
 
 def command_of(one: dict[str, Any]) -> str:
@@ -165,23 +146,20 @@ def test_the_database_user_is_no_superuser(home: Home) -> None:
             text=True,
         )
         assert done.returncode == 0, done.stderr
-        url = server.url("watcher").replace("homer@", "watcher@")
-        migrate(url)
+        migrate(url := server.url("watcher").replace("homer@", "watcher@"))
         with open_store(home, url) as store:
             enforce(store, enforced=True)
-            with store.begin() as session:
-                role = "SELECT rolsuper, rolcreaterole FROM pg_roles WHERE rolname = current_user"
-                assert session.execute(text(role)).one() == (False, False)
-            with store.for_viewer("ana@example.org").begin() as session:
-                assert session.execute(text("SELECT * FROM videos")).all() == []
+            role = "SELECT rolsuper, rolcreaterole FROM pg_roles WHERE rolname = current_user"
+            for user in (store, store.for_viewer("ana@example.org")):
+                with user.begin() as session:
+                    assert session.execute(text(role)).all() == [(False, False)]
     finally:
         server.stop()
 
 
 def test_images_are_of_a_named_version() -> None:
-    named = [re.search(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), re.M)[1]]  # type: ignore[index]
-    named += [one["image"] for one in SERVICES.values()]
-    named += [one["image"] for _, one in containers()]
+    named = re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), re.M)
+    named += [one["image"] for one in (*SERVICES.values(), *dict(containers()).values())]
     others = {image for image in named if image.partition(":")[0] != "homer"}
     assert len(others) == 2
     assert [image for image in others if not re.search(r":\d+\.\d+\.\d+-", image)] == []

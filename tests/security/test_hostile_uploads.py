@@ -148,18 +148,16 @@ def test_nobody_fills_the_memory_by_uploads(monkeypatch: pytest.MonkeyPatch) -> 
     user_of = lambda cookies: cookies["who"]  # noqa: E731
     client = TestClient(UploadLimits(routes, lambda: files, user_of, lambda who: who == "owner"))
 
-    def upload(who: str, session: str, name: str, content: Any = b"x" * 700_000) -> int:
+    def upload(who: str, session: str, name: str, **content: Any) -> int:
         client.cookies = {"who": who}
-        address = f"/_stcore/upload_file/{session}/{name}"
-        if not isinstance(content, bytes):
-            return client.put(address, content=content).status_code
-        return client.put(address, files={"file": content}).status_code
+        sent = content or {"files": {"file": b"x" * 700_000}}
+        return client.put(f"/_stcore/upload_file/{session}/{name}", **sent).status_code
 
     assert upload("ann", "s1", "a") == 204
     assert upload("ann", "s1", "b") == 413
     assert upload("ann", "s2", "c") == 413, "another session is the same user's"
     assert upload("bob", "s3", "d") == 204
-    assert upload("ann", "s4", "e", iter([b"x"])) == 411
+    assert upload("ann", "s4", "e", content=iter([b"x"])) == 411
     assert [upload("owner", "s5", name) for name in "fgh"] == [204, 204, 413]
     files.remove_session_files("s1")
     assert upload("ann", "s2", "c") == 204

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -28,11 +29,8 @@ def applies(wanted: Requirement, python: str) -> bool:
 
 @cache
 def pins(lock: str, python: str) -> dict[str, Requirement]:
-    lines = [
-        Requirement(line.partition(" --hash=")[0])
-        for line in (ROOT / lock).read_text().splitlines()
-    ]
-    return {canonicalize_name(one.name): one for one in lines if applies(one, python)}
+    found = map(Requirement, re.sub(" --hash=.*", "", (ROOT / lock).read_text()).splitlines())
+    return {canonicalize_name(one.name): one for one in found if applies(one, python)}
 
 
 @cache
