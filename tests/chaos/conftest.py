@@ -7,6 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from tests.support.scratch import scratch
+
 CASE = re.compile(r"\[(?P<work>[^:]+): (?P<point>[^:]+): (?P<fault>.+) (?P<at>\d)\]$")
 
 
@@ -37,3 +41,15 @@ _WORDS = {"passed": "same", "failed": "FAILED", "error": "FAILED"}
 
 def _row(work: str, point: str, cells: list[str]) -> str:
     return f"{work:<8}  {point:<38}  " + "  ".join(f"{cell:<19}" for cell in cells).rstrip()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedPostgres]:
+    """A Postgres that may be killed."""
+    with scratch() as folder:
+        made = EmbeddedPostgres(Home(folder), fsync=False)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.stop(fast=False)

@@ -37,7 +37,6 @@ from tests.support.chaos import (
 )
 from tests.support.full_suite import sample
 from tests.support.openai_server import Answer, OpenAIServer
-from tests.support.scratch import scratch
 
 WRITES = (P.BLOB_WRITING, P.BACKUP_PLACING)
 """Where a full disk is met."""
@@ -65,18 +64,6 @@ def cases() -> Iterator[Any]:
             marks = () if short else pytest.mark.full
             case = f"{name}: {point}: {fault} {at}"
             yield pytest.param(name, point, fault, at, id=case, marks=marks)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedPostgres]:
-    """A Postgres that may be killed."""
-    with scratch() as folder:
-        made = EmbeddedPostgres(Home(folder), fsync=False)
-        try:
-            made.start()
-            yield made
-        finally:
-            made.stop(fast=False)
 
 
 Prepared = Callable[[str], Store]

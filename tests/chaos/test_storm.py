@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,24 +18,11 @@ from store.migrations import migrate
 from store.queries.backup import set_library_id
 from tests.support.chaos import writing
 from tests.support.openai_server import OpenAIServer
-from tests.support.scratch import scratch
 from tests.support.storm import Storm, Told
 
 SEEDS = int(os.environ.get("STORM_SEEDS", "1"))
 SECONDS = float(os.environ.get("STORM_SECONDS", "30"))
 SLACK_S = 120
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedPostgres]:
-    """A Postgres that may be killed."""
-    with scratch() as folder:
-        made = EmbeddedPostgres(Home(folder), fsync=False)
-        try:
-            made.start()
-            yield made
-        finally:
-            made.stop(fast=False)
 
 
 @pytest.mark.full

@@ -15,7 +15,6 @@ from sqlalchemy import select, update
 
 from domain.errors import MediaError, ModelError, SetupError
 from domain.evaluation import QuestionPart
-from domain.media import Video
 from domain.settings import Pool
 from flows import ingest_video, reporting
 from flows.clip_memory import ClipFailed
@@ -46,7 +45,7 @@ from store.tables.schema import MemoryRow
 from strategies.registry import find_strategy
 from tests.support.evaluation_rows import slot
 from tests.support.full_suite import in_full
-from tests.support.library import Quiet
+from tests.support.library import Heard, Quiet
 from tests.support.light_models import light_toolbox, read_by
 from tests.support.media import make_video
 from tests.support.span_deletion import watch_talk
@@ -59,25 +58,6 @@ from tests.support.worker_pools import (
     record_deliveries,
     watch_with_workers,
 )
-
-
-class Heard:
-    """A listener that takes notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def opened(self, video: Video, clips: int, done: int) -> None:
-        self.notes.append(f"opened {clips} {done}")
-
-    def remembered(self, video: Video, clip: int) -> None:
-        self.notes.append(f"remembered {clip}")
-
-    def failed(self, video: Video, clip: int, error: Exception) -> None:
-        self.notes.append(f"failed {clip}: {error}")
-
-    def said(self, text: str) -> None:
-        self.notes.append(text)
 
 
 @pytest.fixture(scope="module")

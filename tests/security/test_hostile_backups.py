@@ -6,7 +6,7 @@ import io
 import os
 import tarfile
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -23,8 +23,7 @@ from flows.rights import enforce, enter_group, give, make_grant
 from graphs.runner import Runner
 from store.archive import IMAGES_MEMBER
 from store.backup import back_up, check_archive
-from store.database import Store, open_store
-from store.home import Home
+from store.database import Store
 from store.queries.rights import list_members, rights_enforced, sees_everything
 from tests.support.altered_exports import (
     Members,
@@ -37,43 +36,12 @@ from tests.support.altered_exports import (
 )
 from tests.support.asking import WordToolbox
 from tests.support.full_suite import ends
-from tests.support.library import Quiet, all_images, all_rows, fill_library
+from tests.support.library import Quiet, all_images, all_rows
 from ui import media
 from views.library import list_library
 
 Manifest = dict[str, Any]
 Change = Callable[[Manifest, Members], object]
-
-
-@pytest.fixture(scope="module")
-def library(
-    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
-) -> Iterator[tuple[Store, str]]:
-    """A library and an answer of it; no test changes it."""
-    with open_store(Home(tmp_path_factory.mktemp("library")), make_database()) as store:
-        yield store, fill_library(store)
-
-
-@pytest.fixture(scope="module")
-def backup(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("backup") / "library.homer"
-    back_up(library[0], out, Quiet())
-    return out
-
-
-@pytest.fixture(scope="module")
-def victim(
-    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
-) -> Iterator[Store]:
-    """An empty library that whatever is refused leaves empty."""
-    with open_store(Home(tmp_path_factory.mktemp("victim")), make_database()) as store:
-        yield store
-
-
-@pytest.fixture
-def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
-    with open_store(Home(tmp_path / "other"), make_database()) as store:
-        yield store
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import json
 import os
 import random
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -25,9 +25,8 @@ from domain.trajectory import ForkEdit
 from flows.restore import import_exported_video
 from graphs.runner import Runner
 from perception.jpeg import decode_image
-from store.database import Store, open_store
+from store.database import Store
 from store.export import ROWS
-from store.home import Home
 from store.queries.calls import NewCall, add_call, call_of_video, messages_of
 from store.tables.schema import ModelCallRow, VideoRow
 from store.zips import ANY_RATIO_BELOW
@@ -35,19 +34,10 @@ from tests.support.altered_exports import export_with, members_of, runs, written
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.full_suite import examples, in_full
 from tests.support.full_video import SHARED, picture
-from tests.support.library import ADVICE, FULL, Quiet, all_images, all_rows, fill_library
+from tests.support.library import ADVICE, FULL, Quiet, all_images, all_rows
 from views.library import check_video, delete_video_rows, export_to_file, list_library
 
 Rows = list[Any]
-
-
-@pytest.fixture(scope="module")
-def library(
-    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
-) -> Iterator[tuple[Store, str]]:
-    """A library and an answer of it; no test changes it."""
-    with open_store(Home(tmp_path_factory.mktemp("library")), make_database()) as store:
-        yield store, fill_library(store)
 
 
 @pytest.fixture(scope="module")
@@ -56,21 +46,6 @@ def exported(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactor
     for video in (FULL, PARTY):
         export_to_file(library[0], video, folder / f"{video}.zip")
     return folder
-
-
-@pytest.fixture(scope="module")
-def victim(
-    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
-) -> Iterator[Store]:
-    """An empty library that whatever is refused leaves empty."""
-    with open_store(Home(tmp_path_factory.mktemp("victim")), make_database()) as store:
-        yield store
-
-
-@pytest.fixture
-def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
-    with open_store(Home(tmp_path / "other"), make_database()) as store:
-        yield store
 
 
 def refused(store: Store, path: Path, output: str, limits: ImportLimits | None = None) -> None:

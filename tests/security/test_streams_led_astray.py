@@ -29,6 +29,7 @@ from tests.support.misleading_servers import (
     Moved,
     Site,
     Talker,
+    forget_known_hosts,
     site,
 )
 from tests.support.streams import SMALL, collected, playlist, segment, spans
@@ -43,10 +44,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """No proxy of this machine's, and no memory of names of an earlier test."""
-    monkeypatch.setattr(allowed_hosts, "_known_public", set())
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+    forget_known_hosts(monkeypatch)
 
 
 @pytest.fixture

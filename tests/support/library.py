@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import text
 
 from domain.asking import Question
+from domain.media import Video
 from graphs.ask import ask
 from store.database import Store
 from store.driver import driver_of
@@ -79,3 +80,22 @@ def next_id(store: Store, table: str) -> int:
     with store.begin() as session:
         query = "SELECT nextval(pg_get_serial_sequence(:table, 'id'))"
         return int(session.execute(text(query), {"table": table}).scalar_one())
+
+
+class Heard:
+    """A listener that takes notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        self.notes.append(f"opened {clips} {done}")
+
+    def remembered(self, video: Video, clip: int) -> None:
+        self.notes.append(f"remembered {clip}")
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        self.notes.append(f"failed {clip}: {error}")
+
+    def said(self, text: str) -> None:
+        self.notes.append(text)

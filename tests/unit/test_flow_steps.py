@@ -36,6 +36,7 @@ from flows.ingest_steps import (
 )
 from flows.ingest_video import IngestResult, VideoIngestion
 from flows.prefect_executor import task_of
+from tests.support.library import Heard
 
 VIDEO = Video(id="0" * 16, title="talk", path="/talk.mp4", duration_ms=1)
 
@@ -108,25 +109,6 @@ class Eager:
 
     def build_windows(self, work: Ingestion, final: bool) -> None:
         work.build_windows(final=final)
-
-
-class Heard:
-    """A listener that takes notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def opened(self, video: Video, clips: int, done: int) -> None:
-        self.notes.append(f"opened {clips} {done}")
-
-    def remembered(self, video: Video, clip: int) -> None:
-        self.notes.append(f"remembered {clip}")
-
-    def failed(self, video: Video, clip: int, error: Exception) -> None:
-        self.notes.append(f"failed {clip}: {error}")
-
-    def said(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def watched(work: Work, ahead: int = 1) -> list[str]:
