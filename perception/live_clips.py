@@ -105,9 +105,10 @@ class LiveClips:
     def count_pictures(self, packets: int = 1, damaged: int = 0) -> None:
         """Count pictures that arrived, and those that do not decode."""
         if self._open:
-            # What arrives is of the latest clip: the one before only waits for its sound.
-            self._open[-1].came += packets
-            self._open[-1].damaged += damaged
+            # A clip whose pictures are all there only waits for sound that follows it.
+            shown = self._reached.get("video", 0)
+            of = next((one for one in self._open if one.span.end_ms > shown), self._open[-1])
+            of.came, of.damaged = of.came + packets, of.damaged + damaged
         else:
             self._arrived, self._damaged = self._arrived + packets, self._damaged + damaged
 
