@@ -32,7 +32,6 @@ import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -46,14 +45,12 @@ import numpy as np
 from benchmarks.lines import RUNS, Line, Taken
 from domain.settings import WatchSettings
 from perception.decode import read_clips
-from perception.gop_segments import GopSegments
 from perception.keyframes import Candidate, choose_keyframes, keyframe_candidates, shot_positions
-from perception.ordered_pool import StopCheck, map_ordered
-from perception.parallel_decode import SEGMENTS_AHEAD, WORKERS
+from perception.picture_stream import read_pictures
 from perception.quality import layout_similarity
 from perception.sampling import SampleGrid
 from perception.shots import number_shots
-from perception.source import SourceInfo, clips_of, probe
+from perception.source import SourceInfo, probe
 
 HEIGHTS = (360, 720, 1080)
 SHARED = Path(__file__).resolve().parents[1] / ".." / "shared" / "media"
@@ -255,19 +252,8 @@ def homer(video: Path, info: SourceInfo) -> list[Picks]:
 
 
 def decoding(info: SourceInfo) -> Callable[[Path], None]:
-    """Homer's decoding alone, stretches beside each other too: each picture is let go at once."""
-
-    def decode(video: Path) -> None:
-        clips = clips_of(info.duration_ms, SETTINGS)
-        with closing(GopSegments(video, info, SETTINGS, clips)) as stretches:
-
-            def through(number: int, stopped: StopCheck) -> None:
-                deque(stretches.pictures(number, stopped), maxlen=0)
-
-            places = range(len(stretches.starts))
-            deque(map_ordered(through, places, WORKERS, SEGMENTS_AHEAD), maxlen=0)
-
-    return decode
+    """Homer's decoding alone: each picture is let go at once."""
+    return lambda video: deque(read_pictures(video, info, SETTINGS, 0), maxlen=0).clear()
 
 
 def plain(video: Path) -> list[Picks]:

@@ -8,7 +8,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from domain.time import TimeSpan
-from perception.frame_metrics import MeasuredFrames
 from perception.sampling import SampleGrid
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from domain.media import Clip
     from domain.settings import WatchSettings
     from perception.frame_metrics import FrameMeasurer
+    from perception.frames import Frame
     from perception.picture_stream import SampledPicture
 
 
@@ -26,16 +26,8 @@ if TYPE_CHECKING:
 class ClipFrames:
     """The measured frames of one clip, with the spans that did not decode."""
 
-    measured: MeasuredFrames
+    frames: list[Frame]
     undecoded: list[TimeSpan]
-
-    def concatenate(self, more: ClipFrames, threshold: float) -> ClipFrames:
-        """Append the later frames of the same clip; ``threshold`` is that of a cut."""
-        measured = self.measured.concatenate(more.measured, threshold)
-        return ClipFrames(measured, self.undecoded + more.undecoded)
-
-
-EMPTY = ClipFrames(MeasuredFrames([]), [])
 
 
 class FrameSplitter:

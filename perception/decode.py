@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +12,8 @@ import numpy as np
 from domain.media import Clip
 from domain.time import TimeSpan
 from perception.audio import ClipAudio, read_audio
-from perception.clip_frames import EMPTY, ClipFrames, FrameSplitter
+from perception.clip_frames import ClipFrames, FrameSplitter
 from perception.frame_metrics import FrameMeasurer
-from perception.parallel_decode import read_parallel
 from perception.picture_stream import read_pictures
 from perception.source import clips_of
 
@@ -58,35 +55,10 @@ def read_clips(
 ) -> Generator[RawClip]:
     """Decode clip after clip from ``first_clip`` on; a clip is the same wherever decoding began.
 
-    Where the file has key pictures often enough, stretches are decoded beside each other, each in
-    one thread, about a clip ahead of the one that was taken.
-
     Raises:
         MediaError: the file went away or is no longer what was probed.
     """
     clips = clips_of(info.duration_ms, settings)[first_clip:]
-    read = 0
-    with closing(read_parallel(path, info, settings, clips)) as parallel:
-        for raw in starmap(_raw_clip, parallel):
-            yield raw
-            # Its frames would be held beside those of the next clip otherwise.
-            del raw
-            read += 1
-    yield from _read_sequentially(path, info, settings, clips[read:])
-
-
-def read_sound(path: Path, info: SourceInfo, clip: Clip, settings: WatchSettings) -> RawClip:
-    """Decode the sound of one clip and what follows, without its pictures.
-
-    Raises:
-        MediaError: the file went away or is no longer what was probed.
-    """
-    return _raw_clip(clip, EMPTY, read_audio(path, info, clip, settings))
-
-
-def _read_sequentially(
-    path: Path, info: SourceInfo, settings: WatchSettings, clips: Sequence[Clip]
-) -> Iterator[RawClip]:
     if not clips:
         return
     start = clips[0].span.start_ms
@@ -103,15 +75,26 @@ def _read_sequentially(
             pictures.close()
 
 
+def read_sound(path: Path, info: SourceInfo, clip: Clip, settings: WatchSettings) -> RawClip:
+    """Decode the sound of one clip and what follows, without its pictures.
+
+    Raises:
+        MediaError: the file went away or is no longer what was probed.
+    """
+    return _raw_clip(clip, ClipFrames([], []), read_audio(path, info, clip, settings))
+
+
 def _raw_clip(clip: Clip, pictures: ClipFrames, audio: ClipAudio | None) -> RawClip:
     has_audio = audio is not None and audio.has_samples
-    frames = pictures.measured.frames
+    frames = pictures.frames
     return RawClip(
         clip=clip,
         frames=frames,
         samples=audio.samples if audio else NO_SOUND,
         gaps=merge_spans([*pictures.undecoded, *(audio.gaps if audio else [])]),
-        error=None if frames or has_audio else "nothing between here and the clip's end decodes",
+        error=None
+        if pictures.frames or has_audio
+        else "nothing between here and the clip's end decodes",
         following=audio.following if audio else NO_SOUND,
         seams=audio.seams if audio else (),
     )

@@ -222,7 +222,7 @@ class LiveClips:
         """Return the clip with the pending gaps."""
         if closing.audio is not None:
             closing.audio.finish()
-        frames = closing.measurer.collect().frames
+        frames = closing.measurer.collect()
         has_audio = closing.audio is not None and closing.audio.has_samples
         error = None if frames or has_audio else "nothing of what came of this clip decodes"
         clip, gaps = Clip(index=self._next, span=span), self.pending_gaps

@@ -65,10 +65,7 @@ class QualityMeter:
 
     def __init__(self, settings: WatchSettings) -> None:
         self._bins, self._threshold = settings.hue_bins, settings.shot_threshold
-        self.first: MeasuredPicture | None = None
-        """The first picture."""
-        self.last: MeasuredPicture | None = None
-        """The last picture."""
+        self._last: MeasuredPicture | None = None
         # Kept, since it is set up for one size of picture and then used again and again. So is the
         # room for edges: a large array takes longer to get than to fill.
         self._reformatter = VideoReformatter()
@@ -76,16 +73,14 @@ class QualityMeter:
 
     def reset(self) -> None:
         """Start anew: the next frame is the first."""
-        self.first = self.last = None
+        self._last = None
 
     def measure(self, picture: av.VideoFrame) -> FrameMetrics:
         """Measure ``picture``; its ``change`` is against the picture measured before."""
         bgr = self._sample_pixels(picture)
-        before, self.last = self.last, MeasuredPicture(picture, grey_of(bgr))
-        if before is None:
-            self.first = self.last
+        before, self._last = self._last, MeasuredPicture(picture, grey_of(bgr))
         change, similarity = (
-            (0.0, 0.0) if before is None else compare(before, self.last, self._threshold)
+            (0.0, 0.0) if before is None else compare(before, self._last, self._threshold)
         )
         return FrameMetrics(
             change, self._sharpness(picture), hue_entropy(bgr, self._bins), similarity

@@ -43,17 +43,17 @@ def test_frames_are_what_measuring_one_after_the_other_gives(measurer: FrameMeas
         Frame(index * 200, meter.measure(picture), shrink(picture, AS_STORED, 60))
         for index, picture in enumerate(shown)
     ]
-    assert content(measurer.collect().frames) == content(expected)
+    assert content(measurer.collect()) == content(expected)
 
 
 def test_each_clip_is_measured_by_itself(measurer: FrameMeasurer) -> None:
     for _ in range(2):
         for index, picture in enumerate(pictures(3)):
             measurer.add(picture, index * 200)
-        changes = [frame.metrics.change for frame in measurer.collect().frames]
+        changes = [frame.metrics.change for frame in measurer.collect()]
         assert changes[0] == 0.0
         assert min(changes[1:]) > 10
-    assert measurer.collect().frames == []
+    assert measurer.collect() == []
 
 
 def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
@@ -73,7 +73,7 @@ def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
     assert len(taken) < 12
     go.set()
     caller.join(10)
-    assert len(measurer.collect().frames) == len(taken) == 40
+    assert len(measurer.collect()) == len(taken) == 40
 
 
 def take_all(measurer: FrameMeasurer, shown: list[av.VideoFrame], taken: list[int]) -> None:
