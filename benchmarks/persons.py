@@ -24,12 +24,12 @@ from sqlalchemy.orm import Session
 from benchmarks.grown import Vectors, scratch_store, unit
 from benchmarks.keyframes import SHARED
 from benchmarks.lines import Line, Taken, milliseconds
+from benchmarks.perception.joining import WIDTH, Scene, join, person_at, speakers_at
+from benchmarks.perception.joins import watch_people
+from benchmarks.perception.report import scratch_workspace
+from benchmarks.perception.scenes import PEOPLE
 from domain.media import IdentityKind
 from domain.people import CharacterRef
-from evals.joining import WIDTH, Scene, join, person_at, speakers_at
-from evals.perception import scratch_workspace
-from evals.perception_joins import watch_people
-from evals.scenes import PEOPLE
 from models.profile import load_profile
 from people.across_videos import person_links
 from people.corrected import characters_at

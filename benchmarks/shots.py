@@ -12,11 +12,11 @@ from pathlib import Path
 
 from benchmarks.keyframes import SHARED
 from benchmarks.lines import Line, faster, in_turn
+from benchmarks.perception.joining import join, starts
+from benchmarks.perception.metrics import TOLERANCE_MS, compare_cuts
+from benchmarks.perception.scenes import PEOPLE
+from benchmarks.perception.shots import find_cuts, reference_cuts
 from domain.settings import WatchSettings
-from evals.joining import join, starts
-from evals.perception_metrics import TOLERANCE_MS, compare_cuts
-from evals.perception_shots import find_cuts, reference_cuts
-from evals.scenes import PEOPLE
 
 BAR = 3.0
 

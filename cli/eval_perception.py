@@ -20,10 +20,10 @@ from store.home import Home
 from views.words import plain_line
 
 if TYPE_CHECKING:
-    from evals.perception import PerceptionReport
-    from evals.perception_faces import FaceReport
-    from evals.perception_metrics import Cuts, SpeakerErrors
-    from evals.perception_sounds import SoundReport
+    from benchmarks.perception.faces import FaceReport
+    from benchmarks.perception.metrics import Cuts, SpeakerErrors
+    from benchmarks.perception.report import PerceptionReport
+    from benchmarks.perception.sounds import SoundReport
 
 MEDIA = Path("../shared/media")
 
@@ -49,7 +49,7 @@ def perception(
     """
     _need_checkout()
     # The wheel leaves it out.
-    from evals.perception import evaluate_perception
+    from benchmarks.perception.report import evaluate_perception
 
     home = Home.default()
     with meter() as bar:
@@ -67,7 +67,7 @@ def _need_checkout() -> None:
     Raises:
         SetupError: It is not.
     """
-    if find_spec("evals.perception") is None:
+    if find_spec("benchmarks") is None or find_spec("benchmarks.perception") is None:
         raise SetupError(
             "Perception is evaluated in a checkout of Homer only: this installation leaves it out. "
             "Clone the repository and run 'make eval-perception' there."
@@ -103,8 +103,8 @@ def _face_row(report: FaceReport) -> tuple[object, ...]:
 
 def _show_voices(report: PerceptionReport) -> None:
     # The wheel leaves these out too.
-    from evals.perception import total
-    from evals.perception_metrics import COLLAR_MS
+    from benchmarks.perception.metrics import COLLAR_MS
+    from benchmarks.perception.report import total
 
     if report.voices:
         say(f"Speakers: error rate, overlap counted, {COLLAR_MS} ms around each border left out")
@@ -158,7 +158,7 @@ def _sound_row(report: SoundReport) -> tuple[object, ...]:
 
 def _show_shots(report: PerceptionReport) -> None:
     # The wheel leaves it out.
-    from evals.perception_metrics import TOLERANCE_MS
+    from benchmarks.perception.metrics import TOLERANCE_MS
 
     if report.shots:
         say(f"Cuts: found within {TOLERANCE_MS} ms, beside PySceneDetect's content detector")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from evals.joining import join, starts
-from evals.perception import FACES_F1, SPEAKER_ERROR, in_clips_of
-from evals.perception_faces import FaceReport, judge_joined, watch_faces
-from evals.perception_joins import judge_joins, watch_people
-from evals.perception_shots import judge_shots
-from evals.perception_voices import judge_voices, judge_words, marked_recordings
-from evals.scenes import COMPANY, PEOPLE
+from benchmarks.perception.faces import FaceReport, judge_joined, watch_faces
+from benchmarks.perception.joining import join, starts
+from benchmarks.perception.joins import judge_joins, watch_people
+from benchmarks.perception.report import FACES_F1, SPEAKER_ERROR, in_clips_of
+from benchmarks.perception.scenes import COMPANY, PEOPLE
+from benchmarks.perception.shots import judge_shots
+from benchmarks.perception.voices import judge_voices, judge_words, marked_recordings
 from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox

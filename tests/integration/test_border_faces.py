@@ -10,9 +10,9 @@ import av
 import numpy as np
 import pytest
 
+from benchmarks.perception.senses import OnlyPeople
 from domain.errors import WeightsMissing
 from domain.media import ClipState, IdentityKind
-from evals.senses import OnlyPeople
 from memory.write_clip import remember
 from models.ports import Image
 from models.profile import load_profile

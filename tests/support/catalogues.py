@@ -58,9 +58,8 @@ NOT_SHOWN = (
     # Streams are watched by a command.
     "perception/live*.py",
     # Evaluations that the app does not start, and what a command is given for one.
-    *("evals/annotations.py", "evals/asking.py", "evals/calibration.py", "evals/caption_scales.py"),
-    *("evals/export.py", "evals/perception.py", "evals/plan.py", "evals/question_files.py"),
-    *("evals/submission.py", "evals/training/*.py"),
+    *("evals/asking.py", "evals/calibration.py", "evals/caption_scales.py", "evals/export.py"),
+    *("evals/plan.py", "evals/question_files.py", "evals/submission.py", "evals/training/*.py"),
     # Batches, LangGraph Studio, llama-index.
     *("graphs/batch.py", "graphs/studio.py", "retrieval/adapters.py", "retrieval/vector_store.py"),
     # Imports and back-ups.

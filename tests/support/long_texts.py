@@ -12,6 +12,7 @@ import numpy as np
 from agent.harness import constrain, correct, inform, verify
 from agent.reasoners import question_parts, replies
 from agent.reasoners.replies import read_lines
+from benchmarks.perception.metrics import words_of
 from domain.media import IdentityKind
 from domain.memories import EventPatch, MemorySource, SegmentDraft
 from domain.people import Character, Identity, escape_tags, tags_in_words
@@ -21,7 +22,6 @@ from domain.texts import make_storable
 from domain.time import TimeSpan, parse_clock
 from domain.wording import ends_sentence, split_sentences, split_utterance
 from evals.datasets import lvbench, streamingbench
-from evals.perception_metrics import words_of
 from flows.uploads import safe_name
 from graphs.edits import read_plan
 from memory.captions import caption_clips, read_captions, spoken_lines

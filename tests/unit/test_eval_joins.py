@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evals.joining import WIDTH, Scene, join, speakers_at
-from evals.perception import PerceptionReport
-from evals.perception_joins import JoinReport, VideoIdentities, judge_joins
+from benchmarks.perception.joining import WIDTH, Scene, join, speakers_at
+from benchmarks.perception.joins import JoinReport, VideoIdentities, judge_joins
+from benchmarks.perception.report import PerceptionReport
 from perception.source import probe
 from store.queries.identities import SightingAt
 from tests.support.media import make_video

@@ -8,16 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.perception.annotations import read_rttm, read_transcript, read_uem
+from benchmarks.perception.faces import (
+    FaceSeen,
+    judge_joined,
+    judge_marked,
+    marked_faces,
+    match_faces,
+)
+from benchmarks.perception.joining import FPS, Scene, join, person_at, starts
+from benchmarks.perception.metrics import SpeakerSpan
+from benchmarks.perception.report import PerceptionReport, evaluate_perception
+from benchmarks.perception.scenes import MEETING, PEOPLE, TALK
+from benchmarks.perception.shots import find_cuts
+from benchmarks.perception.voices import marked_recordings
 from domain.errors import InputError
 from domain.settings import WatchSettings
-from evals.annotations import read_rttm, read_transcript, read_uem
-from evals.joining import FPS, Scene, join, person_at, starts
-from evals.perception import PerceptionReport, evaluate_perception
-from evals.perception_faces import FaceSeen, judge_joined, judge_marked, marked_faces, match_faces
-from evals.perception_metrics import SpeakerSpan
-from evals.perception_shots import find_cuts
-from evals.perception_voices import marked_recordings
-from evals.scenes import MEETING, PEOPLE, TALK
 from models.profile import load_profile
 from perception.source import probe
 from store.home import Home

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.perception_metrics import (
+from benchmarks.perception.metrics import (
     Cuts,
     Pairs,
     SpeakerErrors,

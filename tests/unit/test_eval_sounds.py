@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.settings import WatchSettings
-from domain.time import TimeSpan
-from evals.perception_sounds import (
+from benchmarks.perception.sounds import (
     LOUDNESS,
     RECORDINGS,
     PlacedSound,
@@ -20,6 +18,8 @@ from evals.perception_sounds import (
     judge_track,
     make_track,
 )
+from domain.settings import WatchSettings
+from domain.time import TimeSpan
 from models.ports import Samples
 from perception.sounds import sound_kinds
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from benchmarks.perception import report as perception
+from benchmarks.perception.faces import FaceReport
+from benchmarks.perception.joins import JoinReport
+from benchmarks.perception.metrics import Cuts, Pairs, SpeakerErrors, WordErrors
+from benchmarks.perception.report import PACKAGED, PerceptionReport, in_clips_of, total
+from benchmarks.perception.shots import ShotReport
+from benchmarks.perception.sounds import SoundReport
+from benchmarks.perception.voices import VoiceReport, WordReport
 from cli.main import app
 from domain.errors import InputError
-from evals import perception
-from evals.perception import PACKAGED, PerceptionReport, in_clips_of, total
-from evals.perception_faces import FaceReport
-from evals.perception_joins import JoinReport
-from evals.perception_metrics import Cuts, Pairs, SpeakerErrors, WordErrors
-from evals.perception_shots import ShotReport
-from evals.perception_sounds import SoundReport
-from evals.perception_voices import VoiceReport, WordReport
 from models.profile import load_profile
 from store.home import Home
 

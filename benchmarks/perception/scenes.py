@@ -5,7 +5,7 @@ Each is one shot; a person checked who is in it, and, where given, who speaks.
 
 from __future__ import annotations
 
-from evals.joining import Scene
+from benchmarks.perception.joining import Scene
 
 _CARLO, _OMAR, _JEFF = ("carlo",), ("omar",), ("jeff",)
 _SPEAKER, _PRESENTER, _CHAIR = ("speaker",), ("presenter",), ("chair",)

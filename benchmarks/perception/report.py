@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from domain.errors import InputError, SetupError
-from evals.bars import Bar
-from evals.joining import Scene, join, starts
-from evals.perception_faces import FaceReport, judge_joined, judge_marked, marked_faces, watch_faces
-from evals.perception_joins import JoinReport, judge_joins, watch_people
-from evals.perception_metrics import SpeakerErrors
-from evals.perception_shots import ShotReport, judge_shots
-from evals.perception_sounds import TRACKS, SoundReport, judge_sounds
-from evals.perception_voices import (
+from benchmarks.perception.faces import (
+    FaceReport,
+    judge_joined,
+    judge_marked,
+    marked_faces,
+    watch_faces,
+)
+from benchmarks.perception.joining import Scene, join, starts
+from benchmarks.perception.joins import JoinReport, judge_joins, watch_people
+from benchmarks.perception.metrics import SpeakerErrors
+from benchmarks.perception.scenes import COMPANY, COMPANY_CLIP_MS, MEETING, PEOPLE, TALK
+from benchmarks.perception.shots import ShotReport, judge_shots
+from benchmarks.perception.sounds import TRACKS, SoundReport, judge_sounds
+from benchmarks.perception.voices import (
     TRANSCRIBED,
     VoiceReport,
     WordReport,
@@ -25,7 +30,8 @@ from evals.perception_voices import (
     judge_words,
     marked_recordings,
 )
-from evals.scenes import COMPANY, COMPANY_CLIP_MS, MEETING, PEOPLE, TALK
+from domain.errors import InputError, SetupError
+from evals.bars import Bar
 from flows.workspace import Workspace
 from models.extras import EVALUATION
 from models.profile import Profile

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.perception.joining import WIDTH, Scene, person_at, speakers_at
+from benchmarks.perception.senses import OnlyPeople
 from domain.media import IdentityKind
-from evals.joining import WIDTH, Scene, person_at, speakers_at
-from evals.senses import OnlyPeople
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from memory.write_clip import remember

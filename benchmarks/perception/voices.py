@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.media import Clip
-from domain.settings import WatchSettings
-from domain.time import TimeSpan
-from evals.annotations import read_rttm, read_transcript, read_uem
-from evals.perception_metrics import (
+from benchmarks.perception.annotations import read_rttm, read_transcript, read_uem
+from benchmarks.perception.metrics import (
     SpeakerErrors,
     SpeakerSpan,
     WordErrors,
     speaker_errors,
     word_errors,
 )
+from domain.media import Clip
+from domain.settings import WatchSettings
+from domain.time import TimeSpan
 from models.ports import Samples
 from models.toolbox import Toolbox
 from perception.audio import decode_audio

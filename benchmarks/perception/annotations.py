@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.perception.metrics import SpeakerSpan
 from domain.errors import InputError
-from evals.perception_metrics import SpeakerSpan
 from memory.captions import read_captions
 
 Turns = dict[str, list[SpeakerSpan]]

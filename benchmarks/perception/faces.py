@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.perception.joining import WIDTH, Scene, person_at
+from benchmarks.perception.metrics import Pairs, count_pairs
+from benchmarks.perception.senses import OnlyPeople
 from domain.media import IdentityKind
-from evals.joining import WIDTH, Scene, person_at
-from evals.perception_metrics import Pairs, count_pairs
-from evals.senses import OnlyPeople
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from memory.write_clip import remember

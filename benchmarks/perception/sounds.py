@@ -23,7 +23,7 @@ from perception.audio import decode_audio
 from perception.sounds import find_sounds
 from perception.source import clips_of, probe
 
-RECORDINGS = Path(__file__).with_name("perception_sounds.toml")
+RECORDINGS = Path(__file__).with_name("sounds.toml")
 SHARE = Path("/usr/share")
 """Where Debian's packages have their files."""
 TRACKS = 5

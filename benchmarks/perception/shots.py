@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from benchmarks.perception.metrics import TOLERANCE_MS, Cuts, compare_cuts
 from domain.settings import WatchSettings
-from evals.perception_metrics import TOLERANCE_MS, Cuts, compare_cuts
 from perception.decode import read_clips
 from perception.keyframes import keyframe_candidates
 from perception.source import probe
