@@ -29,6 +29,7 @@ from people.memory_lines import search_text
 from people.model_calls import embeddings_recorded_after
 from people.model_transactions import TransactionEmbedder, run_with_models
 from people.video_people import VideoPeople, find_person, lock_people
+from perception.originals import drop_cached_original
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.queries import forget as stored
@@ -74,8 +75,8 @@ def forget(
     corrections about them, the writers' model calls for the video, every answer that read it, and
     the alerts and saved searches that name them. Links to those answers end, and are not restored.
     Texts that name them say "somebody" and get new vectors. The character's number is not reused.
-    The recordings of a stream are deleted, and not restored. The video file, its path and exports
-    are left as they are.
+    The recordings of a stream and previews are deleted, and not restored. The video file, its path
+    and exports are left as they are.
 
     They are not recognised again: if ingestion continues, they are a new person.
 
@@ -134,6 +135,7 @@ def forget(
         raise
     remove_unused_blobs(store, unused_blobs)
     remove_recap_files(store.home, people.video.id)
+    drop_cached_original(store.home, people.video.id)
     runs = len(forgetting.traces.trajectories)
     path = people.video.path if forgetting.is_named_in(people.video.path or "") else None
     counts = (forgetting.rewritten, len(blobs), runs)

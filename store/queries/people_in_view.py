@@ -23,7 +23,7 @@ _SPEAKERS = f"""
     WITH {VIEW}
     SELECT m.speaker, count(*)::int FROM view
     JOIN memories AS m ON m.video_id = view.video AND m.clip <= view.last_clip
-    WHERE m.speaker IS NOT NULL GROUP BY m.speaker
+    WHERE m.speaker > '' GROUP BY m.speaker
 """  # noqa: S608
 
 

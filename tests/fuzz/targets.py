@@ -290,17 +290,22 @@ SHA = hashlib.sha256(IMAGE).hexdigest()
 
 def exports(folder: Path) -> Seeds:
     """An export with an image, and checkpoints as Homer writes them."""
+    import cv2
+    import numpy as np
+
     from store.export import ROWS
     from store.migrations import HEAD
 
+    image = cv2.imencode(".jpg", np.zeros((36, 64, 3), np.uint8))[1].tobytes()
+    sha = hashlib.sha256(image).hexdigest()
     with ZipFile(folder / "a", "w", ZIP_DEFLATED) as out:
         head = {"revision": HEAD, "video": "0123456789abcdef"}
         held: list[Any] = [["videos", {"id": "0123456789abcdef", "title": "a long talk " * 300}]]
-        held += [["clips", {"clip": 0}], ["blobs", {"sha256": SHA}], ["memories", {"id": 7}]]
+        held += [["clips", {"clip": 0}], ["blobs", {"sha256": sha}], ["memories", {"id": 7}]]
         row = {"type": "json", "blob": "\\x" + json.dumps(STATE).encode().hex()}
         held.append(["checkpoints.checkpoint_blobs", row])
         out.writestr(ROWS, "\n".join(map(json.dumps, [head, *held])))
-        out.writestr(f"blobs/{SHA}", IMAGE)
+        out.writestr(f"blobs/{sha}", image)
     return {"a.export": (folder / "a").read_bytes()}
 
 

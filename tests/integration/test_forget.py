@@ -26,6 +26,7 @@ from people.across_videos import rename
 from people.corrected import characters_at
 from people.corrections import history, keep_apart, merge, split, undo
 from people.forget import forget, restore_forgotten
+from perception.originals import previews_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
@@ -203,7 +204,9 @@ def people(store: Store) -> list[tuple[int, str | None, tuple[int, ...], tuple[i
 def test_a_forgotten_person_is_nowhere_any_more(talk: Store) -> None:
     assert {trace for trace, *_ in left(talk)} >= {"lovelace", "byron", "face_0", SHA[CROP]}
     vectors = exemplars(talk)
+    previews_of(talk.home, VIDEO).mkdir(parents=True)
     done = forget(talk, VIDEO, "Countess Byron", WordVectors())
+    assert not previews_of(talk.home, VIDEO).exists()
     assert (done.number, done.images, done.answers) == (0, 2, 1)
     assert left(talk) == []
     assert exemplars(talk) < vectors

@@ -34,6 +34,7 @@ from tests.support.memory import (
     Tools,
     WordVectors,
     face,
+    keyframe,
     known_video,
     local_writers,
     percept,
@@ -57,6 +58,7 @@ def scene(index: int, *who: int) -> Percept:
         faces=tuple(faces),
         voices=(voice(0, who[0], (start, start + 4)),),
         utterances=(said(start, "The lamp is on the table.", voice=0, seconds=4),),
+        keyframes=(keyframe(start + 1),),
         screen_texts=(text_at(start + 1, "Grace Hopper"), text_at(start + 1, "Professor", row=1)),
     )
 

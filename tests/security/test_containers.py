@@ -157,12 +157,14 @@ def test_the_database_user_is_no_superuser(home: Home) -> None:
         server.stop()
 
 
-def test_images_are_of_a_named_version() -> None:
+def test_images_are_of_a_version_and_a_digest() -> None:
     named = re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), re.M)
     named += [one["image"] for one in (*SERVICES.values(), *dict(containers()).values())]
     others = {image for image in named if image.partition(":")[0] != "homer"}
     assert len(others) == 2
-    assert [image for image in others if not re.search(r":\d+\.\d+\.\d+-", image)] == []
+    assert [
+        image for image in others if not re.search(r":\d+\.\d+\.\d+-.*@sha256:[0-9a-f]{64}$", image)
+    ] == []
 
 
 def test_no_job_has_the_login_in_the_clear() -> None:

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 
 from domain.errors import ModelError, SetupError
 from domain.settings import IMAGE_TOKENS
-from models import endpoint
+from models import endpoint, llama_server
 from models.chat_models import api_key, key_variable, redact_key
 from models.endpoint import TOKEN_STEP, Endpoint
 from models.json_repair import read_object
@@ -227,6 +227,11 @@ def test_a_reply_is_never_longer_than_asked_for_and_clients_are_few(limit: int, 
     assert len(made) == len(set(made))
 
 
+def test_a_server_of_this_process_has_a_key_of_its_own() -> None:
+    assert key_variable(ChatSpec(model="llama:m")) is None
+    assert api_key(ChatSpec(model="llama:m")) == llama_server.KEY
+
+
 @pytest.mark.parametrize(
     ("spec", "variable"),
     [
@@ -235,7 +240,6 @@ def test_a_reply_is_never_longer_than_asked_for_and_clients_are_few(limit: int, 
         (ChatSpec(model="openai:m", base_url="http://h/v1"), None),
         (ChatSpec(model="openai:m", base_url="http://h/v1", key="MINE"), "MINE"),
         (ChatSpec(model="openai:m", key=""), None),
-        (ChatSpec(model="llama:m"), None),
     ],
 )
 def test_a_key_is_asked_for_only_where_a_server_wants_one(

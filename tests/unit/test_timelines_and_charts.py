@@ -16,6 +16,7 @@ from evals.layout import ReportTable
 from evals.tables import ALL, MeanInterval, Point, RunReport, TypeScore
 from ui import charts, evaluation_report, timeline
 from ui.timeline import Arc, Lane, TimelineBar, pack_rows
+from views.words import WORD_JOINER
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=25)
 
@@ -146,7 +147,7 @@ def test_words_of_a_table_are_data_and_heads_without_words_stay_apart(
     page: list[tuple[str, Any]],
 ) -> None:
     charts.report_table(ReportTable("Runs [1](x)", ("run", "", ""), (("<i>a</i>", "b", "c"),)))
-    assert page[0] == ("header", r"Runs \[1\]\(x\)")
+    assert page[0] == ("header", rf"Runs \[1\]{WORD_JOINER}\(x\)")
     kind, table = page[1]
     assert kind == "html"
     assert '<th scope="col">run</th><td></td><td></td>' in table

