@@ -47,11 +47,22 @@ window.homerPlay = (name, ms) => {
 // several parts that were joined. The page then sends parts that it can play.
 function cannotPlay(video) {
   const data = video.homerData;
-  const whole = data.file === data.video;
-  if (whole) video.homerTell("unplayable", data.file);
+  if (data.file === data.video) video.homerTell("unplayable", data.file);
+  else showProblem(video);
+}
+
+function showProblem(video) {
   const problem = video.parentElement.querySelector("p");
-  problem.textContent = data.problem;
-  problem.hidden = whole;
+  problem.textContent = video.homerData.problem;
+  problem.hidden = false;
+}
+
+// A link that has expired, or a file that is gone, is an error too, and none of the browser's.
+async function failed(video) {
+  const range = { headers: { Range: "bytes=0-0" } };
+  const answer = await fetch(video.src, range).catch(() => null);
+  if (answer && answer.ok) cannotPlay(video);
+  else showProblem(video);
 }
 
 function check(video) {
@@ -68,7 +79,7 @@ function listen(video) {
       report(video, change);
     });
   }
-  video.addEventListener("error", () => cannotPlay(video));
+  video.addEventListener("error", () => failed(video));
   video.addEventListener("loadedmetadata", () => check(video));
   video.addEventListener("ended", () => {
     if (video.homerData.goes_on) video.homerTrigger("ended", video.homerData.file);
