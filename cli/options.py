@@ -89,7 +89,7 @@ def read_lines(sources: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     for source in sources:
-        if not source.startswith("@"):
+        if not source.startswith("@") or Path(source).exists():
             found.append(source)
             continue
         try:

@@ -6,6 +6,8 @@ import re
 import unicodedata
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+WORD_JOINER = "\u2060"
+"""Invisible and without width; what contains it is no link and no picture."""
 JOINERS = "\u200c\u200d"
 """Invisible, but part of words in some scripts, and of some emoji."""
 

@@ -302,7 +302,7 @@ def _probe_track(
     workspace: Workspace, path: Path, known: Video | None, requested: int | None
 ) -> tuple[SourceProbe, int | None]:
     """Probe a file with the track of sound that is heard; return its number, None if it is one."""
-    if known is not None and requested is not None and known.audio_track != requested:
+    if known is not None and requested is not None and (known.audio_track or 1) != requested:
         heard = known.audio_track or 1
         raise InputError(
             f"{known.title} was watched with track {heard} of its sound: to hear another, homer "

@@ -9,8 +9,10 @@ import html
 import io
 import json
 import re
+import unicodedata
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from pathlib import Path
@@ -64,10 +66,14 @@ _LONG_CHARACTER_REFERENCE = re.compile(r"&#\d{20,}+;?")
 _PREFIX = re.compile(
     r"(?:>>+|[-\u2013\u2014])?\s*+([^:\uff1a]{1,60}+)(?:\uff1a|:(?![\d/]))\s*+(?=\S)"
 )
-_ASIDE = re.compile(r"(?<=\S)\s*+(?:\([^()]*+\)|\[[^\[\]]*+\])")
+_ASIDE = re.compile(
+    r"(?:(?<=\S)\s*+|^(?=.*[^\])\uff09]$))(?:\([^()]*+\)|\[[^\[\]]*+\]|\uff08[^\uff08\uff09]*+\uff09)"
+)
+_PAIRS = (("(", ")"), ("[", "]"), ("\uff08", "\uff09"))
+_BRACKETS = " ()[]\uff08\uff09\u3010\u3011"
 _NAME_WORD = re.compile(r"[^\W\d_](?:[\w.&\u2019'-]*\w)?\.?")
 _PARTICLES = ("al", "bin", "da", "de", "del", "der", "di", "el", "la", "of", "the", "van", "von")
-_MOST_WORDS, _MOST_SIGNS, _MOST_REPEATED = 4, 6, 100
+_MOST_WORDS, _MOST_SIGNS, _MOST_REPEATED, _INSTANT_MS = 4, 12, 100, 100
 _NO_SPEAKERS = frozenset((Path(__file__).with_name("no_speakers.txt")).read_text("utf-8").split())
 """What stands before a colon as often as a name, and is none."""
 
@@ -373,15 +379,30 @@ def _parse_cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
 def spoken_lines(cues: Iterable[tuple[TimeSpan, str]]) -> Iterator[CaptionLine]:
     """Yield what cues say, in order of time: without mark-up, and by speaker.
 
-    Of captions that roll up, where a cue shows again what the one before it showed, each phrase
-    comes once. Several speakers in one cue are several lines, which share its time.
+    Of captions that roll up, where a cue shows again what the one before it showed and goes on,
+    each phrase comes once. Several speakers in one cue are several lines, which share its time.
     """
     in_order = sorted(cues, key=lambda cue: (cue[0].start_ms, cue[0].end_ms))
-    turns = [(span, _turns(raw)) for span, raw in in_order]
+    prefixes = [[_prefix(line) for line in _lines(raw)] for _, raw in in_order]
+    named = [{one.name for one in found if one.name} for found in prefixes]
+    often = Counter(name for names in named for name in names)
+    sure = {one.name for found in prefixes for one in found if one.sure}
+    # By itself "Chicago: the windy city" may be a heading, and so may any noun in German. In a
+    # file that names who speaks, names recur, or are in most cues.
+    usual = 2 * sum(map(bool, named)) >= len(in_order)
+    speakers = {name for name, count in often.items() if usual or count > 1 or name in sure}
+    turns = [(span, _turns(raw, speakers)) for span, raw in in_order]
     repeated = [_repeated(before, now) for before, now in pairwise([(None, []), *turns])]
-    # Somebody may say the same twice: captions roll up if most cues repeat several words.
-    rolls = sum(count > 1 for count in repeated) * 2 > len(turns) > 2
+    # Somebody may say the same twice: captions roll up if most cues repeat several words and go
+    # on, or stand for an instant, as YouTube's between two lines.
+    rolling = [
+        count > 1 and (count < _word_count(said) or span.length_ms <= _INSTANT_MS)
+        for count, (span, said) in zip(repeated, turns, strict=True)
+    ]
+    rolls = 2 * sum(rolling) > len(turns) > 2
     for (span, said), again in zip(turns, repeated, strict=True):
+        if again == _word_count(said) and span.length_ms > _INSTANT_MS:
+            again = 0
         left = list[tuple[str | None, str]]()
         for speaker, text in said:
             new = text.split()
@@ -392,6 +413,10 @@ def spoken_lines(cues: Iterable[tuple[TimeSpan, str]]) -> Iterator[CaptionLine]:
         spans = share_span(span, [len(text) for _, text in left]) if len(left) > 1 else [span]
         for (speaker, text), part in zip(left, spans, strict=False):
             yield CaptionLine(part, text, "speech", speaker)
+
+
+def _word_count(said: list[tuple[str | None, str]]) -> int:
+    return sum(len(text.split()) for _, text in said)
 
 
 def _repeated(before: _Turns, now: _Turns) -> int:
@@ -405,54 +430,77 @@ def _repeated(before: _Turns, now: _Turns) -> int:
     return next((n for n in range(most, 0, -1) if shown[-n:] == again[:n]), 0)
 
 
-def _turns(raw: str) -> list[tuple[str | None, str]]:
+def _turns(raw: str, speakers: Collection[str]) -> list[tuple[str | None, str]]:
     """Split a cue by who speaks: ``<v Omar>Hello``, ``OMAR: Hello`` or ``- Hello`` on its line."""
     turns: list[tuple[str | None, str]] = []
     # What is before a voice tag, then each name with what follows.
     first, *voiced = _VOICE_TAG.split(_DRAWING.sub("", raw))
     for name, marked_up in [("", first), *zip(voiced[::2], voiced[1::2], strict=True)]:
         voice = _parse_text(name, "speaker") or None
-        for line in _LINE_BREAK.split(marked_up):
-            words = _plain(line)
-            found, said = (voice, words) if voice else _speaker_of(words)
+        for line in _lines(marked_up):
+            found, _, said = _prefix(line)
+            if voice or found not in speakers:
+                found, said = voice, line.removeprefix("-").strip()
             if not said:
                 continue
-            if turns and found in (None, turns[-1][0]) and not line.strip().startswith("-"):
+            if turns and found in (None, turns[-1][0]) and not line.startswith("-"):
                 turns[-1] = (turns[-1][0], f"{turns[-1][1]} {said}")
             else:
                 turns.append((found, said))
     return turns
 
 
-def _plain(raw: str) -> str:
-    unmarked = _LONG_CHARACTER_REFERENCE.sub("\ufffd", _MARKUP.sub("", raw))
-    return _parse_text(html.unescape(unmarked), "text")
+def _lines(raw: str) -> list[str]:
+    """Return the lines of a cue without mark-up."""
+    unmarked = (
+        _LONG_CHARACTER_REFERENCE.sub("\ufffd", _MARKUP.sub("", line))
+        for line in _LINE_BREAK.split(_DRAWING.sub("", raw))
+    )
+    return [_parse_text(html.unescape(line), "text") for line in unmarked]
 
 
-def _speaker_of(words: str) -> tuple[str | None, str]:
-    """Return the speaker that a line begins with, if it does, and what is said."""
-    prefix = _PREFIX.match(words)
-    name = _ASIDE.sub(" ", prefix[1]).strip(" []()") if prefix else ""
-    if prefix and _is_name(name):
-        # A word with digits is a label, as SPEAKER_01.
-        plain = [word if re.search(r"\d", word) else word.title() for word in name.split()]
-        return " ".join(plain) if name.isupper() else name, words[prefix.end() :]
-    return None, words.removeprefix("-").strip()
+class _Prefix(NamedTuple):
+    """Who a line may begin with as its speaker, whether that is sure, and what is said."""
+
+    name: str | None
+    sure: bool
+    said: str
+
+
+def _prefix(line: str) -> _Prefix:
+    """Read ``OMAR: Hello``, also with an aside, in brackets, or behind a mark."""
+    prefix = _PREFIX.match(line)
+    raw = prefix[1].strip("\u266a\u266b ") if prefix else ""
+    name = _ASIDE.sub(" ", raw).strip(_BRACKETS)
+    if not prefix or any(raw.count(a) != raw.count(b) for a, b in _PAIRS) or not _is_name(name):
+        return _Prefix(None, False, line)
+    said = line[prefix.end() :]
+    # A word with digits is a label, as SPEAKER_01.
+    plain = [word if re.search(r"\d", word) else word.title() for word in name.split()]
+    shown = " ".join(plain) if name.isupper() else name
+    # In a file in capitals, these say nothing.
+    sure = line.startswith(">>") or (name.isupper() and not said.isupper())
+    return _Prefix(shown, sure, said)
 
 
 def _is_name(text: str) -> bool:
     """Check whether what stands before a colon can be the name of a speaker, in any script."""
-    words = text.split()
-    named = {word.casefold() for word in words if not word.isdigit()}
-    if len(words) > _MOST_WORDS or named <= _NO_SPEAKERS:
+    words = [word for word in text.split() if not word.strip("#").isdigit() and word != "&"]
+    if not 0 < len(words) <= _MOST_WORDS or {word.casefold() for word in words} <= _NO_SPEAKERS:
         return False
     if not any(letter.isupper() or letter.islower() for letter in text):
         # Scripts without capitals: a name is short.
-        return len(words) == 1 and len(text) <= _MOST_SIGNS and text.isalpha()
-    starts = [word for word in words if not word.isdigit() and word not in _PARTICLES]
+        signs = "".join(words)
+        return len(words) <= 2 and len(signs) <= _MOST_SIGNS and all(map(_is_letter, signs))
+    starts = [word for word in words if word not in _PARTICLES]
     return bool(starts) and all(
         _NAME_WORD.fullmatch(word) and not word[0].islower() for word in starts
     )
+
+
+def _is_letter(sign: str) -> bool:
+    """Check whether a sign is a letter, or what is written above or below one."""
+    return unicodedata.category(sign)[0] in "LM"
 
 
 def caption_clips(track: CaptionTrack, settings: WatchSettings) -> Iterator[Percept]:

@@ -187,18 +187,25 @@ def _read_sidecars(
 ) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
     for file in find_sidecars(path):
         digest, cues = _read_sidecar(file)
-        first, last = (of((span.start_ms for span, _ in cues), default=0) for of in (min, max))
-        # Broadcasters begin to count at one hour or at ten.
-        hours = first // HOUR_MS
-        if hours and duration_ms < last < duration_ms + hours * HOUR_MS:
+        starts = [span.start_ms for span, _ in cues]
+
+        def fitting(hours: int, starts: Sequence[int] = starts) -> int:
+            return sum(0 <= start - hours * HOUR_MS < duration_ms for start in starts)
+
+        # Broadcasters count from one hour or from ten, and the clapper is before that.
+        shifts = range(min(starts, default=0) // HOUR_MS + 2)
+        hours = max(shifts, key=lambda one: (fitting(one), -one))
+        if fitting(hours) > 2 * fitting(0):
+            by = hours * HOUR_MS
             cues = [
-                (TimeSpan.of(span.start_ms - hours * HOUR_MS, span.end_ms - hours * HOUR_MS), text)
+                (TimeSpan.of(span.start_ms - by, span.end_ms - by), text)
                 for span, text in cues
+                if span.start_ms >= by
             ]
             remarks.append(
                 marked(f"the times of {file.name} begin at {hours}:00:00: that is taken for 0:00")
             )
-        elif first >= duration_ms:
+        elif not fitting(0):
             remarks.append(marked(f"no line of {file.name} lies within the video: it is not used"))
         ending = normalize("NFC", file.name)[len(normalize("NFC", path.stem)) :]
         yield f"{ending} {digest[:12]}", cues_to_utterances(cues, _language_of(ending))

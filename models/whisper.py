@@ -147,6 +147,10 @@ def _words_of(segments: Sequence[Any]) -> list[Any]:
     return [word for segment in segments for word in segment.words or ()]
 
 
+_BREATH_WORDS = 3
+"""More words than these are no breath: if they are unsure, it is said that they were not heard."""
+
+
 def find_loops(words: Sequence[Any], audio: Samples) -> list[range]:
     """Find the words that are repeated more often than the sound has them.
 
@@ -166,18 +170,27 @@ def find_loops(words: Sequence[Any], audio: Samples) -> list[range]:
     loops, at = list[range](), 0
     while at < len(words):
         size, end = _repetition(texts, at)
-        for begin in range(at, end, size):
+        begins, spoken = range(at, end, size), list[bool]()
+        for begin in begins:
             repetition = words[begin : min(begin + size, end)]
             seconds = float(repetition[-1].end - repetition[0].start)
-            spoken = len(repetition) <= _MOST_WORDS_A_SECOND * seconds and all(
-                word.end - word.start >= _LEAST_WORD_S
-                and power[int(word.start / _FRAME_S) : int(word.end / _FRAME_S) + 1].max(initial=0)
-                >= least
-                for word in repetition
+            spoken.append(
+                len(repetition) <= _MOST_WORDS_A_SECOND * seconds
+                and all(
+                    word.end - word.start >= _LEAST_WORD_S
+                    and power[int(word.start / _FRAME_S) : int(word.end / _FRAME_S) + 1].max(
+                        initial=0
+                    )
+                    >= least
+                    for word in repetition
+                )
             )
-            if not spoken:
-                loops.append(range(begin, end))
-                break
+        # One word of a chant may be misplaced; of a loop, most of what follows is.
+        loops += [
+            range(begin, end)
+            for n, begin in enumerate(begins)
+            if not spoken[n] and 2 * sum(spoken[n:]) < len(spoken) - n
+        ][:1]
         at = max(end, at + 1)
     return loops
 
@@ -213,19 +226,24 @@ def speech_of(
     words = _words_of(segments)
     left_out = {number for loop in unsaid for number in loop}
     speech, number, last = list[Speech](), 0, segments[-1].seek if segments else 0
-    # Of the breath after the last sentence, decoded by itself, "Thank you" is made.
-    segments = [s for s in segments if not (0 < s.seek == last and s.avg_logprob < _UNSURE)]
-    for segment in segments:
+    lost = [(words[loop[0]].start, words[loop[-1]].end) for loop in unsaid]
+    unsure = [0 < s.seek == last and s.avg_logprob < _UNSURE for s in segments]
+    ending = next((s for s, no in zip(reversed(segments), unsure[::-1], strict=True) if not no), 0)
+    for segment, is_unsure in zip(segments, unsure, strict=True):
         kept = []
         for word in segment.words or ():
             if number not in left_out:
                 kept.append(timed(word.start, word.end, word.word))
             number += 1
-        while segment is segments[-1] and kept and kept[-1].end_ms <= kept[-1].start_ms:
+        # Of the breath after the last sentence, decoded by itself, "Thank you" is made.
+        if is_unsure:
+            if len(kept) > _BREATH_WORDS:
+                lost.append((segment.words[0].start, segment.words[-1].end))
+            continue
+        while segment is ending and kept and kept[-1].end_ms <= kept[-1].start_ms:
             kept.pop()
         if any(word.text.strip() for word in kept):
             confidence = min(1.0, math.exp(segment.avg_logprob))
             speech.append(Speech(tuple(kept), language, confidence))
-    lost = [(words[loop[0]].start, words[loop[-1]].end) for loop in unsaid]
     speech += [Speech((timed(start, end, ""),), language, 0.0) for start, end in lost]
     return sorted(speech, key=lambda one: one.words[0].start_ms)

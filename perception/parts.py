@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
-LEAP_MS = 600_000
+LEAP_MS = 3_600_000
 """So long without picture and sound is a leap of the clock. A slide of a silent recording may
-stand for minutes."""
+stand for most of an hour."""
 LONGEST_LAST_MS = 60_000
 """How much longer a file may be than what is in it: its last picture is shown for so long."""
 MOST_PARTS = 1_000

@@ -41,23 +41,9 @@ _PICTURES = "mp4 m4v mov mkv webm avi flv f4v wmv asf mpg mpeg vob ts mts m2ts 3
 _SOUNDS = "mp3 mpga m4a m4b aac flac wav ogg oga opus weba wma aiff aif ac3 amr caf mka"
 SUFFIXES = frozenset(f".{name}" for name in f"{_PICTURES} {_SOUNDS}".split())
 """Suffixes of media. Files of others are opened to see what they are."""
-_TEXTS = frozenset(
-    [
-        ".srt",
-        ".vtt",
-        ".ass",
-        ".txt",
-        ".md",
-        ".json",
-        ".jsonl",
-        ".gz",
-        ".csv",
-        ".jpg",
-        ".jpeg",
-        ".png",
-        ".pdf",
-    ]
-)
+_TEXTS = "srt vtt ass txt md json jsonl gz csv pdf jpg jpeg png heic heif avif"
+_UNFINISHED = "part partial crdownload download tmp aria2 !qb !ut bak old"
+_OTHERS = frozenset(f".{name}" for name in f"{_TEXTS} {_UNFINISHED}".split())
 """Suffixes of files that are not even opened."""
 _BESIDE = (".srt", ".vtt")
 """Suffixes of files that come along with a video."""
@@ -305,15 +291,11 @@ def media_in(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _opens(file: Path) -> bool:
-    """Check whether something in a file of an unknown suffix decodes."""
-    if file.suffix.lower() in _TEXTS:
+    """Check whether a file of an unknown suffix is what a video can be made of."""
+    if file.suffix.lower() in _OTHERS:
         return False
     try:
-        with open_media(file) as container:
-            found = (video_stream(container), audio_stream(container))
-            streams = [one for one in found if one is not None]
-            if streams:
-                _first_frame(file, container, streams)
-            return bool(streams)
-    except (MediaError, av.FFmpegError):
+        probe(file)
+    except MediaError:
         return False
+    return True

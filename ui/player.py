@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from auth.signed_links import sign_path
-from domain.errors import MediaError
+from domain.errors import InputError
 from domain.media import Video
 from domain.people import tags_in_words
 from domain.time import TimeSpan
@@ -48,7 +48,7 @@ def show_player(
     seek_token, at_ms = sought_moment(video, start_ms, key)
     try:
         source = _source(page_state().store, video, at_ms)
-    except MediaError as error:
+    except (InputError, OSError) as error:
         reason = escape_markdown(str(error))
         st.warning(translate("This moment cannot be played: {reason}").format(reason=reason))
         source = None
@@ -67,7 +67,9 @@ def show_player(
         "from_s": source.span.start_ms / 1000,
         "length_s": source.span.length_ms / 1000,
         "pictures": video.has_video,
-        "goes_on": source.span.end_ms < video.duration_ms,
+        # A stream may have a gap there.
+        "goes_on": source.span.end_ms < video.duration_ms
+        and is_playable(page_state().store, video, source.span.end_ms),
         "video": video.id,
         "problem": translate(
             "This browser cannot play the video. Open the page again, or save the moment as a file."

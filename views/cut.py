@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from uuid import uuid4
 
 from domain.errors import InputError
 from domain.media import Video
@@ -19,8 +21,8 @@ from views.library import resolve_video
 
 PREVIEW_MS = 30_000
 """A file that a browser cannot play is copied for it in parts of this length."""
-MOST_PREVIEWS = 100
-"""So many of these parts are kept, those made last."""
+MOST_PREVIEW_BYTES = 2 << 30
+"""Of all parts that are kept, those made last."""
 
 
 class Preview(NamedTuple):
@@ -85,17 +87,29 @@ def cut_preview(store: Store, video: Video, at_ms: int) -> Preview | None:
     kept = next(iter(folder.glob(f"{number}-*.mp4")), None)
     if kept is None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        oldest = sorted(folder.parent.glob("*/*.mp4"), key=lambda one: one.stat().st_mtime)
-        for old in oldest[: -MOST_PREVIEWS + 1]:
-            old.unlink(missing_ok=True)
         span = TimeSpan.of(number * PREVIEW_MS, (number + 1) * PREVIEW_MS)
-        with TemporaryDirectory(dir=folder) as unfinished:
-            partial = Path(unfinished) / "preview.mp4"
+        partial = folder / f"{uuid4().hex}.part"
+        try:
             cut = cut_file(file, span, partial, video.audio_track, preview=True)
             kept = partial.replace(folder / f"{number}-{cut.span.start_ms}.mp4")
+        finally:
+            partial.unlink(missing_ok=True)
+        _drop_oldest(folder.parent)
     start_ms = int(kept.stem.partition("-")[2])
     end_ms = min((number + 1) * PREVIEW_MS, max(start_ms, video.duration_ms))
     return Preview(kept, TimeSpan.of(start_ms, end_ms))
+
+
+def _drop_oldest(folder: Path) -> None:
+    """Delete the previews that were made first, and remains of some, until the others fit."""
+    left = MOST_PREVIEW_BYTES
+    # Another page may delete some meanwhile.
+    with suppress(FileNotFoundError):
+        found = [(one.stat(), one) for one in folder.glob("*/*")]
+        for n, (stat, one) in enumerate(sorted(found, key=lambda pair: -pair[0].st_mtime)):
+            left -= stat.st_size
+            if n and left < 0:
+                one.unlink(missing_ok=True)
 
 
 def _cut_recordings(

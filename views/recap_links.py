@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from views.words import WORD_JOINER
+from domain.texts import WORD_JOINER
 
 _MOMENT = r"(?:d\d+ )?[\d:]+"
 _CITATION = re.compile(rf"(?<!\\)\[({_MOMENT})-({_MOMENT}), s(\d+)\]")

@@ -10,16 +10,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from domain.texts import JOINERS
+from domain.texts import JOINERS, WORD_JOINER
 from views.translation import translate, translate_count
 
 if TYPE_CHECKING:
     from domain.time import TimeSpan
 
 _IRREGULAR = {"person": "people", "piece of evidence": "pieces of evidence"}
-
-WORD_JOINER = "\u2060"
-"""Invisible and without width; what contains it is no link and no picture."""
 
 _MARKUP = re.compile(
     r"""((?<=[a-z0-9])(?=://) | www(?=\.) | @(?=[-\w])   # a link

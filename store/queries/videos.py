@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from domain.errors import Ambiguous, NotFound
 from domain.marked import marked
 from domain.media import Clip, ClipState, Video
-from domain.texts import make_storable
+from domain.texts import WORD_JOINER, make_storable
 from store.queries.blobs import unused_blobs
 from store.queries.percepts import lock_video
 from store.tables.schema import (
@@ -84,7 +84,9 @@ def find_video(session: Session, name: str) -> Video:
         NotFound: There is none.
         Ambiguous: There are several; the message names them.
     """
-    name, stem = normalize("NFC", make_storable(name)), func.lower(VideoRow.title)
+    # Clients send a title back as it was made harmless for them.
+    plain = make_storable(name).replace(WORD_JOINER, "")
+    name, stem = normalize("NFC", plain), func.lower(VideoRow.title)
     files = {normalize(form, name).rpartition("/")[2] for form in ("NFC", "NFD")}
     conditions: list[ColumnElement[bool]] = [
         VideoRow.id == name,

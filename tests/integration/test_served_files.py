@@ -23,6 +23,7 @@ from store.queries.videos import add_video
 from tests.support.media import make_video
 from ui import media
 from ui.media import media_routes, shared_store
+from views import cut
 from views.cut import cut_preview
 
 FILM = bytes(range(256)) * 16
@@ -111,7 +112,7 @@ def test_a_recording_is_served_in_parts_by_its_digest(page: TestClient, store: S
 
 
 def test_a_part_for_browsers_is_made_once_served_and_deleted_with_its_video(
-    page: TestClient, store: Store, tmp_path: Path
+    page: TestClient, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     film = make_video(tmp_path / "film.mkv", seconds=40.0, size=(64, 48), codec="libx265")
     video = Video(id=video_id(film), title="film", path=str(film), duration_ms=40_000)
@@ -129,8 +130,13 @@ def test_a_part_for_browsers_is_made_once_served_and_deleted_with_its_video(
     assert page.get(path).status_code == 403
     for other in (f"{video.id}-30", f"{KNOWN}-30000", f"{video.id}-*", "..-0", "-"):
         assert page.get(sign_path(f"/preview/{other}")).status_code in (403, 404)
-    delete_video(store, video.id)
+    monkeypatch.setattr(cut, "MOST_PREVIEW_BYTES", part.path.stat().st_size)
+    later = cut_preview(store, video, 0)
+    assert later is not None
+    assert later.path.exists()
     assert not part.path.exists()
+    delete_video(store, video.id)
+    assert not later.path.exists()
 
 
 def test_an_image_is_served_by_its_digest_and_may_be_kept(page: TestClient, store: Store) -> None:

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 import ui
+from domain.texts import WORD_JOINER
 from graphs import agent_pool
 from store.database import Store
 from tests.support.asking import WordToolbox
@@ -22,7 +23,6 @@ from ui.app_state import _whole_state
 from ui.language import CHOSEN
 from ui.media import shared_store
 from ui.sign_in import SignInState
-from views.words import WORD_JOINER
 
 SCRIPT = str(Path(ui.__file__).with_name("app.py"))
 RTL = "مرحبا بكم في القصر الكبير"

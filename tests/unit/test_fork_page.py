@@ -9,6 +9,7 @@ import streamlit
 
 from domain.asking import Action, Answer, Evidence, Mode, Question
 from domain.errors import InputError
+from domain.texts import WORD_JOINER
 from domain.trajectory import EvidenceRetrieved
 from tests.support.machine import VIDEO, evidence
 from ui import trajectory_tools
@@ -20,7 +21,6 @@ from ui.trajectory_tools import (
     _show_comparison,
 )
 from views.trajectory import History, Round
-from views.words import WORD_JOINER
 
 MODES = [*Mode]
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")

@@ -211,6 +211,42 @@ def test_each_speaker_of_a_cue_says_a_line_of_his_own(tmp_path: Path, raw: str) 
     assert ann.span.end_ms == ben.span.start_ms
 
 
+SPOKEN = (
+    *("Ann: Hello.", "and so we went on", "Ann: Yes.", "राम: नमस्ते", "to the market", "राम: हाँ"),
+    *(
+        "王小明（旁白）：你好",
+        "王小明：是",
+        "(SIGHS) OMAR: Oh",
+        "(Narrator: softly) Hello",
+        "they had bread",
+    ),
+    *(
+        "Chicago: the windy city",
+        "Das Problem: es regnet",
+        "结果: 好",
+        "and some cheese",
+        "Monday: rest",
+    ),
+    *("so it goes", "and goes", "and goes on", "until it ends", "one day", "in the end", "as ever"),
+)
+
+
+def test_a_name_before_a_colon_speaks_if_the_file_names_it_again(tmp_path: Path) -> None:
+    cues = [f"00:{n:02}.000 --> 00:{n:02}.500\n{text}\n" for n, text in enumerate(SPOKEN)]
+    lines = read_captions(written(tmp_path, "a.vtt", "WEBVTT\n\n" + "\n".join(cues))).lines
+    assert [one.speaker for one in lines if one.speaker] == [
+        *("Ann", "Ann", "राम", "राम", "王小明", "王小明", "Omar"),
+    ]
+    assert "Chicago: the windy city" in [one.text for one in lines]
+
+
+@pytest.mark.parametrize("text", ["Om mani padme hum", "We will rock you"])
+def test_a_chant_in_captions_stays(tmp_path: Path, text: str) -> None:
+    cues = [f"00:{n:02}.000 --> 00:{n + 1:02}.000\n{text}\n" for n in range(6)]
+    lines = read_captions(written(tmp_path, "a.vtt", "WEBVTT\n\n" + "\n".join(cues))).lines
+    assert [one.text for one in lines] == [text] * 6
+
+
 LINES = st.lists(
     st.tuples(MS, st.integers(0, 90_000), WORDS, st.sampled_from(["speech", "caption"])),
     min_size=1,

@@ -162,12 +162,15 @@ def test_folders_are_searched_at_any_depth_in_order(tmp_path: Path) -> None:
     make_video(tmp_path / "v.mp4").rename(tmp_path / "clip.LRV")
     make_video(tmp_path / "v.ts", codec=None).rename(tmp_path / "deep" / "news.trp")
     (tmp_path / "odd.bin").write_bytes(bytes(range(256)) * 40)
+    make_video(tmp_path / "w.mkv").rename(tmp_path / "w.mkv.part")
     warned = list[str]()
     found = find_media([tmp_path], warned.append)
     names = [str(path.relative_to(tmp_path)) for path in found]
     known = ["a.mkv", "b.MP4", "clip.LRV", "deep/d.flac", "deep/er/c.webm", "deep/news.trp"]
     assert names == known
-    assert warned == [f"{tmp_path}: left out, being no video or audio: notes.txt, odd.bin"]
+    assert warned == [
+        f"{tmp_path}: left out, being no video or audio: notes.txt, odd.bin, w.mkv.part"
+    ]
 
 
 def test_a_named_file_is_taken_whatever_its_suffix_and_once(tmp_path: Path) -> None:

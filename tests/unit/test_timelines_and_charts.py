@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.evaluation import QuestionPart
+from domain.texts import WORD_JOINER
 from evals.layout import ReportTable
 from evals.tables import ALL, MeanInterval, Point, RunReport, TypeScore
 from ui import charts, evaluation_report, timeline
 from ui.timeline import Arc, Lane, TimelineBar, pack_rows
-from views.words import WORD_JOINER
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=25)
 

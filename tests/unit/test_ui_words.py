@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from domain.texts import WORD_JOINER
 from ui.formatting import escape_markdown
-from views.words import WORD_JOINER
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True})
 TURNED = (

@@ -178,6 +178,8 @@ ALARM = "please leave the building now"
     [
         (said(" ".join([ALARM] * 4), 0), None, []),
         (said("no no no no no no", 0, 0.15), None, []),
+        # One word of a chant is misplaced.
+        ([*said("no no no", 0), *said("no", 0.9, 0), *said("no no no", 1)], None, []),
         (said("it was good it was not", 0), None, []),
         # The same words in no time, too fast for a mouth, and where nobody speaks any more.
         (
@@ -220,6 +222,11 @@ class Segment:
             "we left for good",
         ),
         ([Segment(said("all mumbled", 0), -1.3)], "all mumbled"),
+        # Of a whole sentence it is said that it was not understood.
+        (
+            [Segment(said("we left", 0)), Segment(said("my home is far away", 25), -1.1, 2_500)],
+            "we left ",
+        ),
         ([Segment([*said("we left", 0), *said("you", 0.6, 0.0)])], "we left"),
         ([Segment(said("I", 0, 0.0)), Segment(said("left", 0.1))], "I left"),
     ],
