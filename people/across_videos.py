@@ -104,6 +104,8 @@ def keep_apart(store: Store, video: str, person: str, other_video: str, other: s
 def split_off(store: Store, video: str, person: str) -> Correction:
     """Split a character off the person that it was joined with; the others stay joined.
 
+    A name that it got when it was joined is no longer its own.
+
     Raises:
         NotFound: no such video or person.
         Ambiguous: several go by that name.
@@ -116,7 +118,20 @@ def split_off(store: Store, video: str, person: str) -> Correction:
             raise InputError(f"{change.name(one)} is joined with nobody in another video")
         told = {one: marked(f"Split {change.name(one)} off the same person in other videos")}
         ids = tuple(sorted(change.links.persons[one]))
-        return change.record(CorrectionKind.LEAVE, told, ids, uuid4().hex)
+        done = change.record(CorrectionKind.LEAVE, told, ids, uuid4().hex)
+        made = stored.corrections_of(session, one.video)
+        joins = {
+            correction.act
+            for correction in made
+            if correction.kind is CorrectionKind.JOIN
+            and any(set(ids) & set(outcome.persons) for outcome in correction.outcomes)
+        }
+        names = [c for c in made if c.kind is CorrectionKind.RENAME and one.number in c.numbers]
+        # One that was given since stays.
+        if names and names[-1].act in joins and not names[-1].undone:
+            undone = names[-1].model_copy(update={"undone": True})
+            stored.change_correction(session, one.video, undone)
+        return done
 
 
 def rename(store: Store, video: str, person: str, name: str) -> Correction:

@@ -140,6 +140,10 @@ class Home:
         return self
 
 
+TRUST_VARIABLE = "HOMER_TRUST_HOME"
+"""Names the data directory that is used although others can write there."""
+
+
 def _refuse_shared(root: Path) -> None:
     """Check that nobody else can put files in a folder, or another folder in its place.
 
@@ -148,6 +152,8 @@ def _refuse_shared(root: Path) -> None:
     Raises:
         SetupError: somebody can; the message says what to do.
     """
+    if os.environ.get(TRUST_VARIABLE) == str(root):
+        return
     for path in dict.fromkeys((root, *root.parents, *root.resolve().parents)):
         with suppress(OSError):
             status = path.stat()
@@ -157,10 +163,12 @@ def _refuse_shared(root: Path) -> None:
             shared = status.st_mode & stat.S_IWOTH or (
                 status.st_mode & stat.S_IWGRP and _has_others(status.st_gid)
             )
-            if foreign or (shared and (path == root or not sticky)):
+            # One person who owns a folder above, as on a cluster, is trusted.
+            if (foreign and path == root) or (shared and (path == root or foreign or not sticky)):
                 raise SetupError(
                     f"others can write in {path}, and so change the data directory {root}: take "
-                    "that right from them, or set HOMER_HOME to a folder that is yours alone"
+                    "that right from them, or set HOMER_HOME to a folder that is yours alone. If "
+                    f"rights cannot be set, and you trust everybody: {TRUST_VARIABLE}={root}"
                 )
 
 

@@ -194,6 +194,9 @@ def test_a_name_given_before_a_join_holds_after_it_and_goes_with_it(three: Store
     undo(three, TALK)
     assert "Ada" not in labels(three, TALK)
     assert labels(three, LECTURE)[0] == "Ada"
+    join(three, TALK, "0", LECTURE, "0")
+    split_off(three, TALK, "0")
+    assert "Ada" not in labels(three, TALK)
 
 
 def test_who_was_last_seen_where(three: Store) -> None:

@@ -270,7 +270,9 @@ def place(folder: Path, *, mode: int = 0o755, owner: int = -1, within: str = "")
         ({"mode": 0o777, "within": "deep/home"}, True),
         ({"mode": 0o1777, "within": "home"}, False),
         ({"mode": 0o1777, "within": "home", "owner": NOBODY}, True),
+        ({"mode": 0o755, "within": "home", "owner": NOBODY}, False),
         ({"owner": NOBODY}, True),
+        ({"mode": 0o777, "trusted": True}, False),
     ],
 )
 def test_a_data_directory_that_others_may_write_is_refused(
@@ -280,8 +282,10 @@ def test_a_data_directory_that_others_may_write_is_refused(
     if change.get("owner") and os.geteuid():
         pytest.skip("only root gives a folder away")
     (folder := open_place / "place").mkdir()
-    home = place(folder, **change)
+    trusted = change.get("trusted")
+    home = place(folder, **{name: change[name] for name in change if name != "trusted"})
     monkeypatch.setenv("HOMER_HOME", str(home.root))
+    monkeypatch.setenv("HOMER_TRUST_HOME", str(home.root) if trusted else "/elsewhere")
     for use in (home.make, Home.default, lambda: home.config):
         if refused:
             with pytest.raises(SetupError, match=r"others can write in .* set HOMER_HOME"):
