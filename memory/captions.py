@@ -5,16 +5,13 @@ from __future__ import annotations
 import codecs
 import gzip
 import hashlib
-import html
 import io
 import json
 import re
-import unicodedata
 import zlib
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, cast
 
@@ -27,7 +24,7 @@ from domain.media import Clip, Percept, Utterance, Video
 from domain.people import escape_tags
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
-from domain.wording import share_span
+from memory.cues import spoken_lines
 
 DAY_S = 86_400
 MAX_S = 366 * DAY_S
@@ -41,19 +38,8 @@ SUBTITLE_SUFFIXES = (".srt", ".vtt")
 
 CaptionKind = Literal["speech", "caption"]
 
-_Turns = tuple[TimeSpan | None, list[tuple[str | None, str]]]
-"""When a cue is shown, and what each speaker says in it."""
-
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
-ROLLING_GAP_MS = 200
-"""A cue within this time after another may repeat its words, as in roll-up captions."""
-
-_VOICE_TAG = re.compile(r"<v(?:\.[\w.]++)?\s++([^<>]++)>", re.IGNORECASE)
-_DRAWING = re.compile(r"\{[^{}]*\\p[1-9][^{}]*\}[^{]*+")
-"""What follows in Advanced SubStation where drawing is on: lines and curves, no words."""
-_MARKUP = re.compile(r"<[^<>]*+>|\{\\[^{}]*+\}")
-_LINE_BREAK = re.compile(r"\\[Nn]|\n")
 _THREE_DIGIT_HOURS = re.compile(
     r"(?<!\d)\d{3,}+:\d\d:\d\d[.,]\d++(?=\s*+-->)|(?<=-->)\s*+\d{3,}+:\d\d:\d\d"
 )
@@ -61,21 +47,6 @@ _THREE_DIGIT_HOURS = re.compile(
 _WORD_TIMES = re.compile(r"<\d[\d:.]*+>")
 """Times of words within a cue, of which pysubs2 takes a line of two for a cue of its own."""
 _BLANK_LINES = re.compile(r"\n{3,}")
-_LONG_CHARACTER_REFERENCE = re.compile(r"&#\d{20,}+;?")
-"""A character reference with too many digits, which Python may refuse to parse."""
-_PREFIX = re.compile(
-    r"(?:>>+|[-\u2013\u2014])?\s*+([^:\uff1a]{1,60}+)(?:\uff1a|:(?![\d/]))\s*+(?=\S)"
-)
-_ASIDE = re.compile(
-    r"(?:(?<=\S)\s*+|^(?=.*[^\])\uff09]$))(?:\([^()]*+\)|\[[^\[\]]*+\]|\uff08[^\uff08\uff09]*+\uff09)"
-)
-_PAIRS = (("(", ")"), ("[", "]"), ("\uff08", "\uff09"))
-_BRACKETS = " ()[]\uff08\uff09\u3010\u3011"
-_NAME_WORD = re.compile(r"[^\W\d_](?:[\w.&\u2019'-]*\w)?\.?")
-_PARTICLES = ("al", "bin", "da", "de", "del", "der", "di", "el", "la", "of", "the", "van", "von")
-_MOST_WORDS, _MOST_SIGNS, _MOST_REPEATED, _INSTANT_MS = 4, 12, 100, 100
-_NO_SPEAKERS = frozenset((Path(__file__).with_name("no_speakers.txt")).read_text("utf-8").split())
-"""What stands before a colon as often as a name, and is none."""
 
 
 @dataclass(frozen=True)
@@ -333,7 +304,8 @@ def _subtitle_lines(path: Path, text: str) -> Iterator[_SourceLine]:
 
 
 def _parse_subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
-    return spoken_lines(_parse_cues(path, text))
+    lines = spoken_lines(_parse_cues(path, text))
+    return (CaptionLine(span, said, "speech", speaker) for span, speaker, said in lines)
 
 
 def read_cues(
@@ -374,133 +346,6 @@ def _parse_cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
         # A WebVTT cue ends at a blank line; what follows is the next cue's identifier or a note.
         raw = event.text.split(r"\N\N")[0] if format_ == "vtt" else event.text
         yield TimeSpan.of(event.start, event.end), raw
-
-
-def spoken_lines(cues: Iterable[tuple[TimeSpan, str]]) -> Iterator[CaptionLine]:
-    """Yield what cues say, in order of time: without mark-up, and by speaker.
-
-    Of captions that roll up, where a cue shows again what the one before it showed and goes on,
-    each phrase comes once. Several speakers in one cue are several lines, which share its time.
-    """
-    in_order = sorted(cues, key=lambda cue: (cue[0].start_ms, cue[0].end_ms))
-    prefixes = [[_prefix(line) for line in _lines(raw)] for _, raw in in_order]
-    named = [{one.name for one in found if one.name} for found in prefixes]
-    often = Counter(name for names in named for name in names)
-    sure = {one.name for found in prefixes for one in found if one.sure}
-    # By itself "Chicago: the windy city" may be a heading, and so may any noun in German. In a
-    # file that names who speaks, names recur, or are in most cues.
-    usual = 2 * sum(map(bool, named)) >= len(in_order)
-    speakers = {name for name, count in often.items() if usual or count > 1 or name in sure}
-    turns = [(span, _turns(raw, speakers)) for span, raw in in_order]
-    repeated = [_repeated(before, now) for before, now in pairwise([(None, []), *turns])]
-    # Somebody may say the same twice: captions roll up if most cues repeat several words and go
-    # on, or stand for an instant, as YouTube's between two lines.
-    rolling = [
-        count > 1 and (count < _word_count(said) or span.length_ms <= _INSTANT_MS)
-        for count, (span, said) in zip(repeated, turns, strict=True)
-    ]
-    rolls = 2 * sum(rolling) > len(turns) > 2
-    for (span, said), again in zip(turns, repeated, strict=True):
-        if again == _word_count(said) and span.length_ms > _INSTANT_MS:
-            again = 0
-        left = list[tuple[str | None, str]]()
-        for speaker, text in said:
-            new = text.split()
-            dropped = min(again, len(new)) if rolls else 0
-            again -= dropped
-            if new[dropped:]:
-                left.append((speaker, " ".join(new[dropped:])))
-        spans = share_span(span, [len(text) for _, text in left]) if len(left) > 1 else [span]
-        for (speaker, text), part in zip(left, spans, strict=False):
-            yield CaptionLine(part, text, "speech", speaker)
-
-
-def _word_count(said: list[tuple[str | None, str]]) -> int:
-    return sum(len(text.split()) for _, text in said)
-
-
-def _repeated(before: _Turns, now: _Turns) -> int:
-    """Return how many words of a cue are the last ones of the cue right before it."""
-    if before[0] is None or now[0] is None or now[0].start_ms - before[0].end_ms > ROLLING_GAP_MS:
-        return 0
-    shown, again = (
-        [word for _, text in said for word in text.split()] for _, said in (before, now)
-    )
-    most = min(len(shown), len(again), _MOST_REPEATED)
-    return next((n for n in range(most, 0, -1) if shown[-n:] == again[:n]), 0)
-
-
-def _turns(raw: str, speakers: Collection[str]) -> list[tuple[str | None, str]]:
-    """Split a cue by who speaks: ``<v Omar>Hello``, ``OMAR: Hello`` or ``- Hello`` on its line."""
-    turns: list[tuple[str | None, str]] = []
-    # What is before a voice tag, then each name with what follows.
-    first, *voiced = _VOICE_TAG.split(_DRAWING.sub("", raw))
-    for name, marked_up in [("", first), *zip(voiced[::2], voiced[1::2], strict=True)]:
-        voice = _parse_text(name, "speaker") or None
-        for line in _lines(marked_up):
-            found, _, said = _prefix(line)
-            if voice or found not in speakers:
-                found, said = voice, line.removeprefix("-").strip()
-            if not said:
-                continue
-            if turns and found in (None, turns[-1][0]) and not line.startswith("-"):
-                turns[-1] = (turns[-1][0], f"{turns[-1][1]} {said}")
-            else:
-                turns.append((found, said))
-    return turns
-
-
-def _lines(raw: str) -> list[str]:
-    """Return the lines of a cue without mark-up."""
-    unmarked = (
-        _LONG_CHARACTER_REFERENCE.sub("\ufffd", _MARKUP.sub("", line))
-        for line in _LINE_BREAK.split(_DRAWING.sub("", raw))
-    )
-    return [_parse_text(html.unescape(line), "text") for line in unmarked]
-
-
-class _Prefix(NamedTuple):
-    """Who a line may begin with as its speaker, whether that is sure, and what is said."""
-
-    name: str | None
-    sure: bool
-    said: str
-
-
-def _prefix(line: str) -> _Prefix:
-    """Read ``OMAR: Hello``, also with an aside, in brackets, or behind a mark."""
-    prefix = _PREFIX.match(line)
-    raw = prefix[1].strip("\u266a\u266b ") if prefix else ""
-    name = _ASIDE.sub(" ", raw).strip(_BRACKETS)
-    if not prefix or any(raw.count(a) != raw.count(b) for a, b in _PAIRS) or not _is_name(name):
-        return _Prefix(None, False, line)
-    said = line[prefix.end() :]
-    # A word with digits is a label, as SPEAKER_01.
-    plain = [word if re.search(r"\d", word) else word.title() for word in name.split()]
-    shown = " ".join(plain) if name.isupper() else name
-    # In a file in capitals, these say nothing.
-    sure = line.startswith(">>") or (name.isupper() and not said.isupper())
-    return _Prefix(shown, sure, said)
-
-
-def _is_name(text: str) -> bool:
-    """Check whether what stands before a colon can be the name of a speaker, in any script."""
-    words = [word for word in text.split() if not word.strip("#").isdigit() and word != "&"]
-    if not 0 < len(words) <= _MOST_WORDS or {word.casefold() for word in words} <= _NO_SPEAKERS:
-        return False
-    if not any(letter.isupper() or letter.islower() for letter in text):
-        # Scripts without capitals: a name is short.
-        signs = "".join(words)
-        return len(words) <= 2 and len(signs) <= _MOST_SIGNS and all(map(_is_letter, signs))
-    starts = [word for word in words if word not in _PARTICLES]
-    return bool(starts) and all(
-        _NAME_WORD.fullmatch(word) and not word[0].islower() for word in starts
-    )
-
-
-def _is_letter(sign: str) -> bool:
-    """Check whether a sign is a letter, or what is written above or below one."""
-    return unicodedata.category(sign)[0] in "LM"
 
 
 def caption_clips(track: CaptionTrack, settings: WatchSettings) -> Iterator[Percept]:

@@ -19,7 +19,8 @@ from domain.media import Clip, Percept, Utterance, Video
 from domain.settings import HOUR_MS, Subtitles
 from domain.time import TimeSpan
 from domain.wording import join_sentences
-from memory.captions import SUBTITLE_SUFFIXES, read_cues, spoken_lines
+from memory.captions import SUBTITLE_SUFFIXES, read_cues
+from memory.cues import spoken_lines
 from perception.source import SUFFIXES, SourceProbe
 from perception.subtitle_tracks import text_tracks
 
@@ -259,6 +260,6 @@ def _language_of(ending: str) -> str:
 def cues_to_utterances(cues: Cues, language: str = "") -> tuple[Utterance, ...]:
     """Return what cues say, without mark-up and without what they repeat, in order of time."""
     return tuple(
-        Utterance(span=line.span, text=line.text, language=language, speaker=line.speaker)
-        for line in spoken_lines(cues)
+        Utterance(span=span, text=text, language=language, speaker=speaker)
+        for span, speaker, text in spoken_lines(cues)
     )

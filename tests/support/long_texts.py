@@ -24,7 +24,8 @@ from domain.wording import ends_sentence, split_sentences, split_utterance
 from evals.datasets import lvbench, streamingbench
 from flows.uploads import safe_name
 from graphs.edits import read_plan
-from memory.captions import caption_clips, read_captions, spoken_lines
+from memory.captions import caption_clips, read_captions
+from memory.cues import spoken_lines
 from memory.leak_terms import quotes_any
 from memory.patches import PatchContext, check_patch, drop_invalid_items
 from memory.subtitles import cues_to_utterances
