@@ -50,8 +50,10 @@ _HEADS = {
     "flv": b"FLV\x01",
     "mpegts": b"G\x40\x00",
     "mpeg": b"\x00\x00\x01\xba",
+    "mov": b"ftyp",
 }
-"""What a file of a format begins with."""
+"""What a file of a format begins with; MP4 behind the four bytes of a length."""
+_LENGTH_BYTES = {"mov": 4}
 _REPEATED = ("mpegts", "mpeg")
 """Formats that repeat it every now and then."""
 
@@ -239,7 +241,7 @@ def _head_before(path: Path, name: str, byte: int) -> int | None:
                 break
             at = before
     # What repeats its heads can be read from anywhere.
-    return byte if at < 0 and name in _REPEATED else max(0, at)
+    return byte if at < 0 and name in _REPEATED else max(0, at - _LENGTH_BYTES.get(name, 0))
 
 
 def _head_after(path: Path, name: str, last: int) -> int | None:
@@ -247,5 +249,5 @@ def _head_after(path: Path, name: str, last: int) -> int | None:
     if name not in _HEADS or name in _REPEATED:
         return None
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        at = data.find(_HEADS[name], last + 1)
+        at = data.find(_HEADS[name], last + 1) - _LENGTH_BYTES.get(name, 0)
         return at if at > last else None

@@ -324,13 +324,14 @@ JOINED: dict[str, dict[str, Any]] = {
     "ts": {},
     "vob": {"format": "vob", "audio": "mp2"},
     "webm": {"codec": "libvpx", "audio": "libopus"},
+    "mp4": {"codec": "libx264", "audio": "aac"},
     "flv": {"codec": "flv1", "audio": None},
     "opus": {"codec": None, "audio": "libopus"},
 }
 """Formats that are joined by writing one file after the other, each with a clock of its own."""
 
 
-@pytest.mark.parametrize("suffix", sample(("ts", "webm", "opus"), JOINED))
+@pytest.mark.parametrize("suffix", sample(("ts", "webm", "opus", "mp4"), JOINED))
 def test_joined_recordings_are_watched_one_after_the_other(suffix: str, tmp_path: Path) -> None:
     long = make_video(tmp_path / f"a.{suffix}", seconds=3.0, **JOINED[suffix])
     quiet = {"silent": True, "scene_s": 10.0} | JOINED[suffix]
