@@ -52,7 +52,8 @@ def spoken_lines(
     each phrase comes once. Several speakers in one cue are several lines, which share its time.
     """
     in_order = sorted(cues, key=lambda cue: (cue[0].start_ms, cue[0].end_ms))
-    prefixes = [[_prefix(line) for line in _lines(raw)] for _, raw in in_order]
+    read = [_read(raw) for _, raw in in_order]
+    prefixes = [[one for _, _, one in found] for found in read]
     named = [{one.name for one in found if one.name} for found in prefixes]
     often = Counter(name for names in named for name in names)
     sure = {one.name for found in prefixes for one in found if one.sure}
@@ -60,7 +61,8 @@ def spoken_lines(
     # file that names who speaks, names recur, or are in most cues.
     usual = 2 * sum(map(bool, named)) >= len(in_order)
     speakers = {name for name, count in often.items() if usual or count > 1 or name in sure}
-    turns = [(span, _turns(raw, speakers)) for span, raw in in_order]
+    spans = (span for span, _ in in_order)
+    turns = [(span, _turns(found, speakers)) for span, found in zip(spans, read, strict=True)]
     repeated = [_repeated(before, now) for before, now in pairwise([(None, []), *turns])]
     # Somebody may say the same twice: captions roll up if most cues repeat several words and go
     # on, or stand for an instant, as YouTube's between two lines.
@@ -79,8 +81,8 @@ def spoken_lines(
             again -= dropped
             if new[dropped:]:
                 left.append((speaker, " ".join(new[dropped:])))
-        spans = share_span(span, [len(text) for _, text in left]) if len(left) > 1 else [span]
-        for (speaker, text), part in zip(left, spans, strict=False):
+        parts = share_span(span, [len(text) for _, text in left]) if len(left) > 1 else [span]
+        for (speaker, text), part in zip(left, parts, strict=False):
             yield part, speaker, text
 
 
@@ -99,34 +101,35 @@ def _repeated(before: _Turns, now: _Turns) -> int:
     return next((n for n in range(most, 0, -1) if shown[-n:] == again[:n]), 0)
 
 
-def _turns(raw: str, speakers: Collection[str]) -> list[tuple[str | None, str]]:
-    """Split a cue by who speaks: ``<v Omar>Hello``, ``OMAR: Hello`` or ``- Hello`` on its line."""
-    turns: list[tuple[str | None, str]] = []
+def _read(raw: str) -> list[tuple[str | None, str, _Prefix]]:
+    """Return the lines of a cue: the voice tag that each stands behind, its words, its prefix."""
     # What is before a voice tag, then each name with what follows.
     first, *voiced = _VOICE_TAG.split(_DRAWING.sub("", raw))
+    found: list[tuple[str | None, str, _Prefix]] = []
     for name, marked_up in [("", first), *zip(voiced[::2], voiced[1::2], strict=True)]:
         voice = _one_line(name) or None
-        for line in _lines(marked_up):
-            found, _, said = _prefix(line)
-            if voice or found not in speakers:
-                found, said = voice, line.removeprefix("-").strip()
-            if not said:
-                continue
-            if turns and found in (None, turns[-1][0]) and not line.startswith("-"):
-                turns[-1] = (turns[-1][0], f"{turns[-1][1]} {said}")
-            else:
-                turns.append((found, said))
+        for marked_line in filter(str.strip, _LINE_BREAK.split(marked_up)):
+            unmarked = _LONG_CHARACTER_REFERENCE.sub("\ufffd", _MARKUP.sub("", marked_line))
+            line = _one_line(html.unescape(unmarked))
+            found.append((voice, line, _prefix(line)))
+    return found
+
+
+def _turns(
+    lines: Iterable[tuple[str | None, str, _Prefix]], speakers: Collection[str]
+) -> list[tuple[str | None, str]]:
+    """Join the lines of a cue by who speaks: by voice, by prefix, or ``- Hello`` on its line."""
+    turns: list[tuple[str | None, str]] = []
+    for voice, line, (name, _, said) in lines:
+        if voice or name not in speakers:
+            name, said = voice, line.removeprefix("-").strip()
+        if not said:
+            continue
+        if turns and name in (None, turns[-1][0]) and not line.startswith("-"):
+            turns[-1] = (turns[-1][0], f"{turns[-1][1]} {said}")
+        else:
+            turns.append((name, said))
     return turns
-
-
-def _lines(raw: str) -> list[str]:
-    """Return the lines of a cue without mark-up."""
-    unmarked = (
-        _LONG_CHARACTER_REFERENCE.sub("\ufffd", _MARKUP.sub("", line))
-        for line in _LINE_BREAK.split(_DRAWING.sub("", raw))
-        if line.strip()
-    )
-    return [_one_line(html.unescape(line)) for line in unmarked]
 
 
 def _one_line(text: str) -> str:
@@ -163,15 +166,10 @@ def _is_name(text: str) -> bool:
     if not 0 < len(words) <= _MOST_WORDS or {word.casefold() for word in words} <= _NO_SPEAKERS:
         return False
     if not any(letter.isupper() or letter.islower() for letter in text):
-        # Scripts without capitals: a name is short.
-        signs = "".join(words)
-        return len(words) <= 2 and len(signs) <= _MOST_SIGNS and all(map(_is_letter, signs))
+        # Scripts without capitals: a name is short, of letters and what is written around them.
+        signs = [unicodedata.category(sign)[0] for sign in "".join(words)]
+        return len(words) <= 2 and len(signs) <= _MOST_SIGNS and set(signs) <= {"L", "M"}
     starts = [word for word in words if word not in _PARTICLES]
     return bool(starts) and all(
         _NAME_WORD.fullmatch(word) and not word[0].islower() for word in starts
     )
-
-
-def _is_letter(sign: str) -> bool:
-    """Check whether a sign is a letter, or what is written above or below one."""
-    return unicodedata.category(sign)[0] in "LM"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from domain.errors import WeightsMissing
 from domain.people import TAG
+from domain.stated import Mention
 from models.weights import verified_folder
 
 if TYPE_CHECKING:
@@ -127,6 +128,34 @@ class SentenceParser:
                     )
                 )
 
+    def named_entities(
+        self, texts: Sequence[str], language: str = ENGLISH
+    ) -> list[tuple[Mention, ...]]:
+        """Return the named entities of each text, in order, with their places in it.
+
+        A text in capitals, as screens have it, is read with a capital for each word: of names in
+        capitals the model finds half, of the same names in mixed case nearly all.
+
+        Raises:
+            WeightsMissing: there is no pipeline for the language.
+        """
+        titles = (text.title() if text.isupper() else text for text in texts)
+        # A few letters are two in lower case, after which places would not be those in the text.
+        pairs = zip(titles, texts, strict=True)
+        read = [new if len(new) == len(old) else old for new, old in pairs]
+        with self.parsed(read, language=language, only_entities=True) as documents:
+            return [
+                tuple(
+                    Mention(
+                        text=text[one.start_char : one.end_char],
+                        label=one.label_,
+                        start=one.start_char,
+                    )
+                    for one in document.ents
+                )
+                for text, document in zip(texts, documents, strict=True)
+            ]
+
     def is_person(self, name: str) -> bool:
         """Check whether a text has the form of a person's name.
 
@@ -137,13 +166,11 @@ class SentenceParser:
             WeightsMissing: the pipeline is not there; says what to do.
         """
         shown = name.title() if name.isupper() else name
-        texts = [sentence.format(shown) for sentence in _SAID_OF_PEOPLE]
-        with self.parsed(texts, only_entities=True) as documents:
-            said = [
-                any(one.label_ == "PERSON" and shown in one.text for one in document.ents)
-                for document in documents
-            ]
-        return sum(said) >= _MOST_SAY
+        said = self.named_entities([sentence.format(shown) for sentence in _SAID_OF_PEOPLE])
+        people = [
+            any(one.label == "PERSON" and shown in one.text for one in found) for found in said
+        ]
+        return sum(people) >= _MOST_SAY
 
     def knows_most(self, document: Doc) -> bool:
         """Check whether at least half of the words of an English document are known.

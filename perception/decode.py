@@ -86,10 +86,9 @@ def read_sound(path: Path, info: SourceInfo, clip: Clip, settings: WatchSettings
 
 def _raw_clip(clip: Clip, pictures: ClipFrames, audio: ClipAudio | None) -> RawClip:
     has_audio = audio is not None and audio.has_samples
-    frames = pictures.frames
     return RawClip(
         clip=clip,
-        frames=frames,
+        frames=pictures.frames,
         samples=audio.samples if audio else NO_SOUND,
         gaps=merge_spans([*pictures.undecoded, *(audio.gaps if audio else [])]),
         error=None

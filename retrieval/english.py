@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from domain.base import Frozen
 from domain.people import TAG
-from domain.stated import EntityKind, Mention, NamedEntity, StatedFacts, Triple
+from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
 from models.sentences import ENGLISH, SentenceParser, name_of
 from retrieval.heuristics.actors import NOT_PEOPLE
 from retrieval.heuristics.language import detect_language
@@ -77,30 +77,6 @@ def head_of(name: str) -> str:
     """Return the head of an entity's name: "cup" of "red cup", "bottle" of "bottle of water"."""
     before, _, _ = name.partition(" of ")
     return before.rsplit(" ", 1)[-1]
-
-
-def named_entities(
-    parser: SentenceParser, texts: Sequence[str], language: str = ENGLISH
-) -> list[tuple[Mention, ...]]:
-    """Return the named entities of each text, in order, with their places in it.
-
-    A text in capitals, as screens have it, is read with a capital for each word: of names in
-    capitals the model finds half, of the same names in mixed case nearly all.
-
-    Raises:
-        WeightsMissing: the parser has no pipeline for the language.
-    """
-    titles = [text.title() if text.isupper() else text for text in texts]
-    # A few letters are two in lower case, after which places would not be those in the text.
-    read = [new if len(new) == len(old) else old for new, old in zip(titles, texts, strict=True)]
-    with parser.parsed(read, language=language, only_entities=True) as documents:
-        return [
-            tuple(
-                Mention(text=text[e.start_char : e.end_char], label=e.label_, start=e.start_char)
-                for e in document.ents
-            )
-            for text, document in zip(texts, documents, strict=True)
-        ]
 
 
 def stated_facts(parser: SentenceParser, lines: Sequence[str], known: Known) -> list[StatedFacts]:

@@ -14,7 +14,7 @@ from domain.people import tags_in_words
 from domain.time import TimeSpan
 from store.database import Store
 from store.queries.keyframes import StoredKeyframe
-from store.queries.recordings import StoredRecording, recordings_in
+from store.queries.recordings import recordings_in
 from ui.app_state import page_state
 from ui.components import component
 from ui.formatting import escape_markdown
@@ -120,9 +120,7 @@ class _Source(NamedTuple):
 def _source(store: Store, video: Video, at_ms: int) -> _Source | None:
     """Return the file of a video, or the part of it at a moment; None without any."""
     if original_of(video) is None:
-        with store.begin() as session:
-            recorded = recordings_in(session, video.id, TimeSpan.of(at_ms, at_ms + 1))
-        return next((_recorded(video, one) for one in recorded), None)
+        return _recorded(store, video, at_ms)
     if video.id not in st.session_state.get(UNPLAYABLE, ()):
         return _Source(video.id, f"/video/{video.id}", TimeSpan.of(0, video.duration_ms))
     with st.spinner(translate("Preparing this part for your browser …")):
@@ -131,17 +129,18 @@ def _source(store: Store, video: Video, at_ms: int) -> _Source | None:
     return _Source(name, f"/preview/{name}", part.span) if part else None
 
 
-def _recorded(video: Video, found: StoredRecording) -> _Source:
-    span = TimeSpan.of(found.start_ms, max(found.start_ms, found.span.end_ms))
-    return _Source(f"{video.id}-{found.clip}", f"/recording/{found.blob}", span)
+def _recorded(store: Store, video: Video, at_ms: int) -> _Source | None:
+    with store.begin() as session:
+        found = recordings_in(session, video.id, TimeSpan.of(at_ms, at_ms + 1))
+    if not found:
+        return None
+    span = TimeSpan.of(found[0].start_ms, max(found[0].start_ms, found[0].span.end_ms))
+    return _Source(f"{video.id}-{found[0].clip}", f"/recording/{found[0].blob}", span)
 
 
 def is_playable(store: Store, video: Video, at_ms: int) -> bool:
     """Check whether a video's file is there, or a recording of the clip at a moment."""
-    if original_of(video) is not None:
-        return True
-    with store.begin() as session:
-        return bool(recordings_in(session, video.id, TimeSpan.of(at_ms, at_ms + 1)))
+    return original_of(video) is not None or _recorded(store, video, at_ms) is not None
 
 
 def sought_moment(video: Video, start_ms: int, key: str = "player") -> tuple[str, int]:

@@ -16,7 +16,7 @@ from domain.errors import WeightsMissing
 from domain.stated import StatedFacts
 from models.profile import Profile
 from models.sentences import SentenceParser
-from retrieval.english import Known, head_of, is_narrated, named_entities, stated_facts
+from retrieval.english import Known, head_of, is_narrated, stated_facts
 from services.health import check_sentences
 from store.home import Home
 from strategies.worldmm.triples import extract
@@ -120,7 +120,7 @@ def test_a_caption_has_its_triples_once_in_order_whatever_is_read_beside_it() ->
 
 def test_named_entities_are_found_where_they_stand() -> None:
     text = "<face_1>: Angela Merkel paid $3 million to Siemens in Berlin on Monday at 5 p.m."
-    found, *others = named_entities(PARSER, [text, "nothing", ""])
+    found, *others = PARSER.named_entities([text, "nothing", ""])
     assert ", ".join(f"{one.label} {text[one.start : one.end]}" for one in found) == (
         "PERSON Angela Merkel, MONEY $3 million, ORG Siemens, GPE Berlin, DATE Monday, TIME 5 p.m."
     )
@@ -146,7 +146,7 @@ BREAKING NEWS =
 @pytest.mark.parametrize("row", SHOWN.strip().splitlines())
 def test_names_on_screens_are_found_in_capitals_too(row: str) -> None:
     shown, named = row.split(" =")
-    (found,) = named_entities(PARSER, [shown])
+    (found,) = PARSER.named_entities([shown])
     assert ", ".join(f"{one.label} {one.text}" for one in found) == named.strip()
     assert all(shown[one.start : one.end] == one.text for one in found)
 
