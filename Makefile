@@ -21,7 +21,7 @@ PACKAGES := domain store telemetry auth models perception people memory retrieva
     services flows evals cli ui api homer_video benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
-.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz catalogues bench eval eval-local eval-first eval-seen eval-egolife eval-perception screenshots lock clean
+.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz catalogues bench eval eval-local eval-first eval-egolife eval-perception screenshots lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -93,11 +93,8 @@ eval-local: setup ## questions about real clips, asked with the local profile, a
 	$(BIN)/homer eval run own $(dir $(MEDIA)) --profile local --direct \
 	    --name local-$$(date +%Y%m%d-%H%M%S) || code=$$?; exit $$code
 
-eval-first: setup ## what people ask first about real clips, asked with the local profile
+eval-first: setup ## everyday questions about real clips, asked with the local profile
 	@$(BIN)/homer eval first $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
-
-eval-seen: setup ## what is seen on real clips, asked with the local profile
-	@$(BIN)/homer eval first $(dir $(MEDIA)) --set seen --profile local $(if $(OUT),--out $(OUT))
 
 eval-egolife: setup ## a week of captions, 250 questions, with baselines: STRATEGY=a,b ABLATE=1
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(STRATEGY),--strategy $(STRATEGY)) $(if $(ABLATE),--ablate) $(if $(OUT),--out $(OUT))

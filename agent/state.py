@@ -86,7 +86,7 @@ class LoopOutcome(Frozen):
 
     ``ranked`` are the refs of what was found, best first, where the reasoner compared it.
     ``share``: how much of the support the option has, ``sure``: how sure the reasoner is, where it
-    knows. ``declined``: memory cannot hold the answer. ``note``: what the user must know about how
+    knows. ``note``: what the user must know about how
     the answer came to be.
     """
 
@@ -95,7 +95,6 @@ class LoopOutcome(Frozen):
     ranked: tuple[str, ...] = ()
     share: float | None = None
     sure: float | None = None
-    declined: bool = False
     note: str = ""
 
 

@@ -56,8 +56,6 @@ def supported(answer: Answer, scores: Scores, settings: AskSettings) -> Answer:
 
 def standing_of(answer: Answer, best: float | None, settings: AskSettings) -> Standing | None:
     """Return an answer's standing at this best support; None if nothing was scored."""
-    if answer.declined:
-        return None
     if best is None:
         return None if answer.citations or answer.option is None else Standing.GUESS
     if best >= settings.weak_support:

@@ -62,8 +62,6 @@ class AnswerTold(BaseModel):
     """An answer with its citations and cost.
 
     ``not_in_memory``: the memory does not hold the answer; ``searched`` lists what was searched.
-    ``declined``: this kind of question cannot be answered from what was recorded; the nearest
-    moments are cited.
     """
 
     id: str = Field(description="of the question: GET /questions/{id} has its steps")
@@ -76,7 +74,6 @@ class AnswerTold(BaseModel):
         description="supported, weakly supported, or best guess; null if not scored"
     )
     not_in_memory: bool
-    declined: bool
     note: str = Field(description="limitations of the models, in plain words")
     citations: list[CitedSupport]
     retrieved: list[Retrieved]

@@ -21,7 +21,7 @@ from api.params import DEFAULT_LIMIT, AsOf, Limit, LookAt, Offset, TitleQuery, a
 from api.routes import moments, outlines, videos
 from api.routes.media import IMAGE_TYPE, image_bytes
 from api.routes.moments import Moment, MomentTold
-from api.routes.outlines import Depth, OutlineTold
+from api.routes.outlines import Depth
 from api.routes.people import LibraryPeopleTold, library_people
 from api.routes.search import (
     Focus,
@@ -38,6 +38,7 @@ from domain.asking import Mode
 from domain.errors import NotFound
 from strategies.named_tools import NamedTool, list_tools
 from views.moment import ShownFrame, frame_at
+from views.outline import Outline
 from views.strategies import tool_lines
 from views.words import client_data, client_text
 
@@ -71,7 +72,7 @@ def reading_tools() -> Iterator[McpTool]:
     yield _reading("show_moment", show_moment, MomentTold)
     yield _reading("people", list_people, People)
     yield _reading("library_people", list_library_people, LibraryPeopleTold)
-    yield _reading("outline", show_outline, OutlineTold)
+    yield _reading("outline", show_outline, Outline)
 
 
 def list_videos(

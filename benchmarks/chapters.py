@@ -2,8 +2,8 @@
 
 Prints, for each video of ``marked_chapters`` whose outline was built, how many of Homer's borders
 are within 20 s of one that a person marked, and how many of the person's are within 20 s of one of
-Homer's. The videos are the shared clips. Macro events take three minutes or more, so that a person
-may mark more borders.
+Homer's. The videos are the shared clips. A person may mark more borders than Homer, whose chapters
+have a usual length.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from domain.media import Video
 from domain.memories import MemoryView
 from domain.settings import Settings
 from models.ports import TextEmbedder
+from models.sentences import SentenceParser
 from retrieval.retrievers import Retrievers
 from store.bulk_insert import HALFVEC, allocate_ids, pack_halfvec
 from store.database import Store, open_store
@@ -97,6 +98,9 @@ class Known:
         return np.stack([self._known[one] for one in texts])
 
 
+PARSER = SentenceParser(Home.default().weights)
+
+
 @dataclass
 class Tools:
     """What a search needs, without models that would be timed too."""
@@ -104,6 +108,7 @@ class Tools:
     text: Known
     reranker: None = None
     images: None = None
+    sentences: SentenceParser = PARSER
 
 
 @dataclass(frozen=True)

@@ -159,8 +159,6 @@ def show_answer(result: AskResult, question: Question, titles: Mapping[str, str]
     answer = result.answer
     for line in answer_lines(answer, question):
         say(line)
-    if answer.declined:
-        say("declined: the moments below are only the nearest")
     say("; ".join(part for part in (confidence_line(answer), answer.note) if part))
     if result.choice is not None:
         say(f"strategy: {plain_line(result.choice.why)}")

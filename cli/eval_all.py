@@ -20,7 +20,7 @@ from evals import egolife, first, local
 from evals.baseline import Closest
 from evals.datasets import read, source
 from evals.egolife_questions import CAPTIONS, TITLE
-from evals.first_questions import read_first_questions
+from evals.first_questions import QuestionSet, read_first_questions
 from evals.local import split_by_presence
 from evals.media_questions import read_media_questions
 from evals.plan import checked_name, plan, run_name
@@ -97,11 +97,16 @@ def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list
 
 
 def _first(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
-    present, absent = split_by_presence(read_first_questions(), folder)
-    ids, failed = watch_present(workspace, present, folder, bar)
-    bar.start("questions", sum(question.video in ids for question in present))
-    report = first.evaluate(workspace, present, ids, absent, None, answer_progress(bar))
-    return list(of_first(report)), not failed and not absent
+    measures, complete = list[Measure](), True
+    for of in (QuestionSet.FIRST, QuestionSet.WORK):
+        present, absent = split_by_presence(read_first_questions(of.path), folder)
+        ids, failed = watch_present(workspace, present, folder, bar)
+        bar.start("questions", sum(question.video in ids for question in present))
+        progress = answer_progress(bar)
+        report = first.evaluate(workspace, of, present, ids, absent, None, progress)
+        measures += of_first(report)
+        complete = complete and not failed and not absent
+    return measures, complete
 
 
 def _week(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -258,45 +259,63 @@ def _figures(summary: Summary) -> list[PercentInterval]:
 def first(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with the clips.")],
     of: Annotated[
-        QuestionSet, typer.Option("--set", help="What people ask first, or about what is seen.")
-    ] = QuestionSet.FIRST,
+        list[QuestionSet] | None,
+        typer.Option("--set", help="A set of questions, again for more; all by default."),
+    ] = None,
     questions: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Questions of your own, in the form of Homer's."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the answers to a JSON lines file.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the answers to JSON lines, a file a set."),
     ] = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Measure answers to what people ask first: who is in it, how does it begin?
+    """Measure answers to everyday questions: is it right, rightly declined, or wrong?
 
-    Some questions cannot be answered without a vision model, and must be declined. Clips that are
-    not in memory are watched first, and absent files are left out. The exit code is 1 if a bar is
-    missed.
+    Beside what people ask first and what is seen, there are everyday questions in two halves: one
+    to work on, and one to look at once, when a change is done. Some cannot be answered, and must be
+    declined. Clips that are not in memory are watched first, and absent files are left out. The
+    exit code is 1 if a bar is missed.
 
     \b
     Examples:
-      homer eval first media --out answers.jsonl
-      homer eval first media --set seen
+      homer eval first media --set everyday_work --out answers.jsonl
+      homer eval first media
     """
-    present, absent = split_by_presence(read_first_questions(questions or of.path), folder)
+    sets = {str(one): one.path for one in of or QuestionSet}
+    files = {questions.stem: questions} if questions else sets
+    reports, failed = list[FirstReport](), False
     with open_workspace(profile) as workspace, meter() as bar:
-        ids, failed = watch_present(workspace, present, folder, bar)
-        bar.start("questions", sum(question.video in ids for question in present))
-        report = first_evaluation.evaluate(
-            workspace, present, ids, absent, out, answer_progress(bar)
-        )
-    say_json(report_json(report, report.bars)) if json else _show_first(report)
-    raise typer.Exit(code_of(report.bars) if not failed else 4)
+        for name, path in files.items():
+            present, absent = split_by_presence(read_first_questions(path), folder)
+            ids, some_failed = watch_present(workspace, present, folder, bar)
+            failed = failed or some_failed
+            bar.start(name, sum(question.video in ids for question in present))
+            evaluate = partial(first_evaluation.evaluate, workspace, name, present, ids, absent)
+            own = out and (out if len(files) == 1 else out.with_stem(f"{out.stem}-{name}"))
+            reports.append(evaluate(own, answer_progress(bar)))
+    if json:
+        # The half that is looked at once is not looked into.
+        hidden = {str(QuestionSet.HELD): {"answers": ()}}
+        say_json([report_json(one, one.bars) | hidden.get(one.of, {}) for one in reports])
+    for report in () if json else reports:
+        _show_first(report)
+    bars = [bar for report in reports for bar in report.bars]
+    raise typer.Exit(code_of(bars) if not failed else 4)
 
 
 def _show_first(report: FirstReport) -> None:
+    say(report.of)
     heads = ("kind", "questions", "right", "rightly declined", "wrong", "wrong and sure")
     say_table(heads, [_first_row(row) for row in (*report.kinds, report.every)])
+    levels = [(row.level, row.answers, f"{row.right / row.answers:.0%}") for row in report.levels]
+    say_table(("confidence", "answers", "right"), levels)
     for answer in report.answers:
-        if not answer.right:
+        # The half that is looked at once is not looked into.
+        if not answer.right and report.of != QuestionSet.HELD:
             say(_wrong_answer_line(answer))
     if report.absent:
         say(f"absent, not asked about: {plain_line(', '.join(report.absent))}")
@@ -307,6 +326,7 @@ def _show_first(report: FirstReport) -> None:
         "is seen, read or heard"
     )
     show_bars(report.bars)
+    say()
 
 
 def _first_row(row: FirstRow) -> tuple[object, ...]:

@@ -26,7 +26,7 @@ COMMANDS = {
     ),
     "first": (
         "eval_bars",
-        "Measure answers to what people ask first: who is in it, how does it begin?",
+        "Measure answers to everyday questions: is it right, rightly declined, or wrong?",
     ),
     "perception": (
         "eval_perception",

@@ -20,10 +20,17 @@ from store.home import Home
 MEGABYTE = 1e6
 LARGE = 50 * MEGABYTE
 FEW = 5
+RECOMMENDED = "Xenova/siglip-base-patch16-224"
+RECOMMENDED_BYTES, RECOMMENDED_LICENCE = 815_000_000, "Apache-2.0"
+"""The image-text model for profiles without one, Google's SigLIP in ONNX: its towers of 441 and
+372 MB and 2.4 MB of words, as the hub rounds them."""
 
 
 def show(context: typer.Context, profile: Profile = None, json: Json = False) -> None:
     """List the model files of a profile, with state, size and licence.
+
+    Where it has no image-text model, one is recommended: with it, pictures are searched by what
+    they show. Without it only words on them and 80 kinds of things are known.
 
     \b
     Examples:
@@ -33,7 +40,24 @@ def show(context: typer.Context, profile: Profile = None, json: Json = False) ->
     """
     if context.invoked_subcommand is None:
         rows = [*_rows(_names(profile, ())), *_hub_rows(_hub_models(profile, ()))]
+        if load_profile(profile, Home.default().config).images is None:
+            known = "images", "recommended", RECOMMENDED_BYTES, RECOMMENDED_LICENCE
+            rows.append(_row(RECOMMENDED, *known))
         say_json(rows) if json else _table(rows)
+        if not json:
+            _recommend(profile)
+
+
+def _recommend(profile: str | None) -> None:
+    """Say how a profile gets the model that is recommended for pictures."""
+    used = load_profile(profile, Home.default().config)
+    if used.images is None:
+        note(
+            f'to search pictures by what they show, write images = "{RECOMMENDED}@REVISION" under '
+            f"[profiles.{used.name}] in homer.toml (about {RECOMMENDED_BYTES / MEGABYTE:.0f} MB, "
+            f"{RECOMMENDED_LICENCE}); then 'homer models pull', which names the newest revision "
+            "where none is named, and 'homer reembed' for videos watched before"
+        )
 
 
 def pull(
@@ -65,6 +89,8 @@ def pull(
             note(f"fetching {model.name} from the hub")
             record = model.fetch(weights)
             say(f"{model.name}: {len(record.digests)} files, licence: {record.licence}")
+    if not names:
+        _recommend(profile)
 
 
 class _DownloadLines:
@@ -107,36 +133,33 @@ def _hub_models(profile: str | None, names: tuple[str, ...]) -> tuple[HubModel, 
     return tuple(model for model in used.hub_models if not names or model.name in names)
 
 
+def _row(model: str, need: str, state: str, size: int, licence: str, **more: Any) -> dict[str, Any]:
+    upstream = f"https://huggingface.co/{model.replace('@', '/tree/')}"
+    row = {"model": model, "need": need, "state": state, "bytes": size, "licence": licence}
+    return {**row, "languages": (), "restricted": False, "upstream": upstream, **more}
+
+
 def _hub_rows(models: tuple[HubModel, ...]) -> list[dict[str, Any]]:
     weights = Home.default().weights
     return [
-        {
-            "model": model.name,
-            "need": model.need,
-            "state": str(model.state(weights)),
-            "bytes": model.size(weights),
-            "languages": (),
-            "licence": model.licence(weights),
-            "restricted": False,
-            "upstream": f"https://huggingface.co/{model.name.replace('@', '/tree/')}",
-        }
-        for model in models
+        _row(m.name, m.need, str(m.state(weights)), m.size(weights), m.licence(weights))
+        for m in models
     ]
 
 
 def _rows(names: tuple[str, ...]) -> list[dict[str, Any]]:
     found = status(Home.default().weights, names)
     return [
-        {
-            "model": name,
-            "need": weights_named(name).need,
-            "state": _state([file for file in found if file.model == name]),
-            "bytes": weights_named(name).size,
-            "languages": weights_named(name).languages,
-            "licence": weights_named(name).licence,
-            "restricted": weights_named(name).restricted,
-            "upstream": weights_named(name).upstream,
-        }
+        _row(
+            name,
+            weights_named(name).need,
+            _state([file for file in found if file.model == name]),
+            weights_named(name).size,
+            weights_named(name).licence,
+            languages=weights_named(name).languages,
+            restricted=weights_named(name).restricted,
+            upstream=weights_named(name).upstream,
+        )
         for name in names
     ]
 
@@ -163,7 +186,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
             for r in rows
         ),
     )
-    if any(row["state"] != "present" for row in rows):
+    if any(row["state"] in ("missing", "wrong") for row in rows):
         note("homer models pull fetches what is missing")
 
 

@@ -20,7 +20,7 @@ from cli.options import (
     parse_as_of,
     parse_at,
 )
-from domain.asking import Mode
+from domain.asking import LIKELIEST_ONLY, PICTURES_NOT_SEARCHED, Mode
 from domain.errors import InputError
 from domain.people import tags_in_words
 from flows.workspace import open_workspace
@@ -32,7 +32,6 @@ from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
-from retrieval.video_selection import LIKELIEST_ONLY
 from store.queries.calls import SearchUsage
 from views.answer_lines import one_line
 from views.words import format_span, plain_line, shortened
@@ -121,7 +120,8 @@ def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | No
     shown = close_evidence(found)[:SHOWN]
     if not shown:
         nearest = "; --json has what is nearest" if found.evidence else ""
-        return note(f"nothing close was found{nearest}")
+        note(f"nothing close was found{nearest}")
+        return note(PICTURES_NOT_SEARCHED) if found.unseen else None
     if found.focus is not None:
         say(f"event {format_span(found.focus.span)}  {one_line(found.focus.label)}")
     rows = (

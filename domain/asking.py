@@ -12,6 +12,7 @@ from pydantic import Field, NonNegativeInt, StringConstraints, model_validator
 
 from domain.base import Frozen, StorableText
 from domain.errors import InputError
+from domain.marked import marked
 from domain.time import TimeSpan
 
 MOST_OPTIONS = len(ascii_uppercase)
@@ -212,14 +213,23 @@ class Answer(Frozen):
     raw_confidence: float | None = Field(default=None, ge=0, le=1)
     standing: Standing | None = None
     not_in_memory: bool = False
-    declined: bool = Field(
-        default=False, description="what was recorded cannot tell: the nearest moments are cited"
-    )
     citations: tuple[Citation, ...] = ()
     retrieved: tuple[Evidence, ...] = ()
     searched: tuple[str, ...] = ()
     note: str = Field(default="", description="what the profile could not do, said plainly")
 
+
+NOTE = marked(
+    "Answered without a language model: the text is quoted from memory, not phrased as an answer."
+)
+LIKELIEST_ONLY = marked("Of the many videos, only the likeliest were searched.")
+"""What is said of a search of selected videos."""
+PICTURES_NOT_SEARCHED = marked(
+    "Pictures were not searched by what they show; 'homer models pull' can fetch a model that does "
+    "('homer models' says which). Of pictures only words on them and 80 kinds of things are known, "
+    "such as people, cars, animals and furniture."
+)
+"""What is said where a profile without an image-text model finds nothing close."""
 
 HIGH = 0.7
 """The lowest confidence called high."""

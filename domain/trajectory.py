@@ -25,7 +25,7 @@ from domain.asking import (
 )
 from domain.base import Frozen
 from domain.memories import MemoryView
-from domain.search import Extract, Finding, VideoQuote, Weighed
+from domain.search import Quote, VideoQuotes, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill, StrategyChoice
 from domain.time import TimeSpan
@@ -188,15 +188,16 @@ class EvidenceRetrieved(_Event):
     searched: str = ""
     refused: str = Field(default="", description="why the search could not be made, if so")
     options: tuple[str, ...] = Field(default=(), description="letters of those it looked for")
-    weighed: tuple[Weighed, ...] = Field(default=(), description="its evidence, by option")
+    weighed: tuple[Weighed, ...] = Field(default=(), description="what supports options")
     temperature: float = Field(
         default=1.0, gt=0, description="what scores by option are divided by to be logits"
     )
-    extract: Extract | None = Field(default=None, description="the words that answer best")
-    by_video: tuple[VideoQuote, ...] = Field(
-        default=(), description="the words that answer best in each of a few videos"
+    quotes: tuple[Quote, ...] = Field(
+        default=(), description="what may answer an open question, best first"
     )
-    finding: Finding | None = Field(default=None, description="what it read off from structure")
+    by_video: tuple[VideoQuotes, ...] = Field(
+        default=(), description="what may answer it in each of a few videos"
+    )
     span: TimeSpan | None = Field(default=None, description="the time that it looked at")
     unloaded: tuple[str, ...] = Field(
         default=(), description="text encoders of lines in view that the profile could not load"

@@ -11,13 +11,18 @@ from domain.asking import ConfidenceLevel, level_of_confidence
 from domain.memories import MemorySource
 from evals.asking import Batch, OnResult, ask_all
 from evals.bars import Bar
-from evals.first_questions import FirstQuestion
+from evals.first_questions import FirstQuestion, QuestionSet
 from flows.workspace import Workspace
 from store.database import Store
 from views.library import show_video
 
-RIGHT = 80.0
-"""Percent that must be right or rightly declined."""
+RIGHT = {QuestionSet.WORK: 65.0, QuestionSet.HELD: 65.0}
+"""Percent that must be right or rightly declined; of the other sets ``USUAL``."""
+USUAL = 80.0
+SURE = {QuestionSet.WORK: 5.0, QuestionSet.HELD: 5.0}
+"""Percent that may be wrong with high confidence; of the other sets none."""
+SURE_RIGHT = 85.0
+"""Percent of the answers with high confidence that must be right."""
 SPOKEN = (MemorySource.SAID, MemorySource.CAPTION, MemorySource.SUBTITLE)
 """Sources of lines of speech."""
 
@@ -52,6 +57,15 @@ class FirstRow:
 
 
 @dataclass(frozen=True)
+class LevelRow:
+    """How many answers, other than declined ones, had a level of confidence, and were right."""
+
+    level: ConfidenceLevel
+    answers: int
+    right: int
+
+
+@dataclass(frozen=True)
 class SilentClips:
     """How many clips of memory have no line of speech, and how many of them have another line."""
 
@@ -61,8 +75,9 @@ class SilentClips:
 
 @dataclass(frozen=True)
 class FirstReport:
-    """The results. ``absent``: missing clips, which were not asked about."""
+    """The results of a set. ``absent``: missing clips, which were not asked about."""
 
+    of: str
     answers: tuple[FirstAnswer, ...]
     kinds: tuple[FirstRow, ...]
     every: FirstRow
@@ -76,23 +91,42 @@ class FirstReport:
         """Return the bars to reach."""
         good = self.every.right + self.every.declined
         share = 100 * good / max(1, self.every.questions)
+        sure = 100 * self.every.sure / max(1, self.every.questions)
         empty = self.silent.clips - self.silent.remembered
-        return [
-            Bar("right or rightly declined, percent", share, RIGHT),
-            Bar("wrong with high confidence", self.every.sure, 0, most=True),
+        high = next((row for row in self.levels if row.level is ConfidenceLevel.HIGH), None)
+        known = {str(name): name for name in QuestionSet}.get(self.of, QuestionSet.FIRST)
+        bars = [
+            Bar("right or rightly declined, percent", share, RIGHT.get(known, USUAL)),
+            Bar("wrong with high confidence, percent", sure, SURE.get(known, 0), most=True),
             Bar("silent clips without any line", empty, 0, most=True),
         ]
+        if high:
+            right = 100 * high.right / high.answers
+            bars.append(Bar("right of high confidence, percent", right, SURE_RIGHT))
+        return bars
+
+    @property
+    def levels(self) -> list[LevelRow]:
+        """Return the answers by level of confidence; levels without any are left out."""
+        given = [answer for answer in self.answers if not answer.declined]
+        found = []
+        for level in ConfidenceLevel:
+            own = [a for a in given if level_of_confidence(a.confidence) is level]
+            right = sum(answer.right for answer in own)
+            found += [LevelRow(level, len(own), right)] if own else []
+        return found
 
 
 def evaluate(
     workspace: Workspace,
+    of: str,
     questions: Sequence[FirstQuestion],
     ids: dict[str, str],
     absent: tuple[str, ...],
     out: Path | None,
     on_result: OnResult,
 ) -> FirstReport:
-    """Ask the questions about the clips in ``ids`` and judge the answers."""
+    """Ask the questions of a set about the clips in ``ids`` and judge the answers."""
     available = [question for question in questions if question.video in ids]
     batch = ask_all(
         workspace, [q.to_batch_question(ids[q.video]) for q in available], out, on_result
@@ -100,6 +134,7 @@ def evaluate(
     answers = tuple(judge(question, batch) for question in available)
     kinds = dict.fromkeys(answer.question.kind for answer in answers)
     return FirstReport(
+        of=of,
         answers=answers,
         kinds=tuple(row(k, [a for a in answers if a.question.kind == k]) for k in kinds),
         every=row("all", answers),
@@ -126,7 +161,7 @@ def judge(question: FirstQuestion, batch: Batch) -> FirstAnswer:
     return FirstAnswer(
         question=question,
         right=question.right.met_by(line),
-        declined=bool(line.get("declined") or line.get("not_in_memory")),
+        declined=bool(line.get("not_in_memory")),
         confidence=line["confidence"],
         text=line["answer"],
         top=tops[0] if tops else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -20,10 +20,16 @@ _SETS = Path(__file__).parent / "sets"
 
 
 class QuestionSet(StrEnum):
-    """The sets of questions over the shared clips: what people ask first, and what is seen."""
+    """The sets of questions over the shared clips.
+
+    What people ask first, what is seen, and everyday questions on the half of the clips that rules
+    are worked out on, and on the half that is looked at once, when a change is done.
+    """
 
     FIRST = "first"
     SEEN = "seen"
+    WORK = "everyday_work"
+    HELD = "everyday_held"
 
     @property
     def path(self) -> Path:
@@ -51,7 +57,7 @@ class RightAnswer(Frozen):
 
     def met_by(self, line: dict[str, Any]) -> bool:
         """Check whether an answer line is right."""
-        declines = bool(line.get("declined") or line.get("not_in_memory"))
+        declines = bool(line.get("not_in_memory"))
         if declines or self == _ONLY_DECLINED:
             return self.declined and declines
         return self._says(line) and self._cites(spans_of(line, "citations"))
@@ -84,7 +90,7 @@ def touches(
 
 
 class FirstQuestion(Frozen):
-    """A question about the clip ``video``, a file in the folder of clips."""
+    """A question about the clip ``video``, a file in the folder of clips or below it."""
 
     id: str
     video: str
@@ -95,9 +101,10 @@ class FirstQuestion(Frozen):
 
     @field_validator("video")
     @classmethod
-    def _file_name_only(cls, name: str) -> str:
-        if Path(name).name != name or name in ("", ".", ".."):
-            raise ValueError("a video is named by its file name alone")
+    def _below_the_folder(cls, name: str) -> str:
+        path = PurePosixPath(name)
+        if not path.name or path.is_absolute() or ".." in path.parts or str(path) != name:
+            raise ValueError("a video is named by its path below the folder of clips")
         return name
 
     def to_batch_question(self, video: str) -> BatchQuestion:

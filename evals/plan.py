@@ -138,7 +138,7 @@ def plan(
         questions=len(questions),
         digest=digest(questions),
         judge=judge_model(profile),
-        reasoner=profile.reasoner,
+        reasoner=profile.answering,
         baseline=baseline or dataset.baseline,
         models=tuple(_models(profile)),
         ask=profile.settings.ask,

@@ -52,8 +52,8 @@ def of_first(report: FirstReport) -> Iterator[Measure]:
     """Yield first questions that were right or rightly declined; they have no baseline."""
     good = [answer.right for answer in report.answers]
     sure = [answer.sure for answer in report.answers]
-    yield Measure(FIRST, "right or rightly declined", len(good), _figure(good), None)
-    yield Measure(FIRST, "wrong with high confidence", len(sure), _figure(sure), None)
+    yield Measure(report.of, "right or rightly declined", len(good), _figure(good), None)
+    yield Measure(report.of, "wrong with high confidence", len(sure), _figure(sure), None)
 
 
 def _is_closest(closest: Closest, media_question: MediaQuestion, video: str) -> bool:

@@ -40,8 +40,8 @@ class WordBaseline:
         if not seen:
             return Plain(0, ())
         ranking = WordScores(self.words[:seen])
-        scores = ranking.of(question)
+        scores = ranking.of(terms(question))
         order = np.argsort(-scores, kind="stable")[:RETRIEVED]
         best = [self.clips[n] for n in order if scores[n] > 0]
-        option = np.argmax([ranking.of(f"{question} {one}").max() for one in options])
+        option = np.argmax([ranking.of(terms(f"{question} {one}")).max() for one in options])
         return Plain(int(option), tuple((one.start_ms / 1000, one.end_ms / 1000) for one in best))

@@ -63,7 +63,6 @@ def confidence_json(answer: Answer) -> dict[str, Any]:
         "confidence_level": level_of_confidence(answer.confidence),
         "standing": answer.standing,
         "not_in_memory": answer.not_in_memory,
-        "declined": answer.declined,
     }
 
 

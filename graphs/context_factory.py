@@ -12,6 +12,7 @@ from agent.budget import RunBudget
 from agent.model_calls import Calls
 from agent.reasoners.llm import LlmReasoner
 from agent.reasoners.local import MOMENTS, LocalReasoner
+from agent.reasoners.reader import ReadingReasoner
 from agent.recorder import Recorder
 from agent.run_context import RunContext, SearchableMemory
 from agent.strategy import (
@@ -24,6 +25,7 @@ from agent.strategy import (
     ToolLoop,
     ToolUse,
 )
+from domain.errors import InputError
 from domain.evaluation_options import AblationStage
 from domain.memories import MemoryView
 from domain.settings import AskSettings
@@ -74,7 +76,7 @@ class ProfileContexts:
         """Make the context of a run over ``view`` with the settings on its record."""
         setup, strategy = recorder.setup, find_strategy(settings.strategy)
         calls = self._calls(recorder, budget)
-        reasoner = LlmReasoner(calls, settings, self._store.blobs.get) if calls else LocalReasoner()
+        reasoner = reasoner_of(self._toolbox.profile.answering, calls, settings, self._store)
         return RunContext(
             reasoner=reasoner,
             memory=self._memories[settings.memory],
@@ -90,7 +92,7 @@ class ProfileContexts:
                 strategy,
                 PolicyParts(
                     reasoner,
-                    calls,
+                    calls if reasoner.name == LlmReasoner.name else None,
                     budget,
                     settings,
                     self._store.blobs.get,
@@ -123,14 +125,36 @@ class ProfileContexts:
 
     def _calls(self, recorder: Recorder, budget: RunBudget) -> Calls | None:
         """Return the calls of a run to the profile's language model; None without one."""
-        if self._toolbox.profile.reasoner == "local":
+        role = ROLES.get(self._toolbox.profile.answering)
+        if role is None:
             return None
         toolbox = self._toolbox
 
         def open_chat(sink: Sink, replay: Replay) -> StructuredChat:
-            return toolbox.chat("reasoner", sink, replay, live=True)
+            return toolbox.chat(role, sink, replay, live=True)
 
         return Calls(self._store, recorder, budget, open_chat)
+
+
+ROLES = {"llm": "reasoner", "reader": "reader"}
+"""The roles of the language models that reasoners ask, by their kind."""
+
+
+def reasoner_of(
+    kind: str, calls: Calls | None, settings: AskSettings, store: Store
+) -> LocalReasoner | LlmReasoner:
+    """Return the reasoner of a kind: rules, rules with a reader, or a language model.
+
+    Raises:
+        InputError: there is none of that kind, or no calls for it.
+    """
+    if kind == "local":
+        return LocalReasoner()
+    if calls and kind == "reader":
+        return ReadingReasoner(calls)
+    if calls and kind == "llm":
+        return LlmReasoner(calls, settings, store.blobs.get)
+    raise InputError(f"a reasoner of the kind {kind!r} cannot be replayed")
 
 
 class StrategyTools:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from domain.trajectory import QuestionAsked, Setup
+from graphs.context_factory import ROLES
 
 if TYPE_CHECKING:
     from agent.run_context import RunContext
@@ -48,7 +49,7 @@ def _setup(profile: Profile, context: RunContext) -> Setup:
 
 def models_on_record(profile: Profile) -> dict[str, Any]:
     """Return the fields of a setup that name the models of a profile."""
-    llm = profile.reasoner == "llm"
-    spec = profile.chat_for("reasoner") if llm else None
+    role = ROLES.get(profile.answering)
+    spec = profile.chat_for(role) if role else None
     seeing = {"sees": bool(spec and spec.images), "image_model": profile.image_model}
     return {"model": spec.model if spec else "", **seeing}

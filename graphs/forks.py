@@ -12,7 +12,7 @@ from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft, is_open
 from domain.ledger import apply_edits as edit_ledger
-from domain.search import Finding, StructurePart, VideoQuote
+from domain.search import Quote
 from domain.settings import AskSettings
 from domain.trajectory import (
     Acted,
@@ -127,7 +127,18 @@ def _edited_search(
     if retrieved is None or action is None or action.mode is None:
         raise InputError(f"round {number} made no search: its evidence cannot be edited")
     unchanged = {e.ref for e in changes.evidence if e in retrieved.evidence}
-    quote = retrieved.extract
+    # What a person put there is quoted, since it is there to answer.
+    put = [
+        Quote(text=e.text, refs=(e.ref,), video=e.video, span=e.span, score=1.0)
+        for e in changes.evidence
+        if e.ref not in unchanged and not retrieved.weighed
+    ]
+    videos = {quote.video for quote in put}
+
+    def kept(quotes: Sequence[Quote]) -> list[Quote]:
+        own = [quote for quote in quotes if quote.video not in videos]
+        return [quote for quote in own if unchanged.issuperset(quote.refs)]
+
     return retrieved.model_copy(
         update={
             "mode": action.mode,
@@ -137,35 +148,15 @@ def _edited_search(
             "nothing_close": not changes.evidence,
             "refused": "",
             "weighed": tuple(weighed for weighed in retrieved.weighed if weighed.ref in unchanged),
-            "extract": quote if quote and unchanged.issuperset(quote.refs) else None,
+            "quotes": () if retrieved.by_video else (*kept(retrieved.quotes), *put),
             "by_video": tuple(
-                _edited_quote(one, retrieved.evidence, changes.evidence)
+                one.model_copy(
+                    update={
+                        "quotes": (*kept(one.quotes), *(q for q in put if q.video == one.video))
+                    }
+                )
                 for one in retrieved.by_video
             ),
-            "finding": _edited_finding(retrieved, changes.evidence),
-        }
-    )
-
-
-def _edited_quote(
-    quote: VideoQuote, before: Sequence[Evidence], evidence: Sequence[Evidence]
-) -> VideoQuote:
-    """Return what is quoted of a video from the evidence left; another piece if it is not.
-
-    A video whose evidence is as before is quoted as before.
-    """
-    known, pieces = (
-        [piece for piece in found if piece.video == quote.video] for found in (before, evidence)
-    )
-    if pieces == known:
-        return quote
-    left, extract = [piece.ref for piece in pieces], quote.extract
-    unchanged = {piece.ref for piece in pieces if piece in known}
-    return quote.model_copy(
-        update={
-            "close": any(not ref.startswith("s") for ref in left),
-            "extract": extract if extract and set(extract.refs) <= unchanged else None,
-            "event": next((ref for ref in left if ref.startswith("s")), ""),
         }
     )
 
@@ -173,16 +164,6 @@ def _edited_quote(
 def _images_of(retrieved: EvidenceRetrieved, evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """Return the images of a search that belong to these pieces of evidence, in their order."""
     return tuple(picture.blob for picture in by_evidence(pictures_of(retrieved), evidence))
-
-
-def _edited_finding(retrieved: EvidenceRetrieved, evidence: Sequence[Evidence]) -> Finding | None:
-    """Return the structural finding limited to the evidence left; a replaced one as a new one."""
-    if retrieved.finding is None or not evidence:
-        return None
-    if all(e in retrieved.evidence for e in evidence):
-        return retrieved.finding.restricted_to({e.ref for e in evidence})
-    parts = tuple(StructurePart(text=e.text, refs=(e.ref,)) for e in evidence)
-    return Finding(asks=retrieved.finding.asks, parts=parts, put=True)
 
 
 def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings) -> Ledger:

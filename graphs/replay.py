@@ -16,7 +16,6 @@ from langchain_core.runnables import RunnableConfig
 from agent.budget import RecordedBudget, RunBudget
 from agent.model_calls import Calls, recorded_calls
 from agent.reasoners.llm import LlmReasoner
-from agent.reasoners.local import LocalReasoner
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
 from agent.replay_source import Halt, ReplaySource, inherited_count, split_recorded_calls
@@ -40,7 +39,7 @@ from domain.trajectory import (
     TimeUp,
     canonical_event,
 )
-from graphs.context_factory import tool_loop_of
+from graphs.context_factory import ROLES, reasoner_of, tool_loop_of
 from graphs.machines import machine_of
 from graphs.runner import INTERRUPTED_AT
 from graphs.start_state import start_of
@@ -98,7 +97,7 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
     Args:
         store: holds the record; it is only read.
         name: the trajectory's id, or a prefix of it.
-        reasoner: makes the reasoner; by default of the recorded kind (local or llm).
+        reasoner: makes the reasoner; by default of the recorded kind (local, reader or llm).
 
     Raises:
         NotFound: there is no such trajectory.
@@ -229,11 +228,13 @@ def _make_context(
 ) -> RunContext:
     question_event = _first(recorder)
     calls_made = _calls(store, recorder, budget, question_event, calls)
-    made = reasoner(recorder, budget) if reasoner else _reasoner(store, question_event, calls_made)
-    settings = question_event.setup.settings
+    kind, settings = question_event.reasoner, question_event.setup.settings
+    made = (
+        reasoner(recorder, budget) if reasoner else reasoner_of(kind, calls_made, settings, store)
+    )
     parts = PolicyParts(
         made,
-        calls_made,
+        calls_made if kind == LlmReasoner.name else None,
         budget,
         settings,
         lambda sha: store.blobs.get(sha),
@@ -261,7 +262,7 @@ def _calls(
     calls: Sequence[CallRecord],
 ) -> Calls | None:
     """Return the recorded calls of a run; None if it was made without a language model."""
-    if question_event.reasoner != "llm":
+    if question_event.reasoner not in ROLES:
         return None
     model = question_event.setup.model or (calls[0].model if calls else "none:none")
     endpoint = Endpoint(ChatSpec(model=model, images=question_event.setup.sees))
@@ -270,14 +271,6 @@ def _calls(
         return StructuredChat(endpoint, question_event.profile, sink, source)
 
     return Calls(store, recorder, budget, open_chat)
-
-
-def _reasoner(store: Store, question_event: QuestionAsked, calls: Calls | None) -> Reasoner:
-    if question_event.reasoner == "local":
-        return LocalReasoner()
-    if calls is None:
-        raise InputError(f"a reasoner of the kind {question_event.reasoner!r} cannot be replayed")
-    return LlmReasoner(calls, question_event.setup.settings, store.blobs.get)
 
 
 def _no_tool(

@@ -290,7 +290,7 @@ class Runner:
         if edit.profile is not None:
             settings = strategy.settings_from(self._profile.settings.ask)
             setup = setup.model_copy(update={"settings": settings})
-        kind = self._profile.reasoner if edit.profile is not None else first.reasoner
+        kind = self._profile.answering if edit.profile is not None else first.reasoner
         changes = {
             "profile": self._profile.name,
             "reasoner": kind,

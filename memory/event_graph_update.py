@@ -24,7 +24,6 @@ from memory.event_graph import (
     OpenEdge,
     OpenGraph,
     OpenSegment,
-    apply_change,
     change_from_patch,
 )
 from memory.patch_window import DueWindow, due_window, read_window
@@ -345,16 +344,3 @@ def _dropped_row(item: DroppedItem) -> dict[str, object]:
     # Through JSON, since a model may have written NaN, which Postgres rejects.
     draft = json.loads(item.draft.model_dump_json())
     return {"item": item.item, "draft": draft, "reasons": list(item.reasons)}
-
-
-def rebuild_graph(patches: Sequence[PatchAt]) -> OpenGraph:
-    """Rebuild the open graph from what its patches applied, in order."""
-    graph, number = OpenGraph(), 0
-    for patch in patches:
-        for step in patch.applied["steps"]:
-            change = change_from_patch(
-                graph, EventPatch.model_validate(step), patch.at_clip, number
-            )
-            graph = apply_change(graph, change)
-            number = max([number - 1, *change.segments]) + 1
-    return graph

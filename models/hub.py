@@ -13,6 +13,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,8 @@ class HubModel:
     Attributes:
         name: ``OWNER/NAME@REVISION``; what lies under a name without one was put there by hand.
         need: What it is for: the profile's key, and the folder below the weights folder.
-        required: Its files; each by the places where an export may have it, the preferred first.
+        required: Its files; each by the places where an export may have it, the preferred first, as
+            patterns of ``fnmatch`` in lower case.
         optional: Files that are fetched where the model has them.
         form: What its files are.
     """
@@ -70,14 +72,21 @@ class HubModel:
         """Return where its files lie."""
         return weights / self.need / folder_name(self.name)
 
+    def file(self, weights: Path) -> Path:
+        """Return its first required file, one that was fetched and checked if any was.
+
+        Raises:
+            WeightsMissing: as ``ready_folder``.
+        """
+        folder, record = self.ready_folder(weights), self.record(weights)
+        there = record.digests if record else {one.name for one in folder.iterdir()}
+        return folder / (_first(self.required[0], there) or "")
+
     def missing(self, weights: Path) -> list[str]:
         """Return the required files, and those on record, that are not in its folder."""
         folder, record = self.folder(weights), self.record(weights)
-        required = [
-            places[0]
-            for places in self.required
-            if not any((folder / place).is_file() for place in places)
-        ]
+        there = {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file()}
+        required = [places[0] for places in self.required if _first(places, there) is None]
         recorded = record.digests if record else ()
         return required or [path for path in recorded if not (folder / path).is_file()]
 
@@ -211,7 +220,7 @@ class HubModel:
         """
         known = {path for path in there if ".." not in path.split("/") and path[:1] != "/"}
         for places in self.required:
-            path = next((place for place in places if place in known), None)
+            path = _first(places, known)
             if path is None:
                 raise WeightsMissing(
                     f"the model {self.name!r} has no {places[0]} on the hub: its files are not "
@@ -224,9 +233,25 @@ class HubModel:
         yield from (path for path in self.optional if path in known)
 
 
+def hub_language_model(name: str) -> HubModel:
+    """Return a language model of the hub in llama.cpp's format: the smallest usual quantisation."""
+    places = ("*q4_k_m*.gguf", "*q4_0*.gguf", "*q8_0*.gguf", "*.gguf")
+    return HubModel(name, "reader", (places,), form="a model in llama.cpp's format (GGUF)")
+
+
 def is_hub_name(name: str) -> bool:
     """Check whether a profile names a model of the hub, not a folder."""
     return _HUB_NAME.fullmatch(name) is not None
+
+
+def _first(places: Iterable[str], there: Iterable[str]) -> str | None:
+    """Return the first file in order of the patterns of places, then of the alphabet."""
+    # Of a model that is split into parts, llama.cpp wants all: none is taken.
+    files = sorted(file for file in there if "-of-" not in file)
+    matches = (
+        file for place in places for file in files if fnmatchcase(file.lower(), place.lower())
+    )
+    return next(matches, None)
 
 
 def folder_name(name: str) -> str:

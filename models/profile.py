@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from domain.asking import Calibration
 from domain.base import Frozen, first_problem
@@ -16,10 +16,10 @@ from domain.errors import NotFound, SetupError
 from domain.settings import MemorySettings, Settings
 from models.devices import AUTO, DEVICE_PATTERN
 from models.extras import LITERT
-from models.hub import HUB_NAME, HubModel, folder_name, is_hub_name
+from models.hub import HUB_NAME, HubModel, folder_name, hub_language_model, is_hub_name
 from models.image_folder import hub_image_model, name_of
 from models.manifest import load_manifest
-from models.profile_tables import bundled_profiles, read_toml, resolve_table
+from models.profile_tables import bundled_profiles, read_toml, resolve_table, with_prices
 from models.sentences import ENGLISH, PIPELINE
 from models.text_folder import hub_text_model
 from models.whisper_models import hub_speech_model, is_path, model_name
@@ -35,6 +35,8 @@ OPENAI = "openai"
 NO_MODEL = "none"
 """What the record of a video says of a port for which it had no model."""
 
+READER = {"max_tokens": 160, "timeout_s": 300.0, "temperature": 0.0, "images": False}
+"""How a reader in this process is called: a processor takes minutes for what a server does."""
 BUNDLED_TEXT_MODELS = ("minilm", "bge-small")
 
 LanguageCode = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
@@ -59,7 +61,7 @@ class ChatSpec(Frozen):
     """A language model in one role.
 
     ``model`` is what LangChain's ``init_chat_model`` takes (``openai:gpt-...``), or ``llama:NAME``
-    for a GGUF model of the weights manifest, run in this process.
+    for a GGUF model of the weights manifest or the hub, run in this process.
     """
 
     # What is written in the wrong place may be a key.
@@ -188,6 +190,12 @@ class Profile(Frozen):
         description="a folder with a CLIP or SigLIP model in ONNX (/..., ./..., ~/..., clip:...), "
         "or OWNER/NAME@REVISION of the hub; none comes with Homer",
     )
+    reader: str | None = Field(
+        default=None,
+        pattern=rf"^(none|[a-z0-9.-]+|{HUB_NAME})$",
+        description="a language model in this process (GGUF) that words answers from what rules "
+        "find: one of the manifest, OWNER/NAME@REVISION of the hub, or none",
+    )
     writer: Literal["local", "llm"] = "local"
     reasoner: Literal["local", "llm"] = "local"
     chat: dict[str, ChatSpec] = Field(
@@ -195,6 +203,22 @@ class Profile(Frozen):
     )
     settings: Settings = Settings()
     calibration: Calibration = Calibration()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_reader(cls, data: Any) -> Any:
+        """Add the language model of the reader, where it is named in short."""
+        chat = data.get("chat", {}) if isinstance(data, dict) else None
+        if not isinstance(chat, dict) or data.get("reader") in (None, NO_MODEL):
+            return data
+        spec = {"model": f"{IN_PROCESS}:{data['reader']}", **READER}
+        return {**data, "chat": {"reader": spec, **chat}}
+
+    @property
+    def answering(self) -> Literal["local", "reader", "llm"]:
+        """Who answers: rules, rules whose findings one call of a model words, or a model."""
+        reads = self.reasoner == "local" and "reader" in self.chat
+        return "reader" if reads else self.reasoner
 
     @property
     def images_hub(self) -> HubModel | None:
@@ -229,7 +253,9 @@ class Profile(Frozen):
             WeightsMissing: There is no speech model of that name.
         """
         used = (self.speech_hub, self.text_hub, self.images_hub)
-        return tuple(model for model in used if model)
+        llama = (spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS)
+        readers = (hub_language_model(name) for name in llama if is_hub_name(name))
+        return tuple(dict.fromkeys(model for model in (*used, *readers) if model))
 
     @property
     def sound_model(self) -> str:
@@ -326,7 +352,8 @@ class Profile(Frozen):
         english = None if ENGLISH in self.sentences else PIPELINE
         local = [speech, text, self.reranker, english, *perceived]
         llama = [spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS]
-        used = (name for name in [*local, *llama] if name and name != NO_MODEL)
+        named = (name for name in [*local, *llama] if name and name != NO_MODEL)
+        used = (name for name in named if not is_hub_name(name))
         return tuple(dict.fromkeys(used))
 
     @property
@@ -387,7 +414,7 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
     config = _config(home_config)
     wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.profile or DEFAULT
     name = Path(wanted).stem if wanted.endswith(".toml") else wanted
-    found = _with_prices(_validate(name, resolve_table(wanted, config.profiles, ())), config.prices)
+    found = with_prices(_validate(name, resolve_table(wanted, config.profiles, ())), config.prices)
     others = {
         "other_encoders": _other_encoders(found, config),
         "other_images": _other_images(found, config),
@@ -469,14 +496,3 @@ def _validate(name: str, table: dict[str, Any]) -> Profile:
         return Profile.model_validate({**table, "name": name})
     except ValidationError as error:
         raise SetupError(f"the profile {name!r} is wrong at {first_problem(error)}") from error
-
-
-def _with_prices(profile: Profile, prices: Mapping[str, Price]) -> Profile:
-    """Return the profile with prices of the home's table, where it has none itself."""
-    chat = {
-        role: spec.model_copy(update={"price": spec.price or prices.get(spec.model)})
-        for role, spec in profile.chat.items()
-    }
-    price = profile.encoder.price or prices.get(profile.text)
-    encoder = profile.encoder.model_copy(update={"price": price})
-    return profile.model_copy(update={"chat": chat, "encoder": encoder})

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from domain.errors import NotFound, SetupError
+
+if TYPE_CHECKING:
+    from models.profile import Price, Profile
 
 BUNDLED = Path(__file__).with_name("profiles")
 
@@ -71,3 +75,14 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise NotFound(f"there is no profile file {path}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise SetupError(f"{path} cannot be read: {error}") from error
+
+
+def with_prices(profile: Profile, prices: Mapping[str, Price]) -> Profile:
+    """Return the profile with prices of the home's table, where it has none itself."""
+    chat = {
+        role: spec.model_copy(update={"price": spec.price or prices.get(spec.model)})
+        for role, spec in profile.chat.items()
+    }
+    price = profile.encoder.price or prices.get(profile.text)
+    encoder = profile.encoder.model_copy(update={"price": price})
+    return profile.model_copy(update={"chat": chat, "encoder": encoder})

@@ -10,6 +10,7 @@ from models.chat import Replay, Sink, StructuredChat
 from models.chat_models import ChatFactory, make_chat_model
 from models.devices import speech_device
 from models.endpoint import Endpoint
+from models.hub import hub_language_model, is_hub_name
 from models.llama_server import llama_url
 from models.manifest import load_manifest
 from models.ports import (
@@ -233,6 +234,9 @@ class Toolbox:
 
     def _make_chat(self, spec: ChatSpec, temperature: float | None) -> BaseChatModel:
         if spec.provider == IN_PROCESS:
-            model = verified_folder(self.weights, spec.model_name) / "model.gguf"
+            if is_hub_name(spec.model_name):
+                model = hub_language_model(spec.model_name).file(self.weights)
+            else:
+                model = verified_folder(self.weights, spec.model_name) / "model.gguf"
             spec = spec.model_copy(update={"base_url": llama_url(model)})
         return self._chat_factory(spec, temperature)

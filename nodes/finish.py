@@ -12,14 +12,22 @@ from agent.reasoners.question_parts import answer_claim
 from agent.run_context import RunContext
 from agent.state import LoopOutcome, State, action_of, ledger_of, outcome_of, question_of
 from agent.support import score, supported
-from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
+from domain.asking import (
+    LIKELIEST_ONLY,
+    NOTE,
+    PICTURES_NOT_SEARCHED,
+    Answer,
+    Evidence,
+    Ledger,
+    Subtask,
+    SubtaskState,
+)
 from domain.ledger import confidence
 from domain.people import TAG
 from domain.trajectory import IMAGE_FAILURE, Ended, EvidenceRetrieved, Failed, Setup
 from retrieval.built_views import unbuilt_note, writers_note
 from retrieval.encoders import encoder_note
 from retrieval.heuristics.language import language_note
-from retrieval.video_selection import LIKELIEST_ONLY
 
 SHOWN = 20
 """Moments that an answer lists as retrieved."""
@@ -39,7 +47,7 @@ def end(state: State, context: RunContext, how: Literal["done", "stopped"]) -> S
     """End the trajectory with the answer of the outcome."""
     outcome, number = outcome_of(state), state.get("round", 0)
     answer = answer_of(state, context, outcome)
-    if how == "done" and not answer.declined:
+    if how == "done":
         answer = _with_support(state, context, outcome, answer)
     answer = _with_confidence(state, context, outcome, answer)
     if how == "stopped" and outcome.action and not outcome.action.not_in_memory:
@@ -83,13 +91,12 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
         option=option,
         confidence=0.0,
         not_in_memory=missing,
-        declined=outcome.declined and not missing and option is None,
         citations=tuple(
             c.model_copy(update={"seen": seen.get(c.ref, "")}) for c in cited.citations
         ),
         retrieved=retrieved(context, refs, outcome.ranked),
         searched=searches_made(context) if missing else (),
-        note=" ".join(note for note in _notes(state, context, outcome) if note),
+        note=" ".join(filter(None, _notes(state, context, outcome, missing=missing))),
     )
 
 
@@ -106,11 +113,13 @@ def _with_support(
     return supported(answer, scores, context.settings)
 
 
-def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str, ...]:
+def _notes(
+    state: State, context: RunContext, outcome: LoopOutcome, *, missing: bool
+) -> tuple[str, ...]:
     """Return the limits met by the reasoner, by the run, and in the question's language."""
     language = language_note(question_of(state).text, context.languages)
-    missing = sum(event.where == IMAGE_FAILURE for event in context.recorder.of(Failed))
-    unseen = f"Images that were found could not be looked at: files of {missing} are gone."
+    gone = sum(event.where == IMAGE_FAILURE for event in context.recorder.of(Failed))
+    unseen = f"Images that were found could not be looked at: files of {gone} are gone."
     searches = context.recorder.of(EvidenceRetrieved)
     encoders = encoder_note({name for search in searches for name in search.unloaded})
     strategy = context.recorder.strategy
@@ -119,8 +128,13 @@ def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str
     writers = (*context.writers, *(name for search in searches for name in search.writers))
     written = writers_note(list(dict.fromkeys(writers)))
     likeliest = LIKELIEST_ONLY if any(search.selected for search in searches) else ""
-    limits = (unseen if missing else "", language, encoders, unbuilt, likeliest)
-    return context.actor.note, written, outcome.note, *limits
+    own, pictures = context.actor.note, ""
+    if missing:
+        own = own.replace(NOTE, "").strip()  # Nothing was quoted.
+        seen = (context.recorder.setup or Setup()).image_model
+        pictures = "" if seen else PICTURES_NOT_SEARCHED
+    limits = (unseen if gone else "", language, encoders, unbuilt, likeliest, pictures)
+    return own, written, outcome.note, *limits
 
 
 def with_names(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from agent.reasoners.question_parts import query_of, ranking_text_of
-from agent.reasoners.structure_questions import structure_of
 from agent.run_context import RunContext
 from agent.state import (
     Focus,
@@ -16,11 +15,10 @@ from agent.state import (
     question_of,
     view_of,
 )
-from agent.whereabouts import sought_person
 from domain import faults
 from domain.asking import Action, Mode
 from domain.errors import HomerError, InputError
-from domain.search import Aim
+from domain.search import STRUCTURE, Aim
 from domain.trajectory import EvidenceRetrieved, Neighbour
 from retrieval.result import Retrieval, UnknownLabel
 
@@ -62,7 +60,7 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
         if action.span is not None and mode is Mode.KEYFRAME:
             retrieval = context.memory.search(*where, span=action.span)
         else:
-            retrieval = context.memory.search(*where, aim) if aim else context.memory.search(*where)
+            retrieval = context.memory.search(*where, aim)
     except (UnknownLabel, InputError) as error:
         return _refused(state["round"], action, mode, focus_of(state), error)
     faults.fault_point(faults.FaultPoint.SEARCHED)
@@ -72,34 +70,28 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
     return event.model_copy(update={"options": letters_of(state), "span": span})
 
 
-def aim_of(state: State, context: RunContext, action: Action) -> Aim | None:
-    """Return what the search is for, if moments of the whole view or a last appearance are wanted.
+def aim_of(state: State, context: RunContext, action: Action) -> Aim:
+    """Return what the search is for.
 
     A query that only restates its subtask is ranked by the subtask's own words, any other as it is.
     """
     task, question = current_of(state), question_of(state)
-    if not context.moments:
-        return _whereabouts_aim(state, context, action)
     is_restated = task is not None and action.query == query_of(task, question)
-    text = ranking_text_of(task, question) if task is not None and is_restated else action.query
+    local = bool(context.moments)
+    text = ranking_text_of(task, question) if local and task and is_restated else action.query
+    again = task is not None and task.attempts > 1
+    told = any(
+        q.kind == STRUCTURE for e in context.recorder.of(EvidenceRetrieved) for q in e.quotes
+    )
+    texts = (text, *((task.text, question.text) if task and not local else ()))
     return Aim(
         text=text,
-        options=question.options,
-        letters=letters_of(state),
+        options=question.options if local else (),
+        letters=letters_of(state) if local else (),
         moments=context.moments,
-        structure=structure_of(text, question.options),
+        # What was told once is known, or was put aside by a person.
+        asked=() if (again if local else told) else tuple(dict.fromkeys(texts)),
     )
-
-
-def _whereabouts_aim(state: State, context: RunContext, action: Action) -> Aim | None:
-    """Return the aim of a search for the last appearance of somebody, for a language model."""
-    task, question = current_of(state), question_of(state)
-    if question.options or action.mode is Mode.NEIGHBOR:  # The query is then a neighbour's label.
-        return None
-    texts = [action.query, *([task.text] if task else []), question.text]
-    found = [one.finding for one in context.recorder.of(EvidenceRetrieved) if one.finding]
-    person = sought_person(action.query, texts, found)
-    return Aim(text=action.query, structure=person) if person else None
 
 
 def letters_of(state: State) -> tuple[str, ...]:
@@ -156,9 +148,8 @@ def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
         searched=retrieval.searched,
         weighed=retrieval.weighed,
         temperature=retrieval.temperature,
-        extract=retrieval.extract,
+        quotes=retrieval.quotes,
         by_video=retrieval.by_video,
-        finding=retrieval.finding,
         unloaded=retrieval.unloaded,
         unbuilt=retrieval.unbuilt,
         writers=retrieval.writers,

@@ -52,9 +52,7 @@ def _checked(context: RunContext, decision: DecisionContext) -> Conclusion:
         raise Unreadable(f"Choose exactly one letter from A to {letter(len(options) - 1)}.")
     if not conclusion.refs and seen:
         raise Unreadable("Cite the evidence that speaks for the option.")
-    return conclusion.model_copy(
-        update={"option": option, "not_in_memory": False, "declined": False}
-    )
+    return conclusion.model_copy(update={"option": option, "not_in_memory": False})
 
 
 def _open(conclusion: Conclusion, tags: Collection[str]) -> Conclusion:
@@ -96,7 +94,7 @@ def _settled(state: State, context: RunContext, conclusion: Conclusion, note: st
     action = concluding_action(conclusion)
     context.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))
     changes = {"action": action, "ranked": conclusion.ranked, "share": conclusion.share}
-    changes |= {"sure": conclusion.sure, "declined": conclusion.declined, "note": note}
+    changes |= {"sure": conclusion.sure, "note": note}
     outcome = outcome_of(state).model_copy(update=changes)
     return {"outcome": plain(outcome), "next": "finish"}
 

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever as LangChainRetriever
 from langchain_core.tools import BaseTool, StructuredTool
 
-from domain.asking import Evidence, Mode
+from domain.asking import PICTURES_NOT_SEARCHED, Evidence, Mode
 from domain.errors import InputError
 from domain.memories import MemoryView
 from retrieval.result import Retrieval
@@ -74,6 +74,7 @@ def _segment(focus: str | None) -> int | None:
 def as_text(result: Retrieval) -> str:
     """Format a retrieval as lines: its segment, its evidence, and its neighbours."""
     lines = ["Nothing close was found; what was nearest:"] if result.nothing_close else []
+    lines += [PICTURES_NOT_SEARCHED] if result.nothing_close and result.unseen else []
     if result.focus is not None:
         lines.append(f"[s{result.focus.id}] {result.focus.span} {result.focus.label}")
     lines += [_line(evidence) for evidence in result.evidence]

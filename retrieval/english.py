@@ -45,7 +45,7 @@ class Known(Frozen):
     narrated: bool = False
 
 
-_WORDS = {
+WORDS = {
     name: frozenset(words.split())
     for name, words in tomllib.loads(
         resources.files("domain.word_lists").joinpath("english.toml").read_text("utf-8")
@@ -192,14 +192,14 @@ class ClauseReader:
         for token in self._document:
             if _heads_phrase(token) and (named := self._entity(token)):
                 self._entities.setdefault(named.name, named)
-        marks = (one.i for one in self._document if one.lower_ in _WORDS["conditions"])
+        marks = (one.i for one in self._document if one.lower_ in WORDS["conditions"])
         asked = self._document[-1].text == "?"
         for token in self._document[: 0 if asked else next(marks, None)]:
             if token.pos_ in _VERBS and token.dep_ in _CLAUSES:
                 self._clause(token)
-            elif token.dep_ in ("nsubj", "dobj") and token.lemma_ not in _WORDS["light"]:
+            elif token.dep_ in ("nsubj", "dobj") and token.lemma_ not in WORDS["light"]:
                 for preposition, place in _prepositions(token):
-                    if preposition.partition(" ")[0] in _WORDS["at"]:
+                    if preposition.partition(" ")[0] in WORDS["at"]:
                         subjects = filter(None, [self._entity(token)])
                         self._state(subjects, f"be {preposition}", self._named(place), place)
         triples = (triple for _, triple in sorted(self._stated, key=lambda pair: pair[0]))
@@ -219,8 +219,8 @@ class ClauseReader:
         particles = [
             one.lower_
             for one in verb.rights
-            if (one.dep_ == "prt" or (one.dep_ == "advmod" and one.lower_ in _WORDS["particles"]))
-            and one.lower_ not in _WORDS["dropped"]
+            if (one.dep_ == "prt" or (one.dep_ == "advmod" and one.lower_ in WORDS["particles"]))
+            and one.lower_ not in WORDS["dropped"]
         ]
         for preposition, thing in list(objects):
             if not preposition and _is_light(thing):
@@ -255,13 +255,13 @@ class ClauseReader:
         if kind == "acl" and verb.tag_ in ("VBG", "VBN"):
             return own, self._named(head)
         if kind == "pcomp":
-            happened = head.lower_ in _WORDS["happened"] and head.head.pos_ in _VERBS
+            happened = head.lower_ in WORDS["happened"] and head.head.pos_ in _VERBS
             outer = self._outer(head.head) if happened else None
             return outer and (own, outer[1])
         if kind in _SHARING and head.pos_ in _VERBS:
             outer = self._outer(head)
             shared = outer[0] if outer and (kind == "xcomp" or verb.tag_ == "VB") else []
-            attitude = kind == "xcomp" and head.lemma_ in _WORDS["attitudes"]
+            attitude = kind == "xcomp" and head.lemma_ in WORDS["attitudes"]
             return outer and ([*shared, *([head.lemma_] if attitude else []), *own], outer[1])
         told = self._narrated and kind == "ROOT" and verb.tag_ != "VBZ" and verb.lemma_ != "let"
         return (own, [_person("I")]) if told else None
@@ -299,22 +299,22 @@ class ClauseReader:
             return _person(name)
         if word in _SELF or (word in _OURSELVES and self._speaker):
             return _person(self._speaker or "I")
-        if word in _WORDS["groups"] or word in _OURSELVES:
+        if word in WORDS["groups"] or word in _OURSELVES:
             name = "we" if word in _OURSELVES else word
             return NamedEntity(name=name, kind=EntityKind.GROUP)
         if token.tag_ in ("WP", "WDT"):
             clause = next((one for one in token.ancestors if one.dep_ == "relcl"), None)
             return self._entity(clause.head) if clause else None
         part = _part(token)
-        if part and (token.pos_ not in _NOUNS or lemma in _WORDS["no_entities"]):
+        if part and (token.pos_ not in _NOUNS or lemma in WORDS["no_entities"]):
             return self._entity(part)
-        if not _WORDS["no_entities"].isdisjoint((word, lemma)) or word in _WORDS["dropped"]:
+        if not WORDS["no_entities"].isdisjoint((word, lemma)) or word in WORDS["dropped"]:
             return None
         if token.dep_ == "acomp":
             return NamedEntity(name=word, kind=EntityKind.CONCEPT, quality=True)
-        if word in _WORDS["place_adverbs"] or not _is_noun(token):
+        if word in WORDS["place_adverbs"] or not _is_noun(token):
             place = NamedEntity(name=word, kind=EntityKind.LOCATION)
-            return place if word in _WORDS["place_adverbs"] else None
+            return place if word in WORDS["place_adverbs"] else None
         whole = self._entity(part) if part and part.pos_ != "PRON" else None
         name = self._phrase(token) + (f" of {whole.name}" if whole else "")
         return NamedEntity(name=name, kind=_kind(token))
@@ -327,7 +327,7 @@ class ClauseReader:
                 of = self._entity(left)
                 owner = f"{of.name}'s " if of else ""
             elif (
-                left.dep_ in _MODIFIERS and left.tag_ != "CD" and left.lower_ not in _WORDS["vague"]
+                left.dep_ in _MODIFIERS and left.tag_ != "CD" and left.lower_ not in WORDS["vague"]
             ):
                 kept |= {one.i for one in left.subtree if one.pos_ not in ("DET", "PRON", "CCONJ")}
         words = []
@@ -356,12 +356,12 @@ def _objects(verb: Token) -> Iterator[tuple[str, Token]]:
         elif kind in ("dobj", "attr", "oprd") or quality:
             bare = True
             yield "", token
-            yield from (one for one in _prepositions(token) if one[0] in _WORDS["directed"])
+            yield from (one for one in _prepositions(token) if one[0] in WORDS["directed"])
         elif kind == "dative" and token.pos_ != "ADP":
             yield "to", token
-        elif kind == "ccomp" and verb.lemma_ in _WORDS["perceived"]:
+        elif kind == "ccomp" and verb.lemma_ in WORDS["perceived"]:
             yield from (("", one) for one in _children(token, "nsubj"))
-        if kind == "advmod" and word in _WORDS["place_adverbs"]:
+        if kind == "advmod" and word in WORDS["place_adverbs"]:
             yield "", token
     yield from _prepositions(verb)
     unsaid = all(one.tag_ not in ("WP", "WDT", "WRB") for one in verb.children)
@@ -379,7 +379,7 @@ def _prepositions(head: Token) -> Iterator[tuple[str, Token]]:
             word = "next to"
         for inner in [] if things else _children(token, "prep"):
             word, things = f"{word} {inner.lower_}", _children(inner, "pobj")
-        if not things and head.lemma_ in _WORDS["perceived"]:  # "listen to Ann speak"
+        if not things and head.lemma_ in WORDS["perceived"]:  # "listen to Ann speak"
             things = [one for said in _children(token, "pcomp") for one in _children(said, "nsubj")]
         for thing in things:
             part = _part(thing)
@@ -404,7 +404,7 @@ def _heads_phrase(token: Token) -> bool:
     if described or _is_light(token) or not (_is_noun(token) or token.pos_ == "PRON"):
         return False
     whole = head.head if kind == "pobj" and head.lower_ == "of" else token
-    return whole == token or whole.pos_ not in _NOUNS or whole.lemma_ in _WORDS["no_entities"]
+    return whole == token or whole.pos_ not in _NOUNS or whole.lemma_ in WORDS["no_entities"]
 
 
 def _is_noun(token: Token) -> bool:
@@ -415,7 +415,7 @@ def _is_noun(token: Token) -> bool:
 
 def _is_light(noun: Token) -> bool:
     """Check for "look" of "take a look at"."""
-    return noun.lemma_ in _WORDS["light"] and noun.head.lemma_ in _WORDS["light_verbs"]
+    return noun.lemma_ in WORDS["light"] and noun.head.lemma_ in WORDS["light_verbs"]
 
 
 def _is_passive(verb: Token) -> bool:
@@ -428,7 +428,7 @@ def _is_infinitive(verb: Token) -> bool:
 
 def _only_introduces(verb: Token) -> bool:
     """Check for "continue" of "continue to hold", which is read with "hold"."""
-    introduces = verb.lemma_ in _WORDS["phases"] | _WORDS["attitudes"] or verb.lower_ == "going"
+    introduces = verb.lemma_ in WORDS["phases"] | WORDS["attitudes"] or verb.lower_ == "going"
     told = [one for one in _children(verb, "xcomp") if not _children(one, "nsubj")]
     return introduces and any(one.tag_ == "VBG" or _is_infinitive(one) for one in told)
 
@@ -438,16 +438,16 @@ def _introduction(infinitive: Token) -> list[str] | None:
     head = infinitive.head
     if infinitive.dep_ not in ("xcomp", "ccomp"):
         return None
-    if head.lemma_ in _WORDS["attitudes"]:
+    if head.lemma_ in WORDS["attitudes"]:
         return [head.lemma_, "to"]
     if head.lower_ == "going":
         return ["will"]
-    return [] if head.lemma_ in _WORDS["phases"] else None
+    return [] if head.lemma_ in WORDS["phases"] else None
 
 
 def _kind(noun: Token) -> EntityKind:
     head = noun.lemma_.lower()
-    if head in _WORDS["places"]:
+    if head in WORDS["places"]:
         return EntityKind.LOCATION
     if noun.ent_type_ in _KINDS:
         return _KINDS[noun.ent_type_]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from domain.errors import HomerError
+from domain.memories import Scope
 from models.ports import ImageEncoder, Vector
+from store.queries.likeness import AlikeKeyframe, keyframes_alike
+from store.queries.view_conditions import Reader
 
 
 class ImageModels(Protocol):
@@ -92,6 +96,17 @@ class ImageQuery:
         if encoder.name not in self._vectors:
             self._vectors[encoder.name] = np.asarray(encoder.text(self._text), np.float32)
         return self._vectors[encoder.name]
+
+
+def close_pictures(
+    database: Reader, scopes: Sequence[Scope], model: ImageEncoder, vector: Vector, limit: int
+) -> list[AlikeKeyframe]:
+    """Return the keyframes in view that show what some words say, at most ``limit``, best first.
+
+    ``vector`` is the words', (D,). Those with vectors of another image-text model are left out.
+    """
+    found = keyframes_alike(database, scopes, vector, limit, encoder=model.name)
+    return [one for one in found if one.cosine >= model.close]
 
 
 def _loaded(models: ImageModels, name: str) -> ImageEncoder | None:

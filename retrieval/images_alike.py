@@ -20,7 +20,7 @@ from models.ports import Vector
 from people.corrected import people_in_view
 from perception.jpeg import decode_image
 from perception.likeness import ALIKE, NEARLY_SAME, likeness
-from retrieval.keyframe_mode import VideoKeyframes, describe, image_evidence
+from retrieval.keyframe_mode import VideoKeyframes, describe, image_evidence, shown_image
 from retrieval.people_in_query import ViewPeople, ViewPerson
 from retrieval.result import Retrieval, ShownImage
 from store.database import Store
@@ -140,14 +140,11 @@ def _shown(
         for video in dict.fromkeys(one.video for one in found)
     }
     return tuple(
-        ShownImage(
-            id=one.frame.id,
-            video=one.video,
-            clip=one.frame.clip,
-            time_ms=one.frame.time_ms,
-            blob=one.frame.blob,
-            description=_description(one, *videos[one.video], example),
-            score=float(np.clip(one.cosine, 0, 1)),
+        shown_image(
+            one.video,
+            one.frame,
+            _description(one, *videos[one.video], example),
+            float(np.clip(one.cosine, 0, 1)),
         )
         for one in found
     )

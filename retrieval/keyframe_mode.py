@@ -12,6 +12,7 @@ from domain.memories import Segment
 from domain.people import escape_tags
 from domain.time import TimeSpan
 from domain.wording import describe_picture, pluralise
+from models.ports import ImageEncoder
 from retrieval.closeness import decayed
 from retrieval.line_ranking import LINE, line_scores
 from retrieval.line_set import Ints, Scores
@@ -31,14 +32,6 @@ OVERLAP_WEIGHT = 6.0
 """Standard deviations added if all words of the query are on a frame."""
 FAR_MS = 10_000
 """Time between an image and a line that lowers its score by one standard deviation."""
-
-
-@dataclass(frozen=True)
-class ImageModel:
-    """An image-text model: its name, and the minimum cosine of a matching image."""
-
-    name: str
-    close: float
 
 
 @dataclass(frozen=True)
@@ -88,7 +81,7 @@ def keyframe(
     focus: Segment | None,
     videos: Sequence[VideoKeyframes],
     images: int,
-    images_model: ImageModel | None = None,
+    images_model: ImageEncoder | None = None,
     seen: Collection[str] = (),
 ) -> Retrieval:
     """Return at most ``images`` images: each clip's best before any clip's second.
@@ -104,13 +97,9 @@ def keyframe(
         seen: Refs that were shown already.
     """
     scored = [image for keyframes in videos for image in _score_keyframes(context, keyframes)]
-    if images_model is not None and any(keyframes.image_cosines for keyframes in videos):
-        scored = [
-            _with_likeness(keyframes, image, images_model)
-            for keyframes in videos
-            for image in scored
-            if image.video == keyframes.video
-        ]
+    if images_model is not None:
+        cosines = _image_cosines(videos)
+        scored = [_with_likeness(cosines, image, images_model) for image in scored]
     fresh = [image for image in scored if f"k{image.frame.id}" not in seen]
     shown_before = [image for image in scored if f"k{image.frame.id}" in seen]
     chosen = [*spread_over_clips(fresh), *spread_over_clips(shown_before)][:images]
@@ -143,14 +132,11 @@ def keyframes_at(
     """
     at_time = replace(keyframes, contents=keyframes.contents._replace(frames=look.frames))
     shown = tuple(
-        ShownImage(
-            id=image.frame.id,
-            video=image.video,
-            clip=image.frame.clip,
-            time_ms=image.frame.time_ms,
-            blob=image.frame.blob,
-            description=f"{look.describe(image.frame)}; {_description(context, at_time, image)}",
-            score=FAR_MS / (FAR_MS + look.away_ms(image.frame)),
+        shown_image(
+            image.video,
+            image.frame,
+            f"{look.describe(image.frame)}; {_description(context, at_time, image)}",
+            FAR_MS / (FAR_MS + look.away_ms(image.frame)),
         )
         for image in _score_keyframes(context, at_time)
     )
@@ -165,28 +151,25 @@ def keyframes_at(
     )
 
 
-def ranking_method(videos: Sequence[VideoKeyframes], images_model: ImageModel | None) -> str:
+def ranking_method(videos: Sequence[VideoKeyframes], images_model: ImageEncoder | None) -> str:
     """Describe in words what images are ranked by."""
     has_descriptions = any(keyframes.description_cosines for keyframes in videos)
     words = f"by {'their descriptions and ' if has_descriptions else ''}the words of their time"
     if images_model is None:
         return f"{words} (this profile has no image-text model)"
-    compared, frames = _image_cosines(videos), _count_frames(videos)
+    compared = _image_cosines(videos)
+    frames = sum(len(keyframes.contents.frames) for keyframes in videos)
     if not compared:
         return f"{words} (they have no vectors of {images_model.name}: homer reembed makes them)"
     rest = "" if len(compared) >= frames else f", {frames - len(compared)} of {frames} {words}"
     return f"by their likeness under {images_model.name}{rest}"
 
 
-def _count_frames(videos: Sequence[VideoKeyframes]) -> int:
-    return sum(len(keyframes.contents.frames) for keyframes in videos)
-
-
 def _nothing_close(
     context: QueryContext,
     videos: Sequence[VideoKeyframes],
     evidence: Sequence[Evidence],
-    images_model: ImageModel | None,
+    images_model: ImageEncoder | None,
 ) -> bool:
     """Check closeness by the image-text model's threshold, else by that of lines."""
     cosines = _image_cosines(videos)
@@ -251,14 +234,14 @@ def _description_score(
 
 
 def _with_likeness(
-    keyframes: VideoKeyframes, image: ScoredKeyframe, images_model: ImageModel
+    cosines: Mapping[int, float], image: ScoredKeyframe, images_model: ImageEncoder
 ) -> ScoredKeyframe:
     """Set an image's score to its image cosine.
 
     Images without one come after all that are close to the query and before all others, ranked by
     words: while a library is changed to an image encoder, both ways find something.
     """
-    cosine = keyframes.image_cosines.get(image.frame.id)
+    cosine = cosines.get(image.frame.id)
     if cosine is None:
         return image
     is_close = cosine >= images_model.close
@@ -317,14 +300,8 @@ def _shown(
     by_video = {keyframes.video: keyframes for keyframes in videos}
     scores = _closeness(context, videos, chosen)
     return tuple(
-        ShownImage(
-            id=image.frame.id,
-            video=image.video,
-            clip=image.frame.clip,
-            time_ms=image.frame.time_ms,
-            blob=image.frame.blob,
-            description=_description(context, by_video[image.video], image),
-            score=score,
+        shown_image(
+            image.video, image.frame, _description(context, by_video[image.video], image), score
         )
         for image, score in zip(chosen, scores, strict=True)
     )
@@ -380,6 +357,12 @@ def _closeness_by_words(
     best = max(close, default=0.0)
     falling = np.minimum.accumulate([image.score for image in chosen])
     return decayed(best, [float(score) for score in falling])
+
+
+def shown_image(video: str, frame: KeyframeOnClip, description: str, score: float) -> ShownImage:
+    """Return a keyframe as an image of a search."""
+    known = {name: getattr(frame, name) for name in ("id", "clip", "time_ms", "blob")}
+    return ShownImage(video=video, description=description, score=score, **known)
 
 
 def image_evidence(shown: ShownImage) -> Evidence:

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.ports import Reranker
 from retrieval.line_set import Ints, Scores
 from retrieval.ranking import CandidateLines, PreparedQuestion
 from retrieval.relevance import Relevance
-from retrieval.reranking import MIN_BONUS, RERANKED, reranking_bonus
 
 CELLS = 100
 """Number of best cells whose lines are ranked."""
@@ -53,35 +51,14 @@ def best_lines(
     question: PreparedQuestion,
     relevance: Relevance,
     limit: int,
-    reranker: Reranker | None = None,
 ) -> list[RankedLine]:
-    """Return the best line of each of the best ``limit`` cells, best first.
-
-    With a ``reranker`` the best lines are rescored: that finds the line that holds the answer to an
-    open question. For questions with options it measured no gain.
-    """
+    """Return the best line of each of the best ``limit`` cells, best first."""
     cells = np.argsort(-relevance.cells, kind="stable")[:CELLS]
     lines = candidates.lines.lines_of(cells.tolist())
     if not len(lines):
         return []
     scores = line_scores(candidates, relevance, lines)
-    if reranker is not None:
-        scores = _rerank(candidates, question, lines, scores, reranker)
     return _best_of_each_cell(candidates, lines, scores, limit, bool(question.options))
-
-
-def _rerank(
-    candidates: CandidateLines,
-    question: PreparedQuestion,
-    lines: Ints,
-    scores: Scores,
-    reranker: Reranker,
-) -> Scores:
-    """Add the reranking bonus to the best lines, and its minimum to the others."""
-    nearest = np.argsort(-scores.max(axis=0), kind="stable")[:RERANKED]
-    added = np.full(len(lines), MIN_BONUS)
-    added[nearest] = reranking_bonus(candidates.lines, question, lines[nearest], reranker)
-    return np.asarray(scores + added)
 
 
 def _best_of_each_cell(

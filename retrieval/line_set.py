@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.memories import Scope
-from retrieval.terms import terms
 from store.queries.candidates import LineArrays
 from store.queries.encoders import QueryParts
 from store.queries.search import StoredLine
@@ -125,13 +124,6 @@ class LineSet:
         """The video and row of every line."""
         self.read_lines(range(self.line_count))
         return [self.line(number) for number in range(self.line_count)]
-
-    @cached_property
-    def cell_terms(self) -> list[frozenset[str]]:
-        """The search terms in the lines of each cell."""
-        texts = [search_text(row) for _, row in self.rows]
-        cells = zip(self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True)
-        return [frozenset(terms(" ".join(texts[a:b]))) for a, b in cells]
 
     def lines_of(self, cells: Iterable[int]) -> Ints:
         """Return the numbers of the lines of these cells, in the order of the cells."""

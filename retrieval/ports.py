@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from models.ports import ImageEncoder, Reranker, TextEmbedder
+from models.sentences import SentenceParser
 
 
 class TextModels(Protocol):
@@ -21,6 +22,10 @@ class SearchModels(TextModels, Protocol):
     @property
     def reranker(self) -> Reranker | None:
         """Reads query and passage together, or None where the profile has none."""
+
+    @property
+    def sentences(self) -> SentenceParser:
+        """Reads sentences; a language without a pipeline it does not."""
 
     @property
     def images(self) -> ImageEncoder | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from string import ascii_uppercase
 
-from domain.asking import Evidence
+from domain.asking import Evidence, Mode
 from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
 from retrieval.closeness import (
@@ -26,10 +26,22 @@ from retrieval.people_in_query import ViewPeople, line_text, with_current_names
 from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors
 from retrieval.relevance import Relevance
 from retrieval.view_lines import ViewLine, in_time_order
+from store.queries.search import StoredLine
 from store.queries.view_sizes import WIDE
 
 CONTEXT = 2
 """Lines before and after a line whose words count for its coverage."""
+
+
+@dataclass(frozen=True)
+class ModeSearch:
+    """The input of one search: mode, query, segment in focus, refs shown already, and a time."""
+
+    mode: Mode
+    query: str
+    focus: int | None
+    seen: frozenset[str]
+    span: TimeSpan | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +132,13 @@ class QueryContext:
         return self.lines.cells_of(segment.video, segment.clips)
 
     @cached_property
-    def _idf(self) -> dict[str, float]:
+    def chance(self) -> float:
+        """The closeness up to which the best of so many lines is chance."""
+        return closeness_threshold(self.candidates.view_lines)
+
+    @cached_property
+    def idf(self) -> dict[str, float]:
+        """The inverse document frequency of each word of the question."""
         return {
             word: self.candidates.hits.inverse_document_frequency(word)
             for word in sorted(self.words)
@@ -133,31 +151,29 @@ class QueryContext:
         cell = int(self.lines.cell_of_line[line])
         first, last = int(self.lines.bounds[cell]), int(self.lines.bounds[cell + 1])
         nearby = range(max(first, line - CONTEXT), min(last, line + CONTEXT + 1))
-        word_coverage = coverage((self.lines.line(i)[1] for i in nearby), self._idf)
+        word_coverage = coverage((self.lines.line(i)[1] for i in nearby), self.idf)
         nearness = self.cosine_scale.nearness(float(self.relevance.lines[0, line]))
         return closeness(nearness, word_coverage)
 
     def text_closeness(self, cosine: float, text: str) -> float:
         """Return the closeness of a text with this cosine to the question, in [0, 1]."""
-        word_coverage = text_coverage([text], self._idf)
+        word_coverage = text_coverage([text], self.idf)
         return closeness(self.cosine_scale.nearness(cosine), word_coverage)
 
-    def evidence(self, ranked: Sequence[RankedLine], reread: float = 0.0) -> tuple[Evidence, ...]:
-        """Return lines as evidence in the given order, with falling scores.
-
-        ``reread`` is the reranker's probability of the best line, in [0, 1].
-        """
+    def evidence(self, ranked: Sequence[RankedLine]) -> tuple[Evidence, ...]:
+        """Return lines as evidence in the given order, with falling scores."""
         if not ranked:
             return ()
-        best = max(reread, *(self.closeness(line.line) for line in ranked[:3]))
+        best = max(self.closeness(line.line) for line in ranked[:3])
         scores = decayed(best, [line.score for line in ranked])
         self.lines.read_lines(line.line for line in ranked)
         return tuple(
-            self._evidence(line.line, score) for line, score in zip(ranked, scores, strict=True)
+            self.row_evidence(*self.lines.line(line.line), score)
+            for line, score in zip(ranked, scores, strict=True)
         )
 
-    def _evidence(self, number: int, score: float) -> Evidence:
-        video, line = self.lines.line(number)
+    def row_evidence(self, video: str, line: StoredLine, score: float) -> Evidence:
+        """Return a line of a video as evidence."""
         return Evidence(
             ref=f"m{line.id}",
             video=video,

@@ -217,7 +217,7 @@ def _question_score(
     return (
         score
         + _question_words(candidates, question, weights)[candidates.places]
-        + _recency(candidates.lines, question, weights)
+        + recency_score(candidates.lines.times, question, weights)
     )
 
 
@@ -253,13 +253,13 @@ def window_fits(half: int, clips: int) -> bool:
     return half == 0 or WINDOWS * (2 * half + 1) <= clips
 
 
-def _recency(lines: LineSet, question: PreparedQuestion, weights: SearchSettings) -> Scores:
+def recency_score(times: Scores, question: PreparedQuestion, weights: SearchSettings) -> Scores:
     """Return the recency signal, (N,); zeros unless the question is asked as of a moment."""
     if not question.as_of:
-        return np.zeros(lines.cell_count)
+        return np.zeros(len(times))
     last = question.timed and question.english and LATEST.search(question.text)
     weight = weights.recency_last_times if last else weights.recency
-    return weight * recency(lines.times, question.now_s)
+    return weight * recency(times, question.now_s)
 
 
 def _option_score(

@@ -10,7 +10,7 @@ from domain.asking import Citation, Evidence, ToolName
 from domain.base import Frozen
 from domain.errors import NotFound
 from domain.memories import Edge, Segment
-from domain.search import Extract, Finding, VideoQuote, Weighed
+from domain.search import Quote, VideoQuotes, Weighed
 
 
 class UnknownLabel(NotFound):
@@ -49,14 +49,14 @@ class Retrieval(Frozen):
     ``focus`` is the segment the search ended on; ``neighbours`` are its one-hop neighbours ranked
     by the query and ``edges`` those between it and them, both directions. ``nothing_close``: no
     evidence is closer than chance; the nearest is still listed. ``searched`` describes the search
-    in words, for "not in memory" answers. ``weighed`` are scores of evidence by option, ``extract``
-    quotes the answer to an open question, ``by_video`` that in each of a few videos; all only if
-    the search had an ``Aim``. ``finding`` is the answer of a structural search, if any.
+    in words, for "not in memory" answers. ``weighed`` are scores by option, of evidence and of what
+    else options are compared by; ``quotes`` are what may answer an open question, best first,
+    ``by_video`` that in each of a few videos.
     ``unloaded`` are the text encoders of lines in view that the profile cannot load: these lines
     are found by words only. ``unbuilt`` are the titles of videos in view that were left out, since
     the strategy's memory of them is not built. ``writers`` wrote that memory: rules, or models by
     name; only of tools that write in it themselves. ``selected``: of the many videos in view only
-    the likeliest were searched.
+    the likeliest were searched. ``unseen``: no image-text model compared pictures.
     """
 
     mode: ToolName
@@ -70,13 +70,13 @@ class Retrieval(Frozen):
     searched: str = ""
     weighed: tuple[Weighed, ...] = ()
     temperature: float = 1.0
-    extract: Extract | None = None
-    by_video: tuple[VideoQuote, ...] = ()
-    finding: Finding | None = None
+    quotes: tuple[Quote, ...] = ()
+    by_video: tuple[VideoQuotes, ...] = ()
     unloaded: tuple[str, ...] = ()
     unbuilt: tuple[str, ...] = ()
     writers: tuple[str, ...] = ()
     selected: bool = False
+    unseen: bool = False
 
 
 class ResolvedRefs(Frozen):

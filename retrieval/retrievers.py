@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 
-import numpy as np
-
-from domain.asking import Evidence, Mode
+from domain.asking import Mode
 from domain.errors import InputError
 from domain.evaluation_options import AblationStage
 from domain.memories import Edge, MemoryView, Scope, Segment
-from domain.search import Aim, Extract
+from domain.search import STRUCTURE, TOLD, Aim, VideoQuotes, answering
 from domain.settings import Settings
 from domain.texts import make_storable, one_line
 from domain.time import TimeSpan
-from retrieval.by_video import FEW_VIDEOS, VideoResult, answered_by_video, quoted_by_video
+from people.clip_people import replace_names
 from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
-from retrieval.heuristics.answer_sentence import (
-    extract,
-    quote_evidence,
-    score_by_reranker,
-    score_by_words,
-)
-from retrieval.image_encoders import ImageEncoders
-from retrieval.keyframe_mode import ImageModel, VideoKeyframes, keyframe, keyframes_at
+from retrieval.heuristics.structure_questions import Asks, StructureQuestions, without_telling
+from retrieval.image_encoders import ImageEncoders, close_pictures
+from retrieval.keyframe_mode import VideoKeyframes, image_evidence, keyframe, keyframes_at
 from retrieval.line_ranking import RankedLine, add_strength, best_lines
-from retrieval.line_set import LineSet
+from retrieval.line_set import Floats
 from retrieval.looking import look_at
 from retrieval.options import temperature, weigh_evidence
 from retrieval.ports import SearchModels
 from retrieval.preparation import SearchPreparation
-from retrieval.query_context import QueryContext, nothing_close
-from retrieval.reranking import best_probability
-from retrieval.result import Retrieval
-from retrieval.structural import structural, where_last_seen
+from retrieval.query_context import ModeSearch, QueryContext, nothing_close
+from retrieval.quotes import (
+    Quoted,
+    QuoteSearch,
+    lines_around,
+    quoted,
+)
+from retrieval.result import Retrieval, ShownImage
+from retrieval.structure import last_seen
 from retrieval.video_mode import about_people, video
 from store.database import Store
-from store.queries.candidates import lines_of_clips
-from store.queries.clip_contents import (
-    KeyframeOnClip,
-    clip_contents,
-    description_vectors,
-    frame_vectors,
-)
+from store.queries.clip_contents import KeyframeOnClip, clip_contents, frame_vectors
 from store.queries.memories import strengths
 from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment
@@ -55,6 +47,16 @@ from telemetry import tracing
 
 SUPPORT_DIGITS = 4
 """Decimals of a support score."""
+FEW_VIDEOS = 5
+"""A question over more videos is answered from all of them as one."""
+MOST_PERSONS = 3
+"""The most people of one name that are told of."""
+SHOWN_IMAGES = 2
+"""Images that answer a question without options, or are found beside lines, at most."""
+PICTURE = "A picture fits these words: "
+"""What is said of such an image, before what was recognised on it."""
+SEEN = 0.5
+"""The least score of an image that is close by an image-text model, beside lines."""
 MENTIONS = 60
 """Maximum number of lines fetched that mention a person, besides those shown already."""
 
@@ -114,7 +116,7 @@ class Retrievers:
         with tracing.span(
             tracing.Work.SEARCH, f"search {mode}", mode=mode, videos=len(view.scopes)
         ) as traced:
-            request = _ModeSearch(mode, make_storable(query), focus, seen, span)
+            request = ModeSearch(mode, make_storable(query), focus, seen, span)
             result = self._search(view, request, aim)
             traced.fields |= {"found": len(result.evidence), "nothing_close": result.nothing_close}
         return result
@@ -132,68 +134,135 @@ class Retrievers:
             round(near(float(vector @ vectors[0])), SUPPORT_DIGITS) for vector in vectors[1:]
         )
 
-    def _search(self, view: MemoryView, request: _ModeSearch, aim: Aim | None) -> Retrieval:
+    def _search(self, view: MemoryView, request: ModeSearch, aim: Aim | None) -> Retrieval:
         text, options = (request.query, ()) if aim is None else (aim.text, aim.options)
         segment = None if request.focus is None else self._segment(view, request.focus)
         clips = (
             frozenset((segment.video, clip) for clip in segment.clips) if segment else frozenset()
         )
         whole = replace(self._preparation.context(view, text, options, clips), query=request.query)
-        limits = {"unloaded": whole.encoders.missing, "selected": whole.share < 1}
-        if aim is None:
-            return self._in_mode(whole, request, segment).model_copy(update=limits)
-        context = whole.about(aim.letters)
-        ordinary = partial(self._with_aim, context, request, segment, aim.moments)
-        if places := self._whereabouts(view, request, context, aim):
-            result, limits["selected"] = places, False
-        elif not aim.moments:
-            return self._in_mode(whole, request, segment).model_copy(update=limits)
-        elif not (aim.structure and context.relevance) or not whole.may_read_all:
-            plain = aim.model_copy(update={"structure": None})
-            each = self._each_video(view, request, plain) if request.is_wide else ()
-            result = quoted_by_video(ordinary(), each)
-        else:
-            each = self._each_video(view, request, aim)
-            result = answered_by_video(aim.structure, each) or quoted_by_video(
-                structural(context, aim.structure, request.mode, ordinary), each
-            )
+        context = whole.about(aim.letters) if aim else whole
+        result = self._in_mode(context, request, segment)
+        wide = request.mode is Mode.EVENT or (request.mode is Mode.VIDEO and result.focus is None)
+        if aim and aim.moments and wide:
+            result = self._with_best_lines(result, context, aim.moments)
+        if aim is None and request.focus is None and request.mode is Mode.VIDEO:
+            pictures = self._pictures(view, request, result)
+            lines = () if result.nothing_close and pictures else result.evidence
+            far = result.nothing_close and not pictures
+            found = {"evidence": (*lines, *map(image_evidence, pictures)), "images": pictures}
+            result = result.model_copy(update={**found, "nothing_close": far})
+        if aim and not options and request.mode is not Mode.NEIGHBOR:
+            result = self._with_quotes(result, context, request, aim)
         scores, scale = weigh_evidence(whole, result.evidence), temperature(whole)
+        limits = {"unloaded": whole.encoders.missing, "selected": whole.share < 1}
+        limits["unseen"] = self._image_encoders.own is None
         return result.model_copy(update={"weighed": scores, "temperature": scale, **limits})
 
-    def _whereabouts(
-        self, view: MemoryView, request: _ModeSearch, context: QueryContext, aim: Aim
-    ) -> Retrieval | None:
-        """Answer where somebody was last seen; None for any other question."""
+    def _pictures(
+        self, view: MemoryView, request: ModeSearch, found: Retrieval
+    ) -> tuple[ShownImage, ...]:
+        """Return images close by the image-text model: of a search for images, or of the view."""
+        model = self._image_encoders.own
+        if model is None:
+            return ()
+        if request.mode is not Mode.KEYFRAME:
+            found = self._search(view, replace(request, mode=Mode.KEYFRAME, focus=None), None)
+        # Images without a vector of the model are ranked by words, on another scale.
+        ids = [one.id for one in found.images if one.kind == "k" and one.score >= model.close]
+        vectors = self._store.run_read_only(partial(frame_vectors, frames=ids)) if ids else {}
+        compared = {frame for frame, (_, name) in vectors.items() if name == model.name}
+        close = () if found.nothing_close else found.images
+        shown = [one for one in close if one.kind == "k" and one.id in compared][:SHOWN_IMAGES]
+        return tuple(one.model_copy(update={"score": max(SEEN, one.score)}) for one in shown)
 
-        def look(there: MemoryView, span: TimeSpan) -> Retrieval:
-            at_time = replace(request, mode=Mode.KEYFRAME, focus=None, span=span)
-            return self._search(there, at_time, None)
-
-        found = where_last_seen(self._store, view, aim.structure, context.people, look)
-        return found and found.model_copy(update={"mode": request.mode})
-
-    def _each_video(self, view: MemoryView, request: _ModeSearch, aim: Aim) -> list[VideoResult]:
-        """Search each of a few videos by itself for an open question; none for any other."""
-        if not 1 < len(view.scopes) <= FEW_VIDEOS or aim.options:
-            return []
-        with self._store.begin() as session:
-            titles = video_titles(session)
-        views = [view.model_copy(update={"scopes": (scope,)}) for scope in view.scopes]
-        found = [(one.videos[0], self._search(one, request, aim)) for one in views]
-        return [
-            VideoResult(video, one_line(titles.get(video, "")), result) for video, result in found
-        ]
-
-    def _with_aim(
-        self, context: QueryContext, request: _ModeSearch, segment: Segment | None, limit: int
+    def _with_quotes(
+        self, result: Retrieval, context: QueryContext, request: ModeSearch, aim: Aim
     ) -> Retrieval:
-        result = self._in_mode(context, request, segment)
-        if request.mode is Mode.EVENT or (request.mode is Mode.VIDEO and result.focus is None):
-            return self._with_best_lines(result, context, limit)
-        return result
+        """Add sentences on the video's structure that are asked for, and quotes that may answer.
+
+        Over a few videos, each is searched by itself. A language model, which reads the evidence
+        itself, is told of structure only.
+        """
+        found, by_video, scopes = list[Quoted](), list[VideoQuotes](), context.view.scopes
+        quotes_wanted = bool(aim.moments) and request.mode in (Mode.EVENT, Mode.VIDEO)
+        asks = {kind for text in aim.asked if (kind := self._asks(context, text))}
+        if Asks.LAST_SEEN in asks and (last := self._last_seen(context, request)):
+            found, images = last
+            result = result.model_copy(update={"images": images})
+        elif 1 < len(scopes) <= FEW_VIDEOS and quotes_wanted and request.focus is None:
+            with self._store.begin() as session:
+                titles = video_titles(session)
+            for scope in scopes:
+                view = context.view.model_copy(update={"scopes": (scope,)})
+                each = self._search(view, request, aim)
+                title = one_line(titles.get(scope.video, ""))
+                quotes = answering(each.quotes)
+                by_video.append(VideoQuotes(video=scope.video, title=title, quotes=quotes))
+                pieces = {piece.ref: piece for piece in each.evidence}
+                found += [Quoted(one, tuple(pieces[ref] for ref in one.refs)) for one in quotes]
+        elif context.relevance is not None:
+            around, tools = partial(lines_around, self._store), self._tools
+            search = QuoteSearch(tools.text, tools.reranker, tools.sentences, around)
+            if len(scopes) == 1 and context.may_read_all and aim.asked:
+                about = partial(self._preparation.context, context.view)
+                found += search.structure(context, asks, about)
+            if quotes_wanted and request.mode is Mode.VIDEO and result.focus:
+                looked = context.with_clips(_clips_of(result.focus))
+                found += search.quotes(looked, looked.cells_of(result.focus))
+            elif quotes_wanted:
+                found += search.quotes(context, read=Asks.READ in asks)
+        near = bool(answering([one.quote for one in found]))
+        if request.mode is Mode.KEYFRAME or (quotes_wanted and not near):
+            pictures = self._pictures(context.view, request, result)
+            told = "" if request.mode is Mode.KEYFRAME else PICTURE
+            shown = map(image_evidence, pictures)
+            found += [quoted(f"{told}{one.text}", [one], "seen", one.score) for one in shown]
+            known = {image.ref for image in result.images}
+            more = [image for image in pictures if image.ref not in known]
+            result = result.model_copy(update={"images": (*result.images, *more)})
+            near = near or bool(pictures)
+        cited = {piece.ref: piece for one in found for piece in one.evidence}
+        others = () if near and result.nothing_close else result.evidence
+        return result.model_copy(
+            update={
+                "quotes": () if by_video else tuple(one.quote for one in found),
+                "by_video": tuple(by_video),
+                "evidence": (*cited.values(), *(e for e in others if e.ref not in cited)),
+                "nothing_close": not near if aim.moments else result.nothing_close and not near,
+            }
+        )
+
+    def _asks(self, context: QueryContext, text: str) -> Asks | None:
+        """Return what a text asks of structure; names of people are no part of what it asks."""
+        people = context.people.named_in(text)
+        names = {one.character.name: "she" for one in people if one.character.name}
+        return self._structure_questions.of(replace_names(names, text))
+
+    @cached_property
+    def _structure_questions(self) -> StructureQuestions:
+        return StructureQuestions(self._tools.text, self._preparation.cosine_scale)
+
+    def _last_seen(
+        self, context: QueryContext, request: ModeSearch
+    ) -> tuple[list[Quoted], tuple[ShownImage, ...]] | None:
+        """Tell where the people that the query names were last seen, with images of that time."""
+        people = context.people.only_named_in(without_telling(context.query))
+        found, images = list[Quoted](), list[ShownImage]()
+        for place in last_seen(self._store, context.view.scopes, people)[:MOST_PERSONS]:
+            at_time = replace(request, mode=Mode.KEYFRAME, focus=None, span=place.span)
+            there = context.view.model_copy(update={"scopes": (place.scope,)})
+            shown = self._search(there, at_time, None)
+            best = max((image.score for image in shown.images), default=0.0)
+            nearest = [image for image in shown.images if image.score == best]
+            pieces = [e for e in shown.evidence if e.ref in {image.ref for image in nearest}]
+            if pieces:
+                images += nearest
+                found.append(quoted(place.text, pieces, STRUCTURE, TOLD))
+        return (found, tuple(images)) if found else None
 
     def _in_mode(
-        self, context: QueryContext, request: _ModeSearch, segment: Segment | None
+        self, context: QueryContext, request: ModeSearch, segment: Segment | None
     ) -> Retrieval:
         settings = self._settings.ask
         if request.mode in (Mode.EVENT, Mode.NEIGHBOR):
@@ -207,7 +276,15 @@ class Retrievers:
         context, segment = self._in_focus(context, segment)
         if request.mode is Mode.KEYFRAME:
             videos = self._keyframes_with_unseen(context, segment, request.seen)
-            images, model = settings.images, self._image_model
+            if request.focus is None and (near := self._clips_with_pictures(context)):
+                near += _clips_of(segment) if segment else []
+                context, segment = context.with_clips(near), None
+                videos = [
+                    self._keyframes_of(context, scope, [clip for one, clip in near if one == name])
+                    for scope in context.lines.scopes
+                    if (name := scope.video) in dict(near)
+                ]
+            images, model = settings.images, self._image_encoders.own
             return keyframe(context, segment, videos, images, model, request.seen)
         return self._video(context, segment, request.seen)
 
@@ -305,25 +382,19 @@ class Retrievers:
         If only one of the two is close, the other is left out; but for questions with options the
         best lines are always appended, since options are compared by them.
         """
-        if context.relevance is None or not limit:
+        if context.relevance is None:
             return result
         question = context.question
-        reranker = None if question.options else self._tools.reranker
-        best = best_lines(context.candidates, question, context.relevance, limit, reranker)
-        ranked = add_strength(best, self._confirmation_counts(context, best))
-        reread = best_probability(context.lines, question, [m.line for m in ranked[:1]], reranker)
-        lines = context.evidence(ranked, reread)
+        best = best_lines(context.candidates, question, context.relevance, limit)
+        lines = context.evidence(add_strength(best, self._confirmation_counts(context, best)))
         far = nothing_close(lines, context.candidates.view_lines)
-        extract = None if question.options or far else self._extract(context, ranked[0], lines[0])
         of_mode = () if result.nothing_close and not far else result.evidence
         more = () if far and not result.nothing_close and not question.options else lines
         known = {e.ref for e in of_mode}
-        evidence = (*of_mode, *(e for e in more if e.ref not in known))
         return result.model_copy(
             update={
-                "evidence": (*evidence, *quote_evidence(extract, evidence)),
+                "evidence": (*of_mode, *(e for e in more if e.ref not in known)),
                 "nothing_close": result.nothing_close and far,
-                "extract": extract,
             }
         )
 
@@ -342,27 +413,6 @@ class Retrievers:
             counts = self._store.run_read_only(partial(strengths, memory_ids=[*ids], as_of=as_of))
             confirmations |= {ids[memory]: count for memory, count in counts.items()}
         return confirmations
-
-    def _extract(self, context: QueryContext, best: RankedLine, evidence: Evidence) -> Extract:
-        text, reranker = context.question.text, self._tools.reranker
-        score = score_by_words(text) if reranker is None else score_by_reranker(text, reranker)
-        names = context.people.names(evidence.video)
-        lines, line = self._lines_around(context, best.line)
-        return extract(lines, line, score, names, evidence.score)
-
-    def _lines_around(self, context: QueryContext, line: int) -> tuple[LineSet, int]:
-        """Return the lines of a line's clip and its neighbours, and the line's number in them."""
-        lines = context.lines
-        if context.small:
-            return lines, line
-        video_number, clip = int(lines.arrays.video[line]), int(lines.arrays.clip[line])
-        clips = [(video_number, neighbour) for neighbour in range(max(0, clip - 1), clip + 2)]
-        size = lines.arrays.vectors.shape[1]
-        arrays = self._store.run_read_only(
-            lambda connection: lines_of_clips(connection, lines.scopes, clips, size, lines.parts)
-        )
-        nearby = LineSet(lines.scopes, arrays, lines.read, lines.parts)
-        return nearby, int(np.flatnonzero(arrays.id == lines.arrays.id[line])[0])
 
     def _keyframes(self, context: QueryContext, focus: Segment | None) -> list[VideoKeyframes]:
         if focus is not None:
@@ -410,57 +460,39 @@ class Retrievers:
         self, context: QueryContext, scope: Scope, clips: Sequence[int]
     ) -> VideoKeyframes:
         contents = self._store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
-        image_cosines = self._image_cosines(context, contents.frames)
+        by_words = partial(context.encoders.cosine, context.vectors.question)
+        by_image = self._image_encoders.query(context.query).cosine
+        seen = contents.frames if self._image_encoders.own is not None else ()
+        described = [frame for frame in contents.frames if frame.description]
         return VideoKeyframes(
             scope.video,
             contents,
-            image_cosines,
-            self._description_cosines(context, contents.frames),
+            self._cosines(seen, by_image),
+            self._cosines(described, by_words, described=True),
         )
 
-    def _description_cosines(
-        self, context: QueryContext, frames: Sequence[KeyframeOnClip]
+    def _cosines(
+        self,
+        frames: Sequence[KeyframeOnClip],
+        cosine: Callable[[Floats, str], float | None],
+        *,
+        described: bool = False,
     ) -> dict[int, float]:
-        """Return cosines of the question with the descriptions that its encoders embedded."""
-        ids = [frame.id for frame in frames if frame.description]
-        question, encoders = context.vectors.question, context.encoders
-        rows = self._store.run_read_only(partial(description_vectors, frames=ids)) if ids else {}
-        cosines = {
-            frame: encoders.cosine(question, vector, name) for frame, (vector, name) in rows.items()
-        }
-        return {frame: cosine for frame, cosine in cosines.items() if cosine is not None}
+        """Return cosines with vectors of keyframes, of those whose encoder can be loaded."""
+        read = partial(frame_vectors, frames=[frame.id for frame in frames], described=described)
+        rows = self._store.run_read_only(read) if frames else {}
+        cosines = {frame: cosine(vector, name) for frame, (vector, name) in rows.items()}
+        return {frame: value for frame, value in cosines.items() if value is not None}
 
-    @property
-    def _image_model(self) -> ImageModel | None:
-        encoder = self._image_encoders.own
-        return None if encoder is None else ImageModel(encoder.name, encoder.close)
-
-    def _image_cosines(
-        self, context: QueryContext, frames: Sequence[KeyframeOnClip]
-    ) -> dict[int, float]:
-        """Return cosines of the query with keyframes, of those whose encoder can be loaded."""
-        if self._image_encoders.own is None:
-            return {}
-        ids, query = [frame.id for frame in frames], self._image_encoders.query(context.query)
-        vectors = self._store.run_read_only(partial(frame_vectors, frames=ids))
-        cosines = {frame: query.cosine(vector, name) for frame, (vector, name) in vectors.items()}
-        return {frame: cosine for frame, cosine in cosines.items() if cosine is not None}
-
-
-@dataclass(frozen=True)
-class _ModeSearch:
-    """The input of one search: mode, query, segment in focus, refs shown already, and a time."""
-
-    mode: Mode
-    query: str
-    focus: int | None
-    seen: frozenset[str]
-    span: TimeSpan | None = None
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether lines of the whole view are searched."""
-        return self.mode is Mode.EVENT or (self.mode is Mode.VIDEO and self.focus is None)
+    def _clips_with_pictures(self, context: QueryContext) -> list[tuple[str, int]]:
+        """Return the clips of the images in view that show what the query says, best first."""
+        model = self._image_encoders.own
+        if model is None:
+            return []
+        scopes, most = context.lines.scopes, self._settings.ask.images
+        vector = model.text(context.query)
+        read = partial(close_pictures, scopes=scopes, model=model, vector=vector, limit=most)
+        return [(one.video, one.frame.clip) for one in self._store.run_read_only(read)]
 
 
 def _clips_of(segment: Segment) -> list[tuple[str, int]]:

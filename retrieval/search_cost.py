@@ -19,27 +19,18 @@ if TYPE_CHECKING:
 
 
 class SearchCost:
-    """What one search took so far."""
+    """What one search took so far: its requests."""
 
     def __init__(self) -> None:
-        self._calls: list[CallRecord] = []
-
-    def add(self, call: CallRecord) -> None:
-        """Add a request."""
-        self._calls.append(call)
-
-    @property
-    def calls(self) -> tuple[CallRecord, ...]:
-        """The requests."""
-        return tuple(self._calls)
+        self.calls: list[CallRecord] = []
 
     @property
     def usage(self) -> SearchUsage:
         """Their number, tokens and cost."""
         return SearchUsage(
-            len(self._calls),
-            sum(call.tokens_in for call in self._calls),
-            sum(call.cost_usd for call in self._calls),
+            len(self.calls),
+            sum(call.tokens_in for call in self.calls),
+            sum(call.cost_usd for call in self.calls),
         )
 
 
@@ -51,7 +42,7 @@ def recorded_search(store: Store) -> Iterator[SearchCost]:
     """
     cost = SearchCost()
     try:
-        with recorded_embeddings(cost.add):
+        with recorded_embeddings(cost.calls.append):
             yield cost
     finally:
         if cost.calls:

@@ -1,4 +1,4 @@
-"""Memory as a llama-index vector store, and retrievers over it for llama-index and LangChain.
+"""Memory as a llama-index vector store.
 
 Importing this module imports llama-index, which takes seconds: import it where it is needed.
 """
@@ -9,12 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever as LangChainRetriever
 from llama_index.core.bridge.pydantic import ConfigDict, PrivateAttr
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import BaseNode, TextNode
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
     FilterOperator,
@@ -27,7 +23,6 @@ from sqlalchemy.orm import Session
 
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
-from models.ports import TextEmbedder, embed_queries
 from people.corrected import characters_at
 from retrieval.people_in_query import line_text
 from store.database import Store
@@ -175,59 +170,3 @@ def node_of(video: str, line: StoredLine, names: Mapping[str, str] | None = None
         excluded_embed_metadata_keys=keys,
         excluded_llm_metadata_keys=keys,
     )
-
-
-class MemoryRetriever(BaseRetriever):
-    """Retrieves lines of memory for llama-index.
-
-    Args:
-        store: The store.
-        text: The model that the memory was embedded with.
-        filters: See ``MemoryVectorStore``.
-        top_k: Number of lines for a query.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        text: TextEmbedder,
-        filters: MetadataFilters | None = None,
-        top_k: int = DEFAULT_LINES,
-    ) -> None:
-        super().__init__()
-        self._vectors, self._text = MemoryVectorStore(store, text.name), text
-        self._filters, self._top_k = filters, top_k
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        vector = query_bundle.embedding or self._vector(query_bundle.query_str)
-        result = self._vectors.query(
-            VectorStoreQuery(
-                query_embedding=vector, similarity_top_k=self._top_k, filters=self._filters
-            )
-        )
-        pairs = zip(result.nodes or (), result.similarities or (), strict=True)
-        return [NodeWithScore(node=node, score=score) for node, score in pairs]
-
-    def _vector(self, query: str) -> list[float]:
-        vector: list[float] = embed_queries(self._text, [query])[0].tolist()
-        return vector
-
-
-class MemoryDocuments(LangChainRetriever):
-    """Retrieves lines of memory for LangChain, as documents with the same metadata."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-    retriever: MemoryRetriever
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
-    ) -> list[Document]:
-        del run_manager
-        return [
-            Document(
-                id=node.node.node_id,
-                page_content=node.node.get_content(),
-                metadata={**node.node.metadata, "score": node.score},
-            )
-            for node in self.retriever.retrieve(query)
-        ]

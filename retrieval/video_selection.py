@@ -29,8 +29,6 @@ MOST_CLIPS, LEAST_VIDEOS = 2_500, 5
 """Fewer are chosen if they have more clips than that together, but at least five."""
 UNCOUNTED = 100_000
 """A view of more clips counts as wide: its lines are not counted, which takes long."""
-LIKELIEST_ONLY = "Of the many videos, only the likeliest were searched."
-"""What is said of a search of selected videos."""
 BY_QUESTION, BY_PEOPLE = 120, 60
 """Lines near the question, and lines that mention people, whose videos are chosen."""
 

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from domain.memories import MemorySource
 from domain.time import TimeSpan
 from retrieval.line_set import LineSet
-from retrieval.terms import terms
 from store.queries.search import StoredLine
 
 SPOKEN = frozenset({MemorySource.SAID, MemorySource.SUBTITLE})
 WRITTEN = frozenset({MemorySource.CAPTION, MemorySource.MODEL})
 """Sources of lines that describe the video: captions, and a model."""
-_NO_SOUND = frozenset(terms("Heard: someone, people, continued."))
-"""Terms of lines about sounds that are not of the sound."""
 _PRESENCE = re.compile(r"(?:<\w+>(?:, | and )?)+ (?:is|are) on screen(?: together)?\.")
 
 
@@ -28,11 +25,6 @@ class ViewLine:
     line: StoredLine
 
     @property
-    def ref(self) -> str:
-        """The ref that cites the line."""
-        return f"m{self.line.id}"
-
-    @property
     def span(self) -> TimeSpan:
         """The span of the line."""
         return TimeSpan.of(self.line.start_ms, max(self.line.start_ms, self.line.end_ms))
@@ -41,13 +33,6 @@ class ViewLine:
     def spoken(self) -> bool:
         """Whether the line is speech."""
         return self.line.source in SPOKEN and not self.names_somebody
-
-    @property
-    def sound(self) -> frozenset[str]:
-        """The search terms of the sound other than speech that is heard; none for other lines."""
-        if self.line.source != MemorySource.SOUND:
-            return frozenset()
-        return frozenset(terms(self.line.text)) - _NO_SOUND
 
     @property
     def presence(self) -> bool:

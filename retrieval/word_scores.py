@@ -12,11 +12,9 @@ import numpy as np
 from bm25s import BM25
 from numpy.typing import NDArray
 
-from retrieval.terms import terms
-
 
 class WordScores:
-    """Scores N texts by the words of a query.
+    """Scores N texts by search terms.
 
     Args:
         words: the search terms of each text.
@@ -28,10 +26,10 @@ class WordScores:
         if self._ranking is not None:
             self._ranking.index(list(words), show_progress=False)
 
-    def of(self, query: str) -> NDArray[np.float32]:
-        """Return the score of every text, (N,); 0 without a word in common."""
+    def of(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the score of every text by search terms, (N,); 0 without one in common."""
         vocabulary = self._ranking.vocab_dict if self._ranking is not None else {}
-        known = [word for word in terms(query) if word in vocabulary]
+        known = [word for word in words if word in vocabulary]
         if self._ranking is None or not known:
             return np.zeros(self._count, dtype=np.float32)
         return np.asarray(self._ranking.get_scores(known), dtype=np.float32)

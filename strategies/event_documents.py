@@ -58,6 +58,11 @@ class EventDocument:
         return self.text.split(BREAK)
 
     @cached_property
+    def terms(self) -> list[str]:
+        """Return its terms."""
+        return terms(self.text)
+
+    @cached_property
     def line_terms(self) -> list[frozenset[str]]:
         """Return the terms of each line."""
         return [frozenset(terms(line)) for line in self.lines]

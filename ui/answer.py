@@ -129,8 +129,7 @@ def _show_sources(state: PageState, run: InspectedTrajectory, answer: Answer) ->
     row = run.row
     videos = videos_named(state.store, row.question.videos)
     if answer.citations:
-        heading = translate("Nearest moments") if answer.declined else translate("Sources")
-        st.markdown(f"**{heading}**")
+        st.markdown(f"**{translate('Sources')}**")
     for number, citation in enumerate(answer.citations, start=1):
         show_moment(state.store, citation, videos, f"cited_{row.id}_{number}", number=number)
     show_judgement(state.store, row)
@@ -138,20 +137,14 @@ def _show_sources(state: PageState, run: InspectedTrajectory, answer: Answer) ->
 
 
 def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
-    """Show an answer, "Can't tell" or "Not in memory", each in its own style."""
+    """Show an answer, or "Not in memory", each in its own style."""
     question = run.row.question
     as_of = (
         ""
         if question.as_of_ms is None
         else translate("(as of {time})").format(time=format_time(question.as_of_ms))
     )
-    if answer.declined:
-        heading = translate("Can't tell from what was recorded")
-        st.info(
-            f"**{heading}** {escape_markdown(as_of)}  \n"
-            f"{escape_markdown(one_line(translate(answer.text)))}"
-        )
-    elif answer.not_in_memory:
+    if answer.not_in_memory:
         st.warning(
             f"**{translate('Not in memory')}** {escape_markdown(as_of)}  \n"
             f"{escape_markdown(translate(answer.text))}"
@@ -175,14 +168,14 @@ def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
 
 def is_quote(run: InspectedTrajectory, answer: Answer) -> bool:
     """Check whether an answer quotes the memory, since no language model phrased it."""
-    return not run.history.calls and answer.option is None
+    return not (run.history.calls or answer.option or answer.not_in_memory)
 
 
 def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
     rounds = counted(len(run.history.rounds), "round")
     took = f"{rounds}, {format_duration(run.row.seconds)}"
     with st.container(horizontal=True, vertical_alignment="center", key="facts"):
-        if not answer.declined and not answer.not_in_memory:
+        if not answer.not_in_memory:
             st.caption(
                 escape_markdown(_confidence_line(answer)),
                 help=translate("{confidence} on a scale from 0 to 1").format(

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from domain.asking import Citation, Evidence
+from domain.asking import PICTURES_NOT_SEARCHED, Citation, Evidence
 from domain.media import Video
 from domain.people import tags_in_words
+from models.yolox import coco_labels
 from store.database import Store
+from store.queries.calls import SearchUsage
 from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.player import seek_button
@@ -26,6 +28,15 @@ MAX_TEXT_CHARS = 400
 def video_title(videos: Mapping[str, Video], video: str) -> str:
     """Return a video's title, or words for one that is not in the library any more."""
     return videos[video].title if video in videos else translate("a deleted video")
+
+
+def show_limits(usage: SearchUsage, *, unseen: bool) -> None:
+    """Say where nothing was found and pictures were not searched, and what an endpoint took."""
+    if unseen:
+        st.caption(translate(PICTURES_NOT_SEARCHED), help=", ".join(coco_labels()))
+    if usage.requests:
+        took = translate("The search took {usage} of the embeddings endpoint.")
+        st.caption(took.format(usage=usage))
 
 
 def show_moment(

@@ -10,6 +10,7 @@ from domain.errors import HomerError
 from retrieval.search_cost import recorded_search
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
+from ui.evidence import show_limits
 from ui.formatting import escape_markdown
 from ui.language import use_language
 from ui.media import stored_image
@@ -36,9 +37,9 @@ MAX_NAME_CHARS = 80
 """Characters of the name of a saved search."""
 ERROR = "search error"
 GRID = """<style>
-.st-key-found, .st-key-close { display: grid; gap: 1rem;
+.st-key-found, .st-key-close, .st-key-pictures { display: grid; gap: 1rem;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr)); }
-.st-key-found [data-testid=stImage] img, .st-key-close [data-testid=stImage] img {
+:is(.st-key-found, .st-key-close, .st-key-pictures) [data-testid=stImage] img {
   aspect-ratio: 16 / 9; object-fit: cover; }
 [data-testid=stButtonGroup] :is([aria-checked=true], [aria-pressed=true], [data-selected]) p,
 [data-testid=stButtonGroup] [kind=pillsActive] p {
@@ -75,19 +76,15 @@ def _show() -> None:
         return
     try:
         with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
-            found = search_library(state.store, state.toolbox(None).text, query)
+            tools = state.toolbox(None)
+            found = search_library(state.store, tools.text, query, images=tools.images)
     except HomerError as error:
         show_error(error)
         return
     _show_filters(query, found)
     _show_save(state, saved, query)
     _show_results(state, query, found)
-    if cost.usage.requests:
-        st.caption(
-            translate("The search took {usage} of the embeddings endpoint.").format(
-                usage=cost.usage
-            )
-        )
+    show_limits(cost.usage, unseen=tools.images is None and not found.with_words)
 
 
 def _query(words: str) -> LibraryQuery:
@@ -164,17 +161,17 @@ def _show_results(state: PageState, query: LibraryQuery, found: LibraryResults) 
     if found.close:
         st.header(translate("Close in meaning"), anchor=False)
         _show_cards(state, query, found.close, "close")
-    if not found.with_words and not found.close:
-        st.write(translate("Nothing like this was said, shown, seen or heard."))
+    if found.pictures:
+        st.header(translate("Images"), anchor=False)
+        _show_cards(state, query, found.pictures, "pictures")
+    if not (found.with_words or found.close or found.pictures):
+        st.write(translate("Nothing like this was found."))
 
 
 def _heading(query: LibraryQuery, found: LibraryResults) -> str:
-    total = (
-        translate("More than {moments}").format(moments=counted(found.total, "moment"))
-        if found.more
-        else ""
-    )
-    whole = total or counted(found.total, "moment")
+    whole = counted(found.total, "moment")
+    if found.more:
+        whole = translate("More than {moments}").format(moments=whole)
     first = (
         translate(", the best {count}").format(count=len(found.with_words))
         if len(found.with_words) < found.total

@@ -14,6 +14,7 @@ from retrieval.search_cost import recorded_search
 from ui.app_state import PageState
 from ui.components import component
 from ui.errors import show_error
+from ui.evidence import show_limits
 from ui.player import seek, sought_moment
 from views.transcript import (
     CHAPTER,
@@ -126,21 +127,17 @@ def _show_found(state: PageState, video: Video, words: str, groups: Sequence[str
     close: Sequence[TranscriptLine] = ()
     try:
         with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
-            text = state.toolbox(video.profile).text
-            close = find_close(state.store, text, video.id, words, groups, known)
-        if cost.usage.requests:
-            st.caption(
-                translate("The search took {usage} of the embeddings endpoint.").format(
-                    usage=cost.usage
-                )
-            )
+            tools = state.toolbox(video.profile)
+            close = find_close(state.store, tools.text, video.id, words, groups, known)
+        nothing = not found.lines and not close
+        show_limits(cost.usage, unseen=nothing and not tools.profile.image_model)
     except HomerError as error:
         show_error(error)
     parts = [_part(found.lines, _with_words(found.total, len(found.lines)))] if found.lines else []
     if close:
         parts.append(_part(close, translate("Close in meaning")))
     if not parts:
-        parts = [_part((), none=translate("Nothing close to this was said or shown."))]
+        parts = [_part((), none=translate("Nothing like this was found."))]
     _draw(video, parts, at_ms, seek_token)
 
 

@@ -23,7 +23,7 @@ from retrieval.search_once import search_alike, search_once
 from strategies.named_tools import find_tool, list_tools, parse_arguments, use_once
 from ui.app_state import PageState
 from ui.errors import show_error
-from ui.evidence import show_moment
+from ui.evidence import show_limits, show_moment
 from ui.formatting import escape_markdown
 from ui.navigation import set_params, text_param
 from views.sentences import translate_sentence
@@ -80,12 +80,7 @@ def show_search(state: PageState, video: Video) -> None:
         show_error(error)
         return
     _show_result(state, video, result)
-    if cost.usage.requests:
-        st.caption(
-            translate("The search took {usage} of the embeddings endpoint.").format(
-                usage=cost.usage
-            )
-        )
+    show_limits(cost.usage, unseen=result.unseen and not close_evidence(result))
 
 
 def _show_result(state: PageState, video: Video, result: Retrieval) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from domain.asking import Answer, Citation, Question, level_of_confidence
+from domain.asking import (
+    LIKELIEST_ONLY,
+    NOTE,
+    PICTURES_NOT_SEARCHED,
+    Answer,
+    Citation,
+    Question,
+    level_of_confidence,
+)
 from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
@@ -51,8 +59,7 @@ def _guard(event: Any) -> Iterator[str]:
 
 
 def _retrieve(event: Any) -> Iterator[str]:
-    how = f" (from structure: {event.finding.asks})" if event.finding else ""
-    prefix = f"  {event.mode} {one_line(event.query)!r}{how}:"
+    prefix = f"  {event.mode} {one_line(event.query)!r}:"
     if event.refused:
         yield f"{prefix} {one_line(event.refused)}"
     elif event.nothing_close or not event.evidence:
@@ -116,12 +123,10 @@ _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
 
 
 FIXED_NOTES = (
-    marked(
-        "Answered without a language model: the text is quoted from memory, not phrased as an "
-        "answer."
-    ),
+    NOTE,
     marked("The memory was written by rules."),
-    marked("Of the many videos, only the likeliest were searched."),
+    LIKELIEST_ONLY,
+    PICTURES_NOT_SEARCHED,
 )
 """Sentences of notes that are stored with answers."""
 

@@ -12,12 +12,14 @@ from sqlalchemy.orm import Session
 from domain.base import Frozen
 from domain.marked import marked
 from domain.memories import MemorySource, Scope
-from domain.people import Character
+from domain.people import Character, tags_in_words
 from domain.texts import make_storable
-from models.ports import TextEmbedder
+from domain.time import TimeSpan
+from models.ports import ImageEncoder, TextEmbedder
 from people.clip_people import ClipPeople
 from people.corrected import people_in_view
 from retrieval.close_lines import close_lines, embed_words
+from retrieval.image_encoders import close_pictures
 from retrieval.terms import plain_words
 from store.database import Store
 from store.queries.clips import memory_view
@@ -29,9 +31,11 @@ from store.queries.library_search import (
     lines_in_library,
     videos_added,
 )
+from store.queries.likeness import AlikeKeyframe
 from store.queries.people_in_view import videos_naming
 from views.transcript import (
     GROUPS,
+    SEEN,
     TranscriptLine,
     group_of,
     shown_lines,
@@ -91,12 +95,14 @@ class LibraryResult(Frozen):
 class LibraryResults(Frozen):
     """What a search finds: ``total`` lines have the words, or ``more`` than that.
 
-    ``videos`` are titles by id, ``people`` names, and ``groups`` those of the lines with the words:
-    what the search can be narrowed to.
+    ``pictures`` show what the words say, by an image-text model. ``videos`` are titles by id,
+    ``people`` names, and ``groups`` those of the lines with the words: what the search can be
+    narrowed to.
     """
 
     with_words: tuple[LibraryResult, ...] = ()
     close: tuple[LibraryResult, ...] = ()
+    pictures: tuple[LibraryResult, ...] = ()
     total: int = 0
     more: bool = False
     videos: Mapping[str, str] = {}
@@ -105,7 +111,11 @@ class LibraryResults(Frozen):
 
 
 def search_library(
-    store: Store, text: TextEmbedder, query: LibraryQuery, now: datetime | None = None
+    store: Store,
+    text: TextEmbedder,
+    query: LibraryQuery,
+    now: datetime | None = None,
+    images: ImageEncoder | None = None,
 ) -> LibraryResults:
     """Search all videos, or those that the query names.
 
@@ -114,9 +124,12 @@ def search_library(
         text: The text encoder of the library.
         query: What is sought.
         now: The present moment; None: of the clock.
+        images: The image-text model of the library, if it has one.
     """
     words, sources = make_storable(query.words).strip(), sources_of(query.groups or GROUPS)
     vector = embed_words(text, words) if words and not query.person else None
+    sought = images if vector is not None and SEEN in (query.groups or GROUPS) else None
+    shown = sought.text(words) if sought else None
     with store.begin(snapshot=True) as session:
         titles = videos_added(session, query.added.since(now or datetime.now(UTC)), query.videos)
         if not titles:
@@ -128,18 +141,30 @@ def search_library(
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
             close = _others(session, order, sources, lines)
+        pictures = list[AlikeKeyframe]()
+        if sought and shown is not None:
+            pictures = close_pictures(session, scopes, sought, shown, MAX_CLOSE)
         maker = _ResultMaker(session, scopes, titles, [*lines, *close])
         groups = {group_of(MemorySource(source)) for source in found.sources}
         ranked = sorted(found.videos, key=lambda video: -found.videos[video])
         return LibraryResults(
             with_words=tuple(maker.results(lines)),
             close=tuple(maker.results(close)),
+            pictures=tuple(_picture(one, titles[one.video]) for one in pictures),
             total=sum(found.videos.values()),
             more=found.more,
             videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
             people=tuple(maker.names())[:MAX_CHIPS],
             groups=tuple(group for group in GROUPS if group in groups),
         )
+
+
+def _picture(one: AlikeKeyframe, title: str) -> LibraryResult:
+    """Return a picture as a line of what is seen on it."""
+    frame, text = one.frame, tags_in_words(one.frame.description or "")
+    span = TimeSpan.of(frame.time_ms, frame.time_ms)
+    line = TranscriptLine(id=frame.id, span=span, group=SEEN, who="", text=text)
+    return LibraryResult(video=one.video, title=title, line=line, blob=frame.blob)
 
 
 def _others(

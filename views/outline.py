@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from domain.base import Frozen
 from domain.built import OutlineLevel
@@ -31,10 +31,22 @@ DEEPEST = 3
 class Chapter(Frozen):
     """A part of a video, with the parts that it is made of."""
 
-    span: TimeSpan
+    span: TimeSpan = Field(exclude=True)
     title: str
     text: str
     parts: tuple[Chapter, ...] = ()
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def start_s(self) -> float:
+        """When it begins, in seconds."""
+        return self.span.start_ms / 1000
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def end_s(self) -> float:
+        """When it ends, in seconds."""
+        return self.span.end_ms / 1000
 
 
 class Outline(Frozen):
@@ -86,11 +98,15 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
         if built:
             raise InputError(f"{video.title} has no outline yet: {command}")
         raise InputError(f"{video.title} has no outline: {command}")
-    words = _Words(people.names(video.id))
+    names = people.names(video.id)
+
+    def words(text: str) -> str:
+        return plain_line(tags_in_words(with_current_names(text, names)))
+
     return Outline(
         video=video.id,
-        title=words.of(video.title),
-        text=words.of(description_of(whole)),
+        title=words(video.title),
+        text=words(description_of(whole)),
         depth=depth,
         chapters=tuple(_chapters(whole.span, levels[1:], nodes, words)),
     )
@@ -106,22 +122,11 @@ def description_of(node: OutlineNode) -> str:
     return node.text.splitlines()[0] if node.text else ""
 
 
-class _Words:
-    """Texts for readers: names of people as they are now, else words instead of tags."""
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
-
-    def of(self, text: str) -> str:
-        lines = with_current_names(text, self._names).splitlines()
-        return "\n".join(plain_line(tags_in_words(line)) for line in lines)
-
-
 def _chapters(
     span: TimeSpan,
     levels: Sequence[OutlineLevel],
     nodes: Sequence[OutlineNode],
-    words: _Words,
+    words: Callable[[str], str],
 ) -> Iterator[Chapter]:
     """Yield the nodes of the first level that begin in a span, with those of the next ones."""
     if not levels:
@@ -131,10 +136,11 @@ def _chapters(
         if node.level != level.level or not span.start_ms <= node.span.start_ms < span.end_ms:
             continue
         inside = _beginning_in(node.span, nodes) if finer else ()
+        text = description_of(node)
         yield Chapter(
             span=node.span,
-            title=words.of(title_of(node, level)),
-            text=words.of(description_of(node)) if level.titled else "",
+            title=words(title_of(node, level)),
+            text=words(text) if level.titled and text != node.label else "",
             parts=tuple(_chapters(node.span, finer, inside, words)),
         )
 

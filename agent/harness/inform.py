@@ -10,16 +10,17 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from agent.harness.constrain import letter
-from agent.whereabouts import last_seen_sentences
 from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.base import Frozen
 from domain.people import TAG
-from domain.search import Asks, StructurePart
+from domain.search import STRUCTURE
 from domain.skills import RoutedSkill, Tone
 from domain.texts import strip_invisible
 from domain.time import format_clock
 from domain.trajectory import EvidenceRetrieved, Neighbour
 
+FEW_REFS = 6
+"""Refs that a sentence on structure is shown with, at most."""
 LINE = 320
 """Characters of one memory that a card shows."""
 SUMMARY = 900
@@ -90,19 +91,14 @@ def _card_head(retrieval: EvidenceRetrieved, repeats: bool) -> list[str]:
     if retrieval.focus:
         again = " (as before; only what is new follows)" if repeats else ""
         lines.append(f'Focus: [{retrieval.focus}] "{quote_label(retrieval.focus_label)}"{again}')
-    finding = retrieval.finding
-    if finding and finding.asks is Asks.WHEREABOUTS and not finding.put:
-        found = " ".join(last_seen_sentences(map(_quoted, finding.parts)))
-        lines.append(f"Read off from who was recognised: {found}")
+    for quote in retrieval.quotes:
+        if quote.kind == STRUCTURE:
+            refs = " ".join(f"[{ref}]" for ref in quote.refs[:FEW_REFS])
+            text = quote_untrusted(quote.text, SUMMARY)
+            lines.append(f"Read off from structure, in words of the memory: {text} {refs}")
     if retrieval.nothing_close:
         lines.append("Nothing in memory is close to this query.")
     return lines
-
-
-def _quoted(part: StructurePart) -> StructurePart:
-    """Return a person and a video's title made safe, the title between quotation marks."""
-    name, title = quote_untrusted(part.label, 60), quote_label(part.text)
-    return part.model_copy(update={"label": name, "text": f'"{title}"'})
 
 
 def memory_line(evidence: Evidence) -> str:

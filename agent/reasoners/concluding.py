@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from string import ascii_uppercase
 
 from agent.reasoners.port import CompletedSearch, Conclusion, DecisionContext
-from agent.reasoners.question_parts import AGAINST, EVENT, answer_claim
-from domain.asking import Evidence, Subtask, SubtaskState
-from domain.search import Extract
+from agent.reasoners.question_parts import answer_claim
+from domain.asking import Evidence, Mode, Subtask, SubtaskState, Support
+from domain.search import Quote, answering
 from domain.trajectory import EvidenceRetrieved
 
 QUOTED = 3
@@ -35,12 +34,6 @@ Scores = Mapping[str, tuple[float, ...]]
 """How strongly each piece of evidence supports each option, by ref."""
 
 
-def quotable(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return the best pieces of evidence, at most three, close to the best; best first."""
-    ranked = sorted(evidence, key=lambda e: (-e.score, e.span.start_ms))
-    return [e for e in ranked if e.score >= NEAR_BEST * ranked[0].score][:QUOTED]
-
-
 def by_options(decision: DecisionContext) -> Conclusion:
     """Choose the option with the largest share of the support; the first without evidence."""
     count, held = len(decision.question.options), {e.ref: e for e in decision.held}
@@ -50,13 +43,13 @@ def by_options(decision: DecisionContext) -> Conclusion:
     totals = [_soft_maximum(_by_clip(scores, held, n)) for n in range(count)]
     shares = shares_of(totals)
     best = shares.index(max(shares))
-    clips = _by_clip(scores, held, best)
+    clips = [ref for ref in _by_clip(scores, held, best) if ref in held]
     letter = ascii_uppercase[best]
     return Conclusion(
         text=letter,
         option=letter,
         refs=_supporting(decision, held, letter)
-        or _near_best([held[ref] for ref in [*clips][:QUOTED]]),
+        or _near_best([held[ref] for ref in clips[:QUOTED]]),
         ranked=_ranked(scores, held, shares),
         share=shares_of([total / _temperature(decision) for total in totals])[best],
     )
@@ -83,27 +76,29 @@ def _supporting(decision: DecisionContext, held: Held, letter: str) -> tuple[str
 
 def _near_best(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """Return the refs of evidence scored close to the best, in the given order."""
-    best = max(e.score for e in evidence)
+    best = max((e.score for e in evidence), default=0.0)
     return tuple(e.ref for e in evidence if e.score >= NEAR_BEST * best)
 
 
 def weights(searches: Sequence[CompletedSearch], held: Held, count: int) -> Scores:
     """Return how strongly what was found supports each option, each piece at its best.
 
-    Evidence that a person put in place of a search's result has no scores: it counts for the
-    options of that search as the strongest piece does, less where its own score is low.
+    Pieces count that a search weighed, even if it does not show them. Evidence that a person put in
+    place of a search's result has no scores: it counts for the options of that search as the
+    strongest piece does, less where its own score is low.
     """
     known: dict[str, tuple[float, ...]] = {}
     for search in searches:
-        search_refs = {e.ref for e in search.found.evidence} & held.keys()
+        shown = {e.ref for e in search.found.evidence}
         for weighed in search.found.weighed:
-            if weighed.ref in search_refs:
+            if weighed.ref in held or weighed.ref not in shown:
                 known[weighed.ref] = _higher(known.get(weighed.ref, weighed.scores), weighed.scores)
     all_scores = [score for scores in known.values() for score in scores]
     span = (min(all_scores, default=0.0), max(all_scores, default=0.0))
     unscored = [
         (piece, search.found.options)
         for search in searches
+        if search.found.options or not known  # else it would count for each option alike
         for piece in search.found.evidence
         if piece.ref in held and piece.ref not in known and not piece.ref.startswith("s")
     ]
@@ -130,10 +125,13 @@ def _by_clip(scores: Scores, held: Held, option: int) -> dict[str, float]:
 
 
 def _best_of_clips(held: Held, scores: Mapping[str, float]) -> dict[str, float]:
+    """Return the score of each clip's best piece, best first; one that is not held is by itself."""
+    starts = {ref: held[ref].span.start_ms if ref in held else 0 for ref in scores}
     best_refs: dict[object, str] = {}
-    for ref in sorted(scores, key=lambda ref: (-scores[ref], held[ref].span.start_ms, ref)):
-        piece = held[ref]
-        best_refs.setdefault(ref if piece.clip is None else (piece.video, piece.clip), ref)
+    for ref in sorted(scores, key=lambda ref: (-scores[ref], starts[ref], ref)):
+        piece = held.get(ref)
+        clip = None if piece is None or piece.clip is None else (piece.video, piece.clip)
+        best_refs.setdefault(clip or ref, ref)
     return {ref: scores[ref] for ref in best_refs.values()}
 
 
@@ -155,6 +153,7 @@ def _ranked(scores: Scores, held: Held, shares: Sequence[float]) -> tuple[str, .
     best = {
         ref: max(score + more for score, more in zip(each, lean, strict=True))
         for ref, each in scores.items()
+        if ref in held
     }
     return tuple(_best_of_clips(held, best))
 
@@ -168,127 +167,68 @@ def by_quotation(decision: DecisionContext) -> Conclusion:
     parts = [
         found_for(task, decision.searches) for task in answering_subtasks(decision.ledger.subtasks)
     ]
-    ranked = _best_first(e for part in parts for search in part for e in search.evidence)
-    order = tuple(e.ref for e in ranked if e.ref in held)
-    found = quote_parts(parts, held, searched_videos(decision))
-    if found is None:
-        return Conclusion(text="", not_in_memory=True, ranked=order)
-    text, refs = found
-    return Conclusion(text=text, refs=refs, ranked=order)
-
-
-def quote_parts(
-    parts: Sequence[Sequence[EvidenceRetrieved]], held: Held, titles: Mapping[str, str]
-) -> tuple[str, tuple[str, ...]] | None:
-    """Return what answers parts of a question, and its refs; None where nothing is close to any.
-
-    Args:
-        parts: the searches for each part.
-        held: what may be quoted, by ref.
-        titles: of the videos that are each quoted after their title; empty: quoted as one.
-    """
-    quotes = {
-        video: [quote for part in parts if (quote := quote_of(part, held, video))]
+    best = _best_first(e for part in parts for search in part for e in search.evidence)
+    order = tuple(e.ref for e in best if e.ref in held)
+    titles = {q.video: q.title for part in parts for search in part for q in search.by_video}
+    chosen = {
+        video: list(dict.fromkeys(q for part in parts for q in quotes_for(part, held, video)))
         for video in titles or (ALL,)
     }
-    if not any(quotes.values()):
-        return None
-    cited = dict.fromkeys(ref for each in quotes.values() for one in each for ref in one.refs)
-    texts = {video: " ".join(dict.fromkeys(q.text for q in each)) for video, each in quotes.items()}
-    return under_titles(titles, texts) if titles else texts[ALL], tuple(cited)
+    quotes = [quote for each in chosen.values() for quote in each]
+    if not quotes:
+        return Conclusion(text="", not_in_memory=True, ranked=order)
+    texts = {video: " ".join(quote.text for quote in each) for video, each in chosen.items()}
+    lines = [f"{title}: {texts[video] or NOTHING}" for video, title in titles.items()]
+    # What is cited first is what each quote rests on most.
+    firsts = [quote.refs[0] for quote in sorted(quotes, key=lambda quote: -quote.score)]
+    refs = tuple(dict.fromkeys([*firsts, *(ref for quote in quotes for ref in quote.refs)]))
+    ranked = tuple(dict.fromkeys([*refs, *order]))
+    sure = max(quote.score for quote in quotes)
+    text = "\n".join(lines) if titles else texts[ALL]
+    return Conclusion(text=text, refs=refs, ranked=ranked, sure=sure, support=supports(quotes))
 
 
-def searched_videos(decision: DecisionContext) -> dict[str, str]:
-    """Return the titles of the few videos that are answered for one by one, by id; else none."""
-    return {q.video: q.title for search in decision.searches for q in search.found.by_video}
+def supports(quotes: Iterable[Quote]) -> tuple[Support, ...]:
+    """Return the support by each line of quotes: how likely its quote answers."""
+    scores: dict[str, float] = {}
+    for quote in quotes:
+        for ref in quote.refs:
+            scores[ref] = max(scores.get(ref, 0.0), quote.score)
+    return tuple(Support(ref=ref, score=score) for ref, score in scores.items())
 
 
-def under_titles(titles: Mapping[str, str], texts: Mapping[str, str]) -> str:
-    """Return what answers for each video, a line each, after its title."""
-    return "\n".join(f"{title}: {texts[video] or NOTHING}" for video, title in titles.items())
+def quotes_for(
+    searches: Sequence[EvidenceRetrieved], held: Held, video: str = ALL
+) -> tuple[Quote, ...]:
+    """Return what answers a part of a question, in one video or in all as one, best first.
 
-
-def by_events(decision: DecisionContext) -> Conclusion | None:
-    """Answer a broad question with the summary of the best event of each of a few videos.
-
-    None where they were not searched one by one, or no event is close in any.
+    A strategy's tool says itself whether anything is close, on a scale of its own: its best quote
+    counts, or its best line.
     """
-    held = {e.ref: e for e in decision.held}
-    titles = searched_videos(decision)
-    best: dict[str, Evidence] = {}
-    for search in decision.searches:
-        for quote in search.found.by_video:
-            if quote.event in held:
-                best.setdefault(quote.video, held[quote.event])
-    if not best:
-        return None
-    text = under_titles(titles, {one: best[one].text if one in best else "" for one in titles})
-    refs = tuple(best[video].ref for video in titles if video in best)
-    more = (e.ref for e in _best_first(decision.held) if e.ref not in refs)
-    return Conclusion(text=text, refs=refs, ranked=(*refs, *more))
-
-
-def by_event(decision: DecisionContext, event: Evidence) -> Conclusion:
-    """Answer a broad question with the event's summary."""
-    order = [event.ref, *(e.ref for e in _best_first(decision.held) if e.ref != event.ref)]
-    return Conclusion(text=event.text, refs=(event.ref,), ranked=tuple(order))
+    quotes: list[Quote] = []
+    for search in searches:
+        own = [q for one in search.by_video if one.video == video for q in one.quotes]
+        offered = search.quotes if video == ALL else own
+        quotes += [quote for quote in offered if held.keys() >= set(quote.refs)]
+        lines = [e for e in search.evidence if e.ref in held and not e.ref.startswith("s")]
+        tool = search.mode not in {*Mode}
+        if tool and not search.quotes and lines:
+            best = max(lines, key=lambda e: e.score)
+            quotes.append(_line(best))
+    by_tools = any(search.mode not in {*Mode} for search in searches)
+    nearest = sorted(quotes, key=lambda quote: -quote.score)[: int(by_tools)]
+    return answering(quotes) or tuple(nearest)
 
 
 def answering_subtasks(subtasks: Sequence[Subtask]) -> list[Subtask]:
-    """Return the subtasks whose findings answer: not lead-ups to a cause, nor counter-evidence."""
-    alive = [task for task in subtasks if task.state is not SubtaskState.ABANDONED]
-    return [task for task in alive if not task.text.startswith((EVENT, AGAINST))] or alive
+    """Return the subtasks that were not given up."""
+    return [task for task in subtasks if task.state is not SubtaskState.ABANDONED]
 
 
 def found_for(task: Subtask, searches: Sequence[CompletedSearch]) -> list[EvidenceRetrieved]:
     """Return the searches for a subtask that found something close."""
     results = (search.found for search in searches if search.subtask == task.id)
     return [result for result in results if not result.nothing_close]
-
-
-def quote_of(searches: Iterable[EvidenceRetrieved], held: Held, video: str = ALL) -> Extract | None:
-    """Return the sentence that answers, else the best line; None if nothing close was found.
-
-    With a video, only what is in it counts.
-    """
-    offered = _quotes if video == ALL else partial(_quotes_of_video, video)
-    quotes = [quote for search in searches for quote in offered(search, held)]
-    return max(quotes, key=lambda quote: quote.score, default=None)
-
-
-def _quotes(retrieval: EvidenceRetrieved, held: Held) -> list[Extract]:
-    """Return what a search offers to quote, its own extract first."""
-    return _offered(retrieval.extract, _lines(retrieval, held), held)
-
-
-def _quotes_of_video(video: str, retrieval: EvidenceRetrieved, held: Held) -> list[Extract]:
-    """Return what a search offers to quote of a video.
-
-    Of a search that was not made video by video only lines close to its best one count.
-    """
-    lines = _lines(retrieval, held)
-    own = next((one for one in retrieval.by_video if one.video == video), None)
-    if own is None:
-        least = NEAR_BEST * max((e.score for e in lines), default=0.0)
-        return _offered(None, [e for e in lines if e.video == video and e.score >= least], held)
-    return _offered(own.extract, [e for e in lines if e.video == video and own.close], held)
-
-
-def _lines(retrieval: EvidenceRetrieved, held: Held) -> list[Evidence]:
-    return [e for e in retrieval.evidence if e.ref in held and not e.ref.startswith("s")]
-
-
-def _offered(extract: Extract | None, lines: Sequence[Evidence], held: Held) -> list[Extract]:
-    if extract is not None and held.keys() >= set(extract.refs):
-        return [extract]
-    best = max(lines, key=lambda e: e.score, default=None)
-    return [] if best is None else [_line(best)]
-
-
-def _line(piece: Evidence) -> Extract:
-    return Extract(
-        text=piece.text, refs=(piece.ref,), video=piece.video, span=piece.span, score=piece.score
-    )
 
 
 def _best_first(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
@@ -298,3 +238,9 @@ def _best_first(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
         if not piece.ref.startswith("s"):
             by_ref.setdefault(piece.ref, piece)
     return tuple(by_ref.values())
+
+
+def _line(piece: Evidence) -> Quote:
+    return Quote(
+        text=piece.text, refs=(piece.ref,), video=piece.video, span=piece.span, score=piece.score
+    )

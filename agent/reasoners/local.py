@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.reasoners.concluding import by_event, by_events, by_options, by_quotation, quotable
+from agent.reasoners.concluding import NEAR_BEST, QUOTED, by_options, by_quotation, supports
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
 from agent.reasoners.question_parts import QuestionKind, as_query, decompose, kind_of, query_of
-from agent.reasoners.structure_answers import by_structure, claimed
-from agent.reasoners.structure_questions import structure_of
-from domain.asking import Action, Evidence, Mode, Subtask
+from domain.asking import NOTE, Action, Mode, Support
 from domain.ledger import Edits, SubtaskDraft
+from domain.search import answering
 from domain.skills import combined_policy
-from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution
+from domain.trajectory import Neighbour, Resolution
 
-NOTE = (
-    "Answered without a language model: the text is quoted from memory, not phrased as an answer."
-)
 MOMENTS = 20
 """Moments of the whole view that a search adds for it."""
 CAUSAL = frozenset({"causes", "enables", "requires", "prevents"})
@@ -32,8 +28,8 @@ class LocalReasoner:
     note = NOTE
 
     def plan(self, decision: DecisionContext) -> tuple[SubtaskDraft, ...]:
-        """Split the question by its words, unless a skill says to leave it whole."""
-        if combined_policy(decision.skills).split is False or is_structural(decision):
+        """Split the question by its options or parts, unless a skill says to leave it whole."""
+        if combined_policy(decision.skills).split is False:
             return (SubtaskDraft(text=decision.question.text),)
         return decompose(decision.question.text, decision.question.options)
 
@@ -52,16 +48,29 @@ class LocalReasoner:
         return Action(kind="search", reason=reason_for(mode), mode=mode, query=query)
 
     def assess(self, decision: DecisionContext) -> Assessment:
-        """Resolve a subtask with a quotation after a close look that found something close."""
+        """Resolve a subtask with what answers it: quotes, or lines that were weighed by option."""
         task, retrieval = decision.current, decision.found
-        if task is None or retrieval is None or not can_answer(task, retrieval):
+        if task is None or retrieval is None:
             return Assessment()
-        if retrieval.finding is not None and (claim := claimed(decision, task, retrieval)):
-            return Assessment(resolved=(claim,))
-        best = quotable(answering_evidence(task, retrieval))
-        if not best:
+        if retrieval.weighed:
+            lines = [e for e in retrieval.evidence if not e.ref.startswith("s")]
+            support: tuple[Support, ...]
+            ranked = sorted(lines, key=lambda e: (-e.score, e.span.start_ms))
+            near = [e for e in ranked if e.score >= NEAR_BEST * ranked[0].score][:QUOTED]
+            answer = " ".join(
+                f"[{e.span}] {e.text}"
+                for e in sorted(near, key=lambda e: (e.video, e.span.start_ms))
+            )
+            refs, support = tuple(e.ref for e in near), ()
+        else:
+            several = [quote for one in retrieval.by_video for quote in one.quotes]
+            quotes = several or answering(retrieval.quotes)
+            answer = " ".join(quote.text for quote in quotes)
+            support = supports(quotes)
+            refs = tuple(one.ref for one in support)
+        if not refs:
             return Assessment()
-        claim = Resolution(subtask=task.id, answer=quotation(best), refs=tuple(e.ref for e in best))
+        claim = Resolution(subtask=task.id, answer=answer, refs=refs, support=support)
         return Assessment(resolved=(claim,))
 
     def replan(self, decision: DecisionContext, reasons: tuple[str, ...]) -> Edits:  # noqa: ARG002
@@ -69,26 +78,8 @@ class LocalReasoner:
         return Edits()
 
     def conclude(self, decision: DecisionContext) -> Conclusion:
-        """Answer from the evidence of the options in the ledger, or with a quotation.
-
-        A structural finding comes first. A question of several parts is answered part by part, a
-        broad one by its event; over a few videos, an open one for each of them.
-        """
-        if answer := by_structure(decision):
-            return answer
-        if decision.question.options:
-            return by_options(decision)
-        if kind_of(decision.question.text) is QuestionKind.BROAD:
-            if of_each := by_events(decision):
-                return of_each
-            if event := broadest(decision.held):
-                return by_event(decision, event)
-        return by_quotation(decision)
-
-
-def is_structural(decision: DecisionContext) -> bool:
-    """Check whether the whole question is answered from structure, so that it is not split."""
-    return not decision.question.options and structure_of(decision.question.text) is not None
+        """Answer from the evidence of the options in the ledger, or with quotations."""
+        return by_options(decision) if decision.question.options else by_quotation(decision)
 
 
 def choose_mode(decision: DecisionContext) -> Mode:
@@ -137,34 +128,3 @@ def reason_for(mode: Mode) -> str:
         Mode.KEYFRAME: "look at the images",
     }
     return reasons.get(mode, "")
-
-
-def can_answer(task: Subtask, retrieval: EvidenceRetrieved) -> bool:
-    """Check whether a search can answer a subtask: one by events answers only broad subtasks.
-
-    A search that scored evidence for an option answers it in any mode.
-    """
-    close = (
-        retrieval.mode in (Mode.VIDEO, Mode.KEYFRAME) or kind_of(task.text) is QuestionKind.BROAD
-    )
-    return close or bool(retrieval.weighed) or retrieval.finding is not None
-
-
-def answering_evidence(task: Subtask, retrieval: EvidenceRetrieved) -> Sequence[Evidence]:
-    """Return the evidence that may answer a subtask: lines and images, or events if it is broad."""
-    events = [e for e in retrieval.evidence if e.ref.startswith("s")]
-    if retrieval.weighed or not events:
-        return [e for e in retrieval.evidence if not e.ref.startswith("s")]
-    return events if kind_of(task.text) is QuestionKind.BROAD else retrieval.evidence
-
-
-def quotation(evidence: Sequence[Evidence]) -> str:
-    """Quote evidence with its times, in the order of the video."""
-    in_time = sorted(evidence, key=lambda e: (e.video, e.span.start_ms))
-    return " ".join(f"[{e.span}] {e.text}" for e in in_time)
-
-
-def broadest(evidence: Sequence[Evidence]) -> Evidence | None:
-    """Return the best event found, for a question about the whole."""
-    events = [e for e in evidence if e.ref.startswith("s")]
-    return max(events, key=lambda e: (e.score, -e.span.start_ms), default=None)

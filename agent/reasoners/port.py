@@ -114,16 +114,14 @@ class Conclusion(Frozen):
     """A reasoner's final answer from all evidence; code checks it before it is shown.
 
     ``option`` is a letter; ``refs`` are what the answer rests on. ``ranked``: the refs of what was
-    found, best first, where the reasoner compared it. ``declined``: memory cannot hold the answer,
-    and ``refs`` are the nearest moments. ``support``: how well each ref supports the answer, and
-    ``sure`` how certain the whole answer is, where the reasoner can tell.
+    found, best first, where the reasoner compared it. ``support``: how well each ref supports the
+    answer, and ``sure`` how certain the whole answer is, where the reasoner can tell.
     """
 
     text: str
     option: str | None = None
     refs: tuple[str, ...] = ()
     not_in_memory: bool = False
-    declined: bool = False
     ranked: tuple[str, ...] = ()
     support: tuple[Support, ...] = ()
     sure: float | None = Field(default=None, ge=0, le=1)

@@ -47,24 +47,16 @@ class QuestionKind(StrEnum):
 
 def kind_of(text: str) -> QuestionKind:
     """Return the kind of a question or subtask, by its words."""
-    if _WHY.search(text) or text.lower().startswith(CAUSE.lower()):
+    if _WHY.search(text):
         return QuestionKind.CAUSE
     if _LOOKS.search(text):
         return QuestionKind.LOOKS
     return QuestionKind.BROAD if _BROAD.search(text) else QuestionKind.FACT
 
 
-CAUSE = "The cause: "
-EVENT = "What happened: "
-FOR = "Evidence that "
-AGAINST = "Evidence against: "
-
-
 def as_statement(text: str) -> str:
     """Turn a question into a statement with a gap: ``Why did Ann leave?`` is ``Ann leave``."""
     statement_ = text.strip().rstrip("?？.! ").strip()
-    for label in (CAUSE, EVENT, FOR, AGAINST):
-        statement_ = statement_.removeprefix(label)
     yes_no = _YES_NO.fullmatch(statement_)
     bare = yes_no.group(1) if yes_no else _OPENING.sub("", statement_, count=1)
     return bare.strip() or statement_
@@ -87,17 +79,6 @@ def decompose(
         return tuple(_for_options(options, group) for group in _grouped(options, most))
     if parts := question_parts_of(question):
         return tuple(SubtaskDraft(text=part) for part in parts)
-    stripped = question.strip()
-    if _WHY.match(stripped):
-        return (
-            SubtaskDraft(text=EVENT + as_statement(stripped)),
-            SubtaskDraft(text=CAUSE + as_statement(stripped), depends=("t1",)),
-        )
-    if _YES_NO.fullmatch(stripped.rstrip("?？ ")):
-        return (
-            SubtaskDraft(text=FOR + as_statement(stripped)),
-            SubtaskDraft(text=AGAINST + as_statement(stripped)),
-        )
     return (SubtaskDraft(text=question),)
 
 
@@ -148,10 +129,7 @@ def ranking_text_of(task: Subtask, question: Question) -> str:
     """
     if not has_rule_wording(task, question):
         return query_of(task, question)
-    if task.text.startswith((EVENT, AGAINST)):
-        return query_of(task, question)
-    is_whole = task.options or task.text.startswith((CAUSE, FOR))
-    return question.text if is_whole else task.text
+    return question.text if task.options else task.text
 
 
 def answer_claim(question: Question, option: str | None) -> str:
@@ -166,14 +144,9 @@ def answer_claim(question: Question, option: str | None) -> str:
 
 
 def subtask_claim(task: Subtask, question: Question) -> str:
-    """Return the claim that evidence for a subtask must support.
-
-    A subtask that leads up to a cause is judged by the whole question, which says more than its
-    parts.
-    """
+    """Return the claim that evidence for a subtask must support."""
     if not task.options:
-        is_lead_up = task.text.startswith((EVENT, CAUSE, FOR, AGAINST))
-        return question.text if is_lead_up else ranking_text_of(task, question)
+        return ranking_text_of(task, question)
     return "; ".join(answer_claim(question, letter) for letter in task.options)
 
 

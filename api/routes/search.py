@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.answers import Retrieved, cite, image_path, with_scores
 from api.app_state import ApiState, State
 from api.params import AsOf, LookAt, Profile, as_of_ms, span_of
-from domain.asking import Mode, ToolName
+from domain.asking import PICTURES_NOT_SEARCHED, Mode, ToolName
 from domain.errors import InputError
 from domain.memories import Segment
 from domain.people import tags_in_words
@@ -94,6 +94,7 @@ class Found(BaseModel):
         description="titles of videos of which the memory of the tool's strategy is not built, so "
         "that it was not searched"
     )
+    note: str = Field(description="where nothing close was found: what could not be searched")
     cost: CostOfSearch | None = Field(
         default=None, description="where the text encoder is behind an endpoint"
     )
@@ -211,6 +212,7 @@ def _search_body(
         nothing_close=result.nothing_close,
         searched=result.searched,
         unbuilt=list(result.unbuilt),
+        note=PICTURES_NOT_SEARCHED if result.unseen and result.nothing_close else "",
         cost=CostOfSearch(**usage._asdict()) if usage and usage.requests else None,
     )
 

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ARRAY, JSON, Connection, Integer, Row, Select, bindparam, func, select
+from sqlalchemy import ARRAY, JSON, Connection, Integer, Select, bindparam, func, select
 from sqlalchemy.orm import Session
-from sqlalchemy.sql.elements import SQLCoreOperations
 
 from domain.media import Box, SeenObject
 from domain.memories import Scope
@@ -144,31 +143,18 @@ def stored_box(corners: Sequence[int]) -> Box:
 
 
 def frame_vectors(
-    connection: Connection | Session, frames: Iterable[int]
+    connection: Connection | Session, frames: Iterable[int], *, described: bool = False
 ) -> dict[int, tuple[NDArray[np.float32], str]]:
-    """Return the image vectors of keyframes that have one, (D,) each, with their encoders."""
-    columns = (KeyframeRow.embedding, KeyframeRow.image_encoder)
-    rows = _with_vector(connection, columns, frames)
+    """Return the image vectors of keyframes that have one, (D,) each, with their encoders.
+
+    ``described``: those of their descriptions instead.
+    """
+    of = (KeyframeRow.embedding, KeyframeRow.image_encoder)
+    if described:
+        of = (KeyframeRow.description_embedding, KeyframeRow.description_encoder)
+    query = select(KeyframeRow.id, *of).where(KeyframeRow.id.in_(sorted(frames)))
+    rows = connection.execute(query.where(of[0].is_not(None)))
     return {frame: (np.asarray(vector, dtype=np.float32), name) for frame, vector, name in rows}
-
-
-def description_vectors(
-    connection: Connection | Session, frames: Iterable[int]
-) -> dict[int, tuple[NDArray[np.float32], str]]:
-    """Return the vectors of keyframes' descriptions, (D,) each, with their encoders."""
-    columns = (KeyframeRow.description_embedding, KeyframeRow.description_encoder)
-    rows = _with_vector(connection, columns, frames)
-    return {frame: (np.asarray(vector, dtype=np.float32), name) for frame, vector, name in rows}
-
-
-def _with_vector(
-    connection: Connection | Session,
-    columns: Sequence[SQLCoreOperations[Any]],
-    frames: Iterable[int],
-) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the id and these columns of keyframes, of those whose first column is not empty."""
-    of_frames = (KeyframeRow.id.in_(sorted(frames)), columns[0].is_not(None))
-    return connection.execute(select(KeyframeRow.id, *columns).where(*of_frames)).all()
 
 
 _GAPS = f"""

@@ -1,4 +1,4 @@
-"""Keyframes by what they look like: the most alike to a vector."""
+"""Keyframes by what they look like or show: the nearest to a vector."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.sql import SQL, Literal
+from psycopg.sql import SQL, Identifier, Literal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -28,10 +28,11 @@ class AlikeKeyframe(NamedTuple):
 
 _ALIKE = """
     WITH {view}
-    SELECT k.video_id, 1 - (k.likeness_vector <=> %(vector)s::halfvec) AS cosine,
+    SELECT k.video_id, 1 - (k.{column} <=> %(vector)s::{vectors}) AS cosine,
            k.id, k.clip, k.time_ms, k.quality, k.blob, k.description
     FROM view JOIN keyframes AS k ON k.video_id = view.video AND k.clip <= view.last_clip
-    WHERE k.shot <> {looked_at} AND vector_dims(k.likeness_vector) = {size} AND k.id <> %(but)s
+    WHERE k.shot <> {looked_at} AND vector_dims(k.{column}) = {size} AND k.id <> %(but)s
+      AND (%(encoder)s = '' OR k.image_encoder = %(encoder)s)
     ORDER BY cosine DESC, view.number, k.time_ms, k.id LIMIT %(limit)s
 """
 
@@ -42,8 +43,9 @@ def keyframes_alike(
     vector: NDArray[np.floating],
     limit: int,
     but: int = 0,
+    encoder: str = "",
 ) -> list[AlikeKeyframe]:
-    """Return the keyframes in view that look most alike, best first.
+    """Return the keyframes in view that are nearest to a vector, best first.
 
     Args:
         database: A connection or session.
@@ -51,14 +53,21 @@ def keyframes_alike(
         vector: What is searched for, shape (D,), L2-normalised.
         limit: Keyframes at most.
         but: Id of a keyframe that is left out.
+        encoder: The image-text model whose vectors are compared; "": those of what they look like.
     """
+    column, vectors = ("embedding", "vector") if encoder else ("likeness_vector", "halfvec")
     statement = SQL(_ALIKE).format(
-        view=SQL(VIEW), looked_at=Literal(LOOKED_AT), size=Literal(len(vector))
+        view=SQL(VIEW),
+        column=Identifier(column),
+        vectors=Identifier(vectors),
+        looked_at=Literal(LOOKED_AT),
+        size=Literal(len(vector)),
     )
     parameters = view_parameters(scopes) | {
         "vector": vector_literal(vector),
         "limit": limit,
         "but": but,
+        "encoder": encoder,
     }
     rows = reading_driver(database).execute(statement, parameters).fetchall()
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from agent.strategy import ToolUse
@@ -14,11 +15,12 @@ from domain.time import TimeSpan, format_clock
 from models.ports import embed_queries
 from retrieval.closeness import closeness_threshold
 from retrieval.keyframe_mode import image_evidence
+from retrieval.options import TEMPERATURE
 from retrieval.result import Retrieval
 from strategies.event_documents import EVENT, OPEN, EventDocuments, FoundDocument
 from strategies.eventmem.recall import Recall, ShortTerm
 from strategies.kept_frames import TEXT, FrameReader, KeptFrame, counted
-from strategies.option_support import OptionWeights, quotation
+from strategies.option_support import quotation, weigh_documents
 
 if TYPE_CHECKING:
     from domain.asking import Evidence
@@ -84,11 +86,13 @@ class ShortTermTool:
             [image_evidence(one) for one in fresh],
             use,
             searched="; ".join(searched),
-            options=OptionWeights(self._indexes, documents, query, arguments.options),
+            weighed=weigh_documents(
+                self._indexes.text, chain(*documents), query, arguments.options, view, found
+            ),
         ).model_copy(
             update={
                 "images": fresh,
-                "extract": None
+                "quotes": ()
                 if arguments.options or not found
                 else quotation(self._indexes, query, found),
             }
@@ -132,12 +136,14 @@ class SearchMemory:
             [],
             use,
             searched=_asked_for(arguments, self._settings),
-            options=OptionWeights(self._indexes, documents, query, arguments.options),
+            weighed=weigh_documents(
+                self._indexes.text, chain(*documents), query, arguments.options, view, best
+            ),
         )
         # What was at a named time answers what was then, whatever its words are.
         far = made.nothing_close if arguments.start_s is None else not best
-        extract = None if arguments.options else quotation(self._indexes, query, best)
-        return made.model_copy(update={"nothing_close": far, "extract": extract})
+        quotes = () if arguments.options else quotation(self._indexes, query, best)
+        return made.model_copy(update={"nothing_close": far, "quotes": quotes})
 
     def _each(self, view: MemoryView) -> list[EventDocuments]:
         return [self._indexes.documents(scope) for scope in view.scopes]
@@ -322,12 +328,11 @@ def _retrieval(
     use: ToolUse,
     *,
     searched: str,
-    options: OptionWeights,
+    weighed: tuple[Weighed, ...],
 ) -> Retrieval:
     pieces = [*(one.piece for one in found), *more]
     best = max((piece.score for piece in pieces), default=0.0)
     close = bool(pieces) and (use.model is not None or best >= closeness_threshold(len(pieces)))
-    weighed: tuple[Weighed, ...] = options.weigh(found)
     return Retrieval(
         mode=name,
         query=query,
@@ -335,5 +340,5 @@ def _retrieval(
         nothing_close=not close,
         searched=searched,
         weighed=weighed,
-        temperature=options.temperature,
+        temperature=TEMPERATURE,
     )

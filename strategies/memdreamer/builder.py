@@ -42,8 +42,8 @@ _LOG = logging.getLogger(f"homer.{__name__}")
 class HierarchyBuilder:
     """Builds clip by clip, by rules or with a language model."""
 
-    version = 1
-    """3: labels of phrases that recur; 2: episodes by their cohesion, not at gaps of TextTiling."""
+    version = 2
+    """2: without a model, chapters of a minute or more, named by noun phrases."""
     step_ms = 1
     """A clip: a line that goes on in the next clip is not replaced yet when its own is built."""
 
@@ -82,7 +82,7 @@ class HierarchyBuild:
         models: BuildModels,
     ) -> None:
         self._settings, self._embed = settings, models.embed
-        rules = RuleWriter(settings, models.sentences)
+        rules = RuleWriter(settings, models.sentences, models.embed)
         self._writer: HierarchyWriter = (
             HierarchyByModel(models.model, settings, rules) if models.model else rules
         )

@@ -11,12 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
 from domain.time import TimeSpan
 from retrieval.built_indexes import holds
+from retrieval.extracts import BREAK
 from retrieval.terms import terms
 from retrieval.word_scores import WordScores
+from strategies.asked import Pieces
 from strategies.memdreamer.levels import (
     EVENT,
     GRAPH,
@@ -34,6 +37,7 @@ LEVELS = (ROOT, SUPER, MACRO, EVENT, TEXT)
 """The levels of nodes, coarse ones first."""
 MOMENT_MS = 1_000
 """How long the moment is at which an entity is seen best."""
+HALF_MINUTE_MS = 30_000
 VIEWS = 2
 """Moments of a video of which the view is held."""
 
@@ -228,6 +232,32 @@ class HierarchyView:
             if vector is not None:
                 stacked[row] = vector
         return stacked
+
+    @cached_property
+    def moments(self) -> Sequence[Sequence[Vertex]]:
+        """Return the micro-events and screen text of each half minute of a macro event."""
+        found = defaultdict[tuple[tuple[str, ...], int], list[Vertex]](list)
+        for one in (*self.of_level(EVENT), *self.of_level(TEXT)):
+            found[one.macros, one.span.start_ms // HALF_MINUTE_MS].append(one)
+        return [*found.values()]
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """Return the moments as what the options of a question are weighed by."""
+        texts = [BREAK.join(dict.fromkeys(one.text for one in moment)) for moment in self.moments]
+        rows = [self.order[one.ref] for moment in self.moments for one in moment]
+        ends = np.cumsum([0, *map(len, self.moments)])
+        of_moments = csr_array(
+            (np.ones(len(rows), np.float32), rows, ends), (len(texts), len(self.vertices))
+        )
+        vectors = of_moments @ self.vectors
+        return Pieces(
+            [moment[0].ref for moment in self.moments],
+            texts,
+            [TimeSpan.of(one[0].span.start_ms, one[-1].span.end_ms) for one in self.moments],
+            vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9),
+            [WordScores([self._terms(text) for text in texts])],
+        )
 
     @cached_property
     def words(self) -> WordScores:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 from agent.ask_model import AskModel, Reply
 from agent.reasoners.port import Unreadable
 from agent.step_writers import note_rules
 from domain.memories import Memory, MemoryKind, MemorySource
-from domain.time import TimeSpan
 from models.messages import Message, assistant, system, user
 from strategies.memdreamer import writing_pages as pages
 from strategies.memdreamer.rule_writer import RuleWriter
@@ -99,8 +97,7 @@ class HierarchyByModel:
                 kept.append(one)
                 starts.append(start)
         end = self._end(window, lines, kept[-1], starts[-1])
-        spans = [TimeSpan.of(*bounds) for bounds in pairwise([*starts, end])]
-        by_rules = self._rules.described(window, spans)
+        by_rules = self._rules.episodes(window, [*starts[1:], end])
         return [self._labelled(*pair) for pair in zip(by_rules, kept, strict=True)]
 
     def _end(

@@ -1,4 +1,4 @@
-"""Writes the hierarchy by rules: borders where the topic shifts, texts of sentences of the lines.
+"""Writes the hierarchy by rules: chapters, and what their sentences say.
 
 It infers nothing: there are no causes, and of the whole video no tone.
 """
@@ -6,17 +6,13 @@ It infers nothing: there are no causes, and of the whole video no tone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
-from domain.memories import BACKGROUND_SOURCES, MemorySource
-from domain.time import TimeSpan, format_clock
-from memory.writers.labels import Salience, summarise
-from memory.writers.port import WindowLine
+from agent.builder import Embed
 from models.sentences import SentenceParser
+from retrieval.chapters import TopicLine, begins_in, chapters
 from retrieval.extracts import BREAK, DocumentCounts, coarser_caption
-from strategies.memdreamer.episodes import Lengths, episode_ends
 from strategies.memdreamer.graph_rules import RuleGraph
 from strategies.memdreamer.settings import HierarchySettings
 from strategies.memdreamer.subgraph import Numbers, Subgraph
@@ -30,9 +26,8 @@ from strategies.memdreamer.writer import (
     Window,
 )
 
-NOTHING = "Nothing was said or read, and nobody was recognised."
-_SENTENCES = 12
-"""Most sentences of the description of a super event, before its words are counted."""
+MOST_NAMES = 3
+"""Names of macro events that a super event is called by."""
 
 
 class RuleWriter:
@@ -41,41 +36,33 @@ class RuleWriter:
     Args:
         settings: the numbers.
         parser: parses sentences.
+        embed: the text encoder.
     """
 
-    def __init__(self, settings: HierarchySettings, parser: SentenceParser) -> None:
-        self._settings, self._parser = settings, parser
+    def __init__(self, settings: HierarchySettings, parser: SentenceParser, embed: Embed) -> None:
+        self._settings, self._parser, self._embed = settings, parser, embed
         parser.load()
 
-    def episodes(self, window: Window) -> list[Episode]:
-        """Return the complete episodes of a window, cut where the topic shifts."""
-        content = [line for line in window.embedded if line.source not in BACKGROUND_SOURCES]
-        ends = episode_ends(
+    def episodes(self, window: Window, ends: Sequence[int] | None = None) -> list[Episode]:
+        """Return the complete episodes of a window: cut where the topic changes, or at ``ends``."""
+        found = chapters(
             window.span,
-            [line.span.start_ms for line in content],
-            np.asarray([line.vector for line in content], dtype=np.float64),
-            Lengths(*self._settings.episode_ms),
+            [TopicLine(one.span, one.text, one.source) for one in window.embedded],
+            np.array([one.vector for one in window.embedded], dtype=np.float32, ndmin=2),
+            self._parser,
+            self._embed,
+            ends=ends,
             ended=window.ended,
         )
-        spans = [TimeSpan.of(*bounds) for bounds in pairwise([window.span.start_ms, *ends])]
-        return self.described(window, spans)
-
-    def described(self, window: Window, spans: Sequence[TimeSpan]) -> list[Episode]:
-        """Return these parts of a window with labels, summaries and the lines begun in them."""
-        salience = Salience(window.embedded)
-        found = []
-        for span in spans:
-            embedded = [line for line in window.embedded if _begins_in(line.span, span)]
-            label = salience.label(embedded, self._settings.label_words - 1)
-            found.append(
-                Episode(
-                    span=span,
-                    label=label or f"Nothing said at {format_clock(span.start_ms)}",
-                    summary=summarise(embedded) or NOTHING,
-                    lines=tuple(line for line in window.lines if _begins_in(line.span, span)),
-                )
+        return [
+            Episode(
+                span=one.span,
+                label=one.name,
+                summary=" ".join(one.summary) or one.name,
+                lines=tuple(line for line in window.lines if begins_in(line.span, one.span)),
             )
-        return found
+            for one in found
+        ]
 
     def graph(
         self, episode: Episode, numbers: Numbers, types: dict[str, str], people: Sequence[str]
@@ -98,12 +85,16 @@ class RuleWriter:
     def super_of(self, run: Run, macros: dict[int, Macro]) -> SuperEvent:
         """Return the super event of some macro events."""
         own = [macros[number] for number in run]
-        lines = [_as_line(macro) for macro in macros.values()]
-        label = Salience(lines).label(
-            [_as_line(macro) for macro in own], self._settings.label_words - 1
-        )
-        text = self._extract([macro.summary for macro in own], self._settings.super_words[1])
-        return SuperEvent(run, label or own[0].label, text, {}, {})
+        centre = np.sum([macro.vector for macro in own], axis=0)
+        chosen: list[Macro] = []
+        for macro in sorted(own, key=lambda one: -round(float(one.vector @ centre), 6)):
+            words = " ".join(one.label for one in (*chosen, macro)).split()
+            if not chosen or (len(chosen) < MOST_NAMES and len(words) < self._settings.label_words):
+                chosen.append(macro)
+        label = ", ".join(dict.fromkeys(macro.label for macro in own if macro in chosen))
+        told = [macro.summary for macro in own if macro.summary != macro.label]
+        text = _sentences(told, len(run)).replace(BREAK, " ")
+        return SuperEvent(run, label, text or label, {}, {})
 
     def root(self, title: str, supers: Sequence[SuperEvent]) -> Root:
         """Return what recurs most in the super events; it is called as the video is."""
@@ -112,14 +103,6 @@ class RuleWriter:
         themes = list(dict.fromkeys(one.label.split(",")[0] for one in _longest(supers)))
         shown = "; ".join(themes[: self._settings.themes[1]])
         return Root(title=title, text=f"{text}\nThemes: {shown}" if shown else text)
-
-    def _extract(self, texts: Sequence[str], most_words: int) -> str:
-        """Return sentences of texts, in order, of so many words at most."""
-        for most in range(_SENTENCES, 0, -1):
-            text = _sentences(texts, most)
-            if len(text.split()) <= most_words:
-                return text.replace(BREAK, " ")
-        return " ".join(text.split()[:most_words])
 
 
 def _sentences(texts: Sequence[str], most: int) -> str:
@@ -131,13 +114,3 @@ def _sentences(texts: Sequence[str], most: int) -> str:
 
 def _longest(supers: Sequence[SuperEvent]) -> list[SuperEvent]:
     return sorted(supers, key=lambda one: (-len(one.run), one.run[0]))
-
-
-def _begins_in(inner: TimeSpan, outer: TimeSpan) -> bool:
-    return outer.start_ms <= inner.start_ms < outer.end_ms
-
-
-def _as_line(macro: Macro) -> WindowLine:
-    """Return a macro event as a line, so that phrases of several can be weighed."""
-    text = f"{macro.label}. {macro.summary}" if macro.summary != NOTHING else macro.label
-    return WindowLine(macro.number, macro.span, text, MemorySource.MODEL, macro.vector)

@@ -18,9 +18,9 @@ Limits = tuple[PositiveInt, PositiveInt]
 class HierarchySettings(Frozen):
     """Settings of MemDreamer's hierarchy, tools and loop.
 
-    A window of ``window_ms`` at most is cut into macro events, which have ``episode_ms``
-    typically. A super event has ``super_macros`` macro events; of videos of ``long_video_ms`` and
-    more there are ``long_supers`` super events. A label has fewer than ``label_words`` words, a
+    A window of ``window_ms`` at most is cut into macro events; a model is asked for some of
+    ``episode_ms``. A super event has ``super_macros`` macro events; of videos of ``long_video_ms``
+    and more there are ``long_supers`` super events. A label has fewer than ``label_words`` words, a
     description of a super event ``super_words``; the root has ``themes`` and ``root_entities``.
     A round sends ``round_tokens`` at most, and the budget of a run is for all of them.
     """

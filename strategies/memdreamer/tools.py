@@ -13,15 +13,16 @@ from agent.strategy import RunTool, ToolUse
 from domain.asking import Evidence
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
-from domain.search import Extract, Weighed
 from domain.time import TimeSpan, format_clock
 from domain.wording import split_sentences
-from people.corrected import people_as_of
-from retrieval.asked import TEMPERATURE, Asked, AskedWords, ask, best_by_option
+from people.corrected import people_in_view
 from retrieval.built_indexes import BuiltIndexes, check_built
 from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
+from retrieval.line_set import Scores
+from retrieval.options import TEMPERATURE
 from retrieval.people_in_query import ViewPeople, view_people
 from retrieval.result import Retrieval
+from strategies.asked import Asked, Supported, ask, joined
 from strategies.memdreamer.arguments import (
     MacroEventsArguments,
     NodesArguments,
@@ -46,15 +47,14 @@ from strategies.memdreamer.names import (
 from strategies.memdreamer.parts import GRAPH, HIERARCHY
 from strategies.memdreamer.settings import HierarchySettings
 from strategies.memdreamer.shown import KINDS, Showing
+from strategies.option_support import quote_nearest, quoted
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from models.toolbox import Toolbox
     from store.database import Store
 
-QUOTED_FROM, QUOTED = 5, 2
-"""Pieces that an answer may quote from, and sentences of one that it quotes, at most."""
+QUOTED_FROM = 5
+"""Pieces that an answer may quote from, at most."""
 MOST_IN_TIME, MOST_JOINED = 80, 80
 """Nodes of a level in a stretch of time, and of those joined with one, that are shown, at most."""
 AT_ONCE = 1.0
@@ -78,68 +78,29 @@ class _Video:
     Args:
         scope: the video, and up to which clip.
         view: its memory after that clip.
-        people: as of that clip.
+        memory: that of all videos, with the moment of the question.
+        people: of all videos, as of that moment.
         use: the circumstances.
     """
 
-    def __init__(self, scope: Scope, view: HierarchyView, people: ViewPeople, use: ToolUse) -> None:
-        self.scope, self.view, self._people = scope, view, people
+    def __init__(
+        self,
+        scope: Scope,
+        view: HierarchyView,
+        memory: MemoryView,
+        people: ViewPeople,
+        use: ToolUse,
+    ) -> None:
+        self.scope, self.view, self.memory, self.people = scope, view, memory, people
         self.graph, self.hierarchy = GRAPH not in use.without, HIERARCHY not in use.without
         names = people.names(scope.video)
         self.showing = Showing(view, names, graph=self.graph, hierarchy=self.hierarchy)
 
-    def words_of(self, asked: Asked) -> AskedWords:
-        """Return how well its vertices match a question in words, with people's tags."""
-        query, options = self._with_tags(asked.query), map(self._with_tags, asked.options)
-        return AskedWords(self.view.words, replace(asked, query=query, options=tuple(options)))
-
-    def _with_tags(self, text: str) -> str:
-        return " ".join([text, *self._people.tags_in(text)])
-
-
-class _Scores:
-    """How near the vertices of a video are to a question.
-
-    Args:
-        video: the video.
-        asked: the question.
-    """
-
-    def __init__(self, video: _Video, asked: Asked) -> None:
-        self._asked, self._order = asked, video.view.order
-        self.words = video.words_of(asked)
-        vectors = video.view.vectors
-        self.cosines = vectors @ asked.vector if vectors.shape[1] else np.zeros(len(vectors))
-        self._vectors = vectors
-
-    def cosine(self, ref: str) -> float:
-        """Return the cosine of a vertex with the question."""
-        return float(self.cosines[self._order[ref]])
-
-    def ranks(self, found: Sequence[Vertex]) -> NDArray[np.float64]:
-        """Return how well each of N vertices matches the question, in words and by cosine: (N,)."""
-        rows = self._rows(found)
-        words: NDArray[np.float64] = self.words.words[rows].astype(np.float64)
-        return words / WORDS_A_COSINE + self.cosines[rows].astype(np.float64)
-
-    def best_by_option(self, found: Sequence[Vertex]) -> list[tuple[int, float, str]]:
-        """Return each option that a vertex matches in words, how well, and the best one's ref."""
-        if not found or not len(self.words.claims):
-            return []
-        claims = self.words.claims[:, self._rows(found)]
-        return [
-            (option, float(of_option.max()), found[int(of_option.argmax())].ref)
-            for option, of_option in enumerate(claims)
-            if of_option.max() > 0
-        ]
-
-    def _rows(self, found: Sequence[Vertex]) -> NDArray[np.intp]:
-        return np.array([self._order[one.ref] for one in found], np.intp)
-
-    def support(self, ref: str) -> tuple[float, ...]:
-        """Return how far a vertex supports each option."""
-        row = self._order[ref]
-        return self._asked.support(self.words.claims[:, row], self._vectors[row])
+    def cosines(self, asked: Asked) -> Scores:
+        """Return the cosine of each vertex with a question, (N,)."""
+        vectors = self.view.vectors
+        found = vectors @ asked.vector if vectors.shape[1] else np.zeros(len(vectors))
+        return found.astype(np.float64)
 
 
 class HierarchyTools:
@@ -154,6 +115,7 @@ class HierarchyTools:
     def __init__(self, store: Store, toolbox: Toolbox, name: str) -> None:
         self._store, self._toolbox = store, toolbox
         self._indexes = BuiltIndexes(store, name, StoredHierarchy)
+        self._latest: tuple[object, Supported] | None = None
 
     def by_name(self) -> dict[str, RunTool]:
         """Return the tools by their names."""
@@ -181,7 +143,7 @@ class HierarchyTools:
             for one in _outline(video.view)
         ]
         said = f"the whole and {_count(len(supers), 'super event')}"
-        return self._result(GET_SUMMARY, arguments, [*roots, *supers], said, use)
+        return self._result(GET_SUMMARY, arguments, videos, [*roots, *supers], said, use)
 
     def get_super_events(
         self, view: MemoryView, arguments: SuperEventsArguments, use: ToolUse
@@ -203,7 +165,7 @@ class HierarchyTools:
                 *(_Chosen(video, one, video.showing.brief(one)) for one in below),
             ]
             said = f"{vertex.ref} with {_count(len(below), 'macro event')}"
-        return self._result(GET_SUPER_EVENTS, arguments, found, said, use)
+        return self._result(GET_SUPER_EVENTS, arguments, videos, found, said, use)
 
     def get_macro_events(
         self, view: MemoryView, arguments: MacroEventsArguments, use: ToolUse
@@ -217,13 +179,14 @@ class HierarchyTools:
             chosen = [(video, one) for one in video.view.children(above.ref)]
         found = [_Chosen(video, one, video.showing.whole(one)) for video, one in chosen]
         said = _count(len(found), "macro event")
-        return self._result(GET_MACRO_EVENTS, arguments, found, said, use)
+        return self._result(GET_MACRO_EVENTS, arguments, videos, found, said, use)
 
     def get_subgraph(
         self, view: MemoryView, arguments: SubgraphArguments, use: ToolUse
     ) -> Retrieval:
         """Return a macro event with all that is in it, and the edges between."""
-        video, macro = _known(self._videos(view, use), arguments.macro_id, MACRO)
+        videos = self._videos(view, use)
+        video, macro = _known(videos, arguments.macro_id, MACRO)
         things = video.view.entities_of(macro.ref) if video.graph else []
         inside = video.view.inside(macro.ref)
         above = [_Chosen(video, macro, video.showing.short(macro))] if video.hierarchy else []
@@ -236,27 +199,31 @@ class HierarchyTools:
             f"{macro.ref} with {_count(len(things), 'entity', 'entities')}, "
             f"{_count(len(inside), 'event and text', 'events and texts')}, {_count(count, 'edge')}"
         )
-        return self._result(GET_SUBGRAPH, arguments, found, said, use)
+        return self._result(GET_SUBGRAPH, arguments, videos, found, said, use)
 
     def search_nodes(self, view: MemoryView, arguments: NodesArguments, use: ToolUse) -> Retrieval:
         """Return the nodes nearest to the query, each with its macro event and neighbours.
 
         Without a language model, the best for each option is found besides.
         """
-        asked = ask(self._toolbox.text, arguments.query, arguments.options)
         videos = self._videos(view, use)
+        asked = self._asked(videos, arguments)
+        ranks = _ranks(asked, videos)
         searched = [
-            (_Scores(video, asked), list(_searched(video, arguments.node_types)))
+            (video, one) for video in videos for one in _searched(video, arguments.node_types)
+        ]
+        near = sorted(searched, key=lambda pair: -ranks[pair[1].ref])[: arguments.top_k]
+        best = {*self._supported(asked, videos, {}).best()}
+        near += [
+            (video, max(moment, key=lambda one: ranks[one.ref]))
             for video in videos
+            for moment in video.view.moments
+            if moment[0].ref in best
         ]
-        found = [
-            _Chosen(video, vertex, video.showing.whole(vertex))
-            for ref in _nearest(searched, arguments.top_k)
-            for video, vertex in [_known(videos, ref)]
-        ]
-        count = sum(len(vertices) for _, vertices in searched)
-        said = f"the {_count(len(found), 'node')} nearest of {count}"
-        return self._result(SEARCH_NODES, arguments, found, said, use)
+        chosen = {vertex.ref: (video, vertex) for video, vertex in near}
+        found = [_Chosen(video, one, video.showing.whole(one)) for video, one in chosen.values()]
+        said = f"the {_count(len(found), 'node')} nearest of {len(searched)}"
+        return self._result(SEARCH_NODES, arguments, videos, found, said, use)
 
     def search_by_time(self, view: MemoryView, arguments: TimeArguments, use: ToolUse) -> Retrieval:
         """Return the macro events of a stretch of time, and what happens and is read in it."""
@@ -270,13 +237,14 @@ class HierarchyTools:
                 found += [_Chosen(video, one, video.showing.short(one)) for one in shown]
         _check_time(videos, wanted, found)
         said = f"what there is at {wanted}: {_count(len(found), 'node')}"
-        return self._result(SEARCH_BY_TIME, arguments, found, said, use)
+        return self._result(SEARCH_BY_TIME, arguments, videos, found, said, use)
 
     def get_relations(
         self, view: MemoryView, arguments: RelationsArguments, use: ToolUse
     ) -> Retrieval:
         """Return a node or an entity, and those that an edge joins it with, each with its edge."""
-        video, vertex = _known(self._videos(view, use), arguments.node_id)
+        videos = self._videos(view, use)
+        video, vertex = _known(videos, arguments.node_id)
         edges = [
             edge
             for edge in video.view.edges_of(vertex.ref)
@@ -292,7 +260,7 @@ class HierarchyTools:
             shown = "\n".join([video.showing.short(other), *lines])
             found.append(_Chosen(video, other, shown))
         said = f"{vertex.ref} with {_count(len(edges), 'edge')}"
-        return self._result(GET_RELATIONS, arguments, found, said, use)
+        return self._result(GET_RELATIONS, arguments, videos, found, said, use)
 
     def _videos(self, view: MemoryView, use: ToolUse) -> list[_Video]:
         """Return what is known of each video.
@@ -300,104 +268,98 @@ class HierarchyTools:
         Raises:
             InputError: nothing was built of one, or with another text encoder.
         """
-        return [self._video(scope, use) for scope in view.scopes]
-
-    def _video(self, scope: Scope, use: ToolUse) -> _Video:
-        index = self._indexes.of(scope.video)
-        check_built(scope.video, index.encoder, self._toolbox.text.name)
         with self._store.begin() as session:
-            people = people_as_of(session, scope)
-        return _Video(scope, index.as_of(scope.last_clip), view_people({scope.video: people}), use)
+            people = view_people(people_in_view(session, view.scopes))
+        videos = []
+        for scope in view.scopes:
+            index = self._indexes.of(scope.video)
+            check_built(scope.video, index.encoder, self._toolbox.text.name)
+            videos.append(_Video(scope, index.as_of(scope.last_clip), view, people, use))
+        return videos
+
+    def _asked(self, videos: Sequence[_Video], arguments: ShownArguments) -> Asked:
+        view, people = videos[0].memory, videos[0].people
+        return ask(self._toolbox.text, arguments.query, arguments.options, view, people)
+
+    def _supported(
+        self, asked: Asked, videos: Sequence[_Video], shown: Mapping[str, float]
+    ) -> Supported:
+        """Return how far each moment of videos supports the options.
+
+        Its ref is that of its node that is shown and ranks highest, else of its first. The steps of
+        a walk ask the same: what was computed last is kept.
+        """
+        views = [video.view for video in videos]
+        key = (asked.question, views)
+        latest = self._latest
+        if latest is None or latest[0] != key:
+            latest = (key, asked.supported(joined([view.pieces for view in views])))
+            self._latest = latest
+        refs = [
+            max((o.ref for o in one if o.ref in shown), key=shown.__getitem__, default=one[0].ref)
+            for view in views
+            for one in view.moments
+        ]
+        return replace(latest[1], refs=refs if latest[1].refs else ())
 
     def _result(
         self,
         tool: str,
         arguments: ShownArguments,
+        videos: Sequence[_Video],
         found: Sequence[_Chosen],
         said: str,
         use: ToolUse,
     ) -> Retrieval:
         """Return what was found, scored by the query and the options if there are any."""
-        if not arguments.query:
+        if not arguments.query or not videos:
             return _unscored(tool, found, said)
-        asked = ask(self._toolbox.text, arguments.query, arguments.options)
-        scores = {
-            one.video.scope.video: _Scores(one.video, asked)
-            for one in {one.video.scope.video: one for one in found}.values()
-        }
-        evidence, weighed = list[Evidence](), list[Weighed]()
-        if asked.options:
-            found = _bearing(found, scores)
-        for one in found:
-            own, ref = scores[one.video.scope.video], one.vertex.ref
-            evidence.append(_piece(one, self._cosine_scale.nearness(own.cosine(ref))))
-            if asked.options:
-                weighed.append(Weighed(ref=ref, scores=own.support(ref)))
+        asked = self._asked(videos, arguments)
+        ranks = _ranks(asked, videos)
+        if arguments.options and tool != SEARCH_NODES:
+            near = sorted(found, key=lambda one: -ranks[one.vertex.ref])
+            kept = {one.vertex.ref for one in near[: HierarchySettings().found]}
+            found = [one for one in found if one.vertex.ref in kept]
+        vectors = [one.vertex.vector for one in found]
+        cosines = [0.0 if own is None else float(own @ asked.vector) for own in vectors]
+        scores = map(self._cosine_scale.nearness, cosines)
+        evidence = [_piece(one, score) for one, score in zip(found, scores, strict=True)]
+        shown = {piece.ref: ranks[piece.ref] for piece in evidence}
+        pairs = sorted(zip(evidence, found, strict=True), key=lambda pair: -pair[0].score)
+        plain = [(piece, one.video.showing.plain(one.vertex)) for piece, one in pairs[:QUOTED_FROM]]
+        sentences = [(piece, [*split_sentences(text)] or [text]) for piece, text in plain]
         best = max((piece.score for piece in evidence), default=0.0)
         # A language model judges itself what is close enough to answer from.
         close = bool(evidence) and use.model is not None
         return Retrieval(
             mode=tool,
-            query=asked.query,
+            query=asked.question.text,
             evidence=tuple(evidence),
             nothing_close=not close and best < closeness_threshold(max(1, len(evidence))),
             searched=said,
-            weighed=tuple(weighed),
+            weighed=self._supported(asked, videos, shown).weighed(shown),
             temperature=TEMPERATURE,
-            extract=None if use.model or asked.options else self._extract(asked, found, evidence),
+            quotes=()
+            if use.model or arguments.options
+            else quote_nearest(self._toolbox.text, self._cosine_scale, asked.vector, sentences),
         )
 
     @cached_property
     def _cosine_scale(self) -> CosineScale:
         return cosine_scale(self._toolbox.text)
 
-    def _extract(
-        self, asked: Asked, found: Sequence[_Chosen], evidence: Sequence[Evidence]
-    ) -> Extract | None:
-        """Quote the sentences nearest to the question from the piece that has the nearest."""
-        pairs = sorted(zip(found, evidence, strict=True), key=lambda pair: -pair[1].score)
-        best: Extract | None = None
-        for one, piece in pairs[:QUOTED_FROM]:
-            said = one.video.showing.plain(one.vertex)
-            texts = [*split_sentences(said)] or [said]
-            cosines = self._toolbox.text.embed(texts) @ asked.vector
-            order = sorted(np.argsort(-cosines, kind="stable")[:QUOTED].tolist())
-            score = self._cosine_scale.nearness(float(cosines.max()))
-            if best is None or score > best.score:
-                best = _quote(piece, " ".join(texts[n].strip() for n in order), score)
-        return best
 
-
-def _bearing(found: Sequence[_Chosen], scores: Mapping[str, _Scores]) -> list[_Chosen]:
-    """Keep what bears on a question most, and what does on each option, in the given order.
-
-    Support adds up: much that says little would outweigh the little that says much.
-    """
-    searched = [
-        (own, [one.vertex for one in found if one.video.scope.video == video])
-        for video, own in scores.items()
-    ]
-    kept = set(_nearest(searched, HierarchySettings().found))
-    return [one for one in found if one.vertex.ref in kept]
-
-
-def _nearest(searched: Iterable[tuple[_Scores, Sequence[Vertex]]], most: int) -> list[str]:
-    """Return the refs of the vertices nearest to a question, then of the best for each option.
-
-    Args:
-        searched: the vertices of each video, with how near they are.
-        most: of the nearest, at most.
-    """
-    ranked = list[tuple[float, str]]()
-    by_option = list[tuple[int, float, str]]()
-    for scores, vertices in searched:
-        ranks = scores.ranks(vertices)
-        order = np.argsort(-ranks, kind="stable")[:most]
-        ranked += [(float(ranks[row]), vertices[row].ref) for row in order]
-        by_option += scores.best_by_option(vertices)
-    ranked.sort(key=lambda pair: -pair[0])
-    refs = [ref for _, ref in ranked[:most]]
-    return list(dict.fromkeys([*refs, *best_by_option(by_option)]))
+def _ranks(asked: Asked, videos: Sequence[_Video]) -> dict[str, float]:
+    """Return how well each vertex matches a question, in words and by cosine, by its ref."""
+    return {
+        ref: rank
+        for video in videos
+        for ref, rank in zip(
+            video.view.order,
+            (asked.matches(video.view.words.of) / WORDS_A_COSINE + video.cosines(asked)).tolist(),
+            strict=True,
+        )
+    }
 
 
 def _piece(one: _Chosen, score: float) -> Evidence:
@@ -411,10 +373,6 @@ def _piece(one: _Chosen, score: float) -> Evidence:
     )
 
 
-def _quote(piece: Evidence, text: str, score: float) -> Extract:
-    return Extract(text=text, refs=(piece.ref,), video=piece.video, span=piece.span, score=score)
-
-
 def _unscored(tool: str, found: Sequence[_Chosen], said: str) -> Retrieval:
     """Return what was named by its id or time; the first piece is the one to quote."""
     evidence = tuple(_piece(one, AT_ONCE) for one in found)
@@ -425,7 +383,7 @@ def _unscored(tool: str, found: Sequence[_Chosen], said: str) -> Retrieval:
         evidence=evidence,
         nothing_close=not evidence,
         searched=said,
-        extract=_quote(evidence[0], first, AT_ONCE) if evidence else None,
+        quotes=(quoted(evidence[0], first, AT_ONCE),) if evidence else (),
     )
 
 

@@ -27,7 +27,6 @@ from models.ports import TextEmbedder, embed_queries
 from retrieval.closeness import closeness_threshold
 from retrieval.encoders import Encoders
 from retrieval.line_set import Matrix
-from retrieval.option_cosines import TEMPERATURE, weigh_by_cosines
 from retrieval.ports import TextModels
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
@@ -36,6 +35,11 @@ from strategies.plain_rag.arguments import NAME, NearestArguments
 
 if TYPE_CHECKING:
     from store.database import Store
+
+TEMPERATURE = 0.05
+"""Divisor from cosines to logits of the options."""
+DIGITS = 4
+"""Decimals of recorded cosines."""
 
 
 class NearestLines:
@@ -120,5 +124,10 @@ class NearestLines:
             return ()
         claims = self._queries([f"{question} {option}" for option in options])
         embed = self._models.text.embed
-        vectors = [embed([make_storable(piece.text)]) for piece in evidence]
-        return weigh_by_cosines(evidence, vectors, claims)
+        vectors = (embed([make_storable(piece.text)])[0] for piece in evidence)
+        return tuple(
+            Weighed(
+                ref=piece.ref, scores=tuple(round(float(one), DIGITS) for one in claims @ vector)
+            )
+            for piece, vector in zip(evidence, vectors, strict=True)
+        )

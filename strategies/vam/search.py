@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from agent.strategy import ToolUse
@@ -15,10 +16,11 @@ from domain.time import TimeSpan
 from models.ports import embed_queries
 from retrieval.closeness import closeness_threshold
 from retrieval.keyframe_mode import image_evidence
+from retrieval.options import TEMPERATURE
 from retrieval.result import Retrieval, ShownImage
 from strategies.event_documents import EventDocument, EventDocuments, FoundDocument
 from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames
-from strategies.option_support import OptionWeights, quotation
+from strategies.option_support import quotation, weigh_documents
 from strategies.vam.anchors import NO_CLOCK, AnchorMatch, anchor_matches, resolve
 from strategies.vam.arguments import (
     MOST_INSPECTED,
@@ -114,7 +116,7 @@ class Search:
             self._documents(results, scope, documents, arguments)
         self._by_text(results, view, arguments, inside)
         self._by_example(results, view, arguments, inside)
-        return self._retrieval(arguments, results, all_documents, use)
+        return self._retrieval(view, arguments, results, all_documents, use)
 
     def _span(
         self,
@@ -260,6 +262,7 @@ class Search:
 
     def _retrieval(
         self,
+        view: MemoryView,
         arguments: SearchArguments,
         results: Results,
         documents: Sequence[EventDocuments],
@@ -275,8 +278,9 @@ class Search:
         made = self._inspection.look(looked, question, use.model, joint=arguments.joint)
         images = self._shown(fresh, looked, made.read, use)
         query = make_storable(arguments.query or " / ".join(q.q for q in arguments.queries))
-        weights = OptionWeights(self._indexes, documents, query, arguments.options)
-        weighed = weights.weigh(found)
+        weighed = weigh_documents(
+            self._indexes.text, chain(*documents), query, arguments.options, view, found
+        )
         seen = (with_seen_text(image_evidence(one), made.seen) for one in images)
         pieces = [*self._clocks.named([*pieces, *seen])]
         best = max((piece.score for piece in pieces), default=0.0)
@@ -289,8 +293,8 @@ class Search:
             nothing_close=not close,
             searched="; ".join(results.searched),
             weighed=weighed,
-            temperature=weights.temperature,
-            extract=None if arguments.options else quotation(self._indexes, query, found),
+            temperature=TEMPERATURE,
+            quotes=() if arguments.options else quotation(self._indexes, query, found),
         )
 
     def _shown(

@@ -62,7 +62,7 @@ def search_scale(
     settings: WorldMemorySettings,
     keep: KeepTriples | None = None,
     *,
-    words: Vectors | None = None,
+    words: Floats | None = None,
     graph: bool = True,
 ) -> ScaleFound:
     """Return the captions of a scale for a query, best first.
@@ -81,7 +81,7 @@ def search_scale(
         kept = set(keep([triple.number for triple in matched]))
         matched = tuple(triple for triple in matched if triple.number in kept)
     cosines = (index.caption_vectors @ query).astype(np.float64)
-    signals = [cosines] if words is None else [cosines, words.astype(np.float64)]
+    signals = [cosines] if words is None else [cosines, words]
     if not graph:
         return ScaleFound(nearest(_together(signals), most), ())
     restart = _restart(index, cosines, matched, settings.caption_weight)

@@ -19,6 +19,7 @@ from retrieval.built_indexes import BuiltIndexes, holds
 from retrieval.terms import terms
 from retrieval.word_scores import WordScores
 from store.database import Store
+from strategies.asked import Pieces
 from strategies.worldmm.episodic import ScaleIndex
 from strategies.worldmm.graph import (
     NO_SYNONYMS,
@@ -42,7 +43,7 @@ class ScaleView:
     index: ScaleIndex
     nodes: Sequence[StoredNode]
     triples: Sequence[StoredRelation]
-    words: WordScores
+    pieces: Pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,6 @@ class SemanticView:
 
     index: SemanticIndex
     relations: Sequence[StoredRelation]
-    words: WordScores
 
 
 class WorldIndex:
@@ -126,8 +126,14 @@ class WorldIndex:
             ends,
             np.array([numbers[one.node] for one in stated if one.node is not None], np.int64),
         )
-        words = WordScores([self._words[node.text] for node in nodes])
-        return ScaleView(index, nodes, stated, words)
+        pieces = Pieces(
+            [f"n{node.id}" for node in nodes],
+            [node.text for node in nodes],
+            [node.span for node in nodes],
+            index.caption_vectors,
+            [WordScores([self._words[node.text] for node in nodes])],
+        )
+        return ScaleView(index, nodes, stated, pieces)
 
     def semantic(self, last_clip: int) -> SemanticView:
         """Return the relations that last as of a clip."""
@@ -136,9 +142,8 @@ class WorldIndex:
         ]
         vectors = self._stacked([one.vector for one in relations])
         ends, alike = self._ends(relations), self._alike_by(last_clip)
-        words = WordScores([terms(self.text_of(one)) for one in relations])
         index = semantic_index(len(self.entities), ends, vectors, alike)
-        return SemanticView(index, relations, words)
+        return SemanticView(index, relations)
 
     def text_of(self, relation: StoredRelation) -> str:
         """Return a relation as a sentence."""

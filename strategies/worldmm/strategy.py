@@ -121,7 +121,7 @@ STRATEGY = Strategy(
     builds="captions at four scales with entities and triples, what recurs, and a frame of 10 s",
     needs="homer build VIDEO; its rules read English; for images a model that sees, and by words "
     "also an image-text model",
-    version=1,
+    version=2,
     machine="tool_loop",
     tools=TOOLS,
     offered=offered,

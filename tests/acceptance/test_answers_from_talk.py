@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from domain.asking import Question
+from domain.asking import Mode, Question
 from domain.memories import MemoryView, Scope
+from domain.search import Aim
 from domain.settings import Settings
 from retrieval.retrievers import Retrievers
 from store.database import Store
@@ -161,22 +162,22 @@ def view() -> MemoryView:
     return MemoryView(scopes=(Scope(video=V, last_clip=99),))
 
 
-def test_the_line_that_answers_is_cited_first(asked: Retrievers) -> None:
+def test_the_line_that_answers_is_quoted_first(asked: Retrievers) -> None:
     missed = []
     for text, line in OPEN:
-        ranking = rank(asked, view(), Question(text=text, videos=(V,)))
-        assert not ranking.nothing_close, text
-        if ranking.evidence[0].span.start_ms != line * LINE_MS:
-            missed.append((text, ranking.evidence[0].text))
+        aim = Aim(text=text, moments=20)
+        quote = asked.search(view(), Mode.EVENT, text, aim=aim).quotes[0]
+        if not quote.span.start_ms <= line * LINE_MS < quote.span.end_ms:
+            missed.append((text, quote.text))
     assert len(missed) <= 0.2 * len(OPEN), missed
 
 
 def test_the_answer_is_quoted_in_a_whole_sentence(asked: Retrievers) -> None:
-    ranking = rank(asked, view(), Question(text="What did a small town lose?", videos=(V,)))
-    assert ranking.extract is not None
-    assert "lost its bridge and why it took us forty years" in ranking.extract.text
-    assert ranking.extract.span.start_ms == 3 * LINE_MS - LINE_MS
-    assert len(ranking.extract.refs) == 2
+    text = "What did a small town lose?"
+    aim = Aim(text=text, moments=20)
+    quote = asked.search(view(), Mode.EVENT, text, aim=aim).quotes[0]
+    assert "lost its bridge and why it took us forty years" in quote.text
+    assert quote.span.start_ms == 3 * LINE_MS - LINE_MS
 
 
 def test_the_option_that_was_said_is_chosen(asked: Retrievers) -> None:

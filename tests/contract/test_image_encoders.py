@@ -14,6 +14,7 @@ from domain.asking import Mode
 from domain.errors import WeightsMissing
 from domain.media import ClipState
 from domain.memories import MemoryView, Scope
+from domain.search import Aim
 from domain.settings import Settings
 from memory.write_clip import remember
 from models.image_folder import FILES, missing_files
@@ -36,6 +37,7 @@ from tests.support.memory import (
 from tests.support.memory import Tools as Remembering
 from tests.support.remembered import Tools
 from tests.support.tiny_image_encoder import COLOURS, towers
+from views.library_search import LibraryQuery, search_library
 
 
 def painted(colour: str, height: int = 60, width: int = 100) -> Image:
@@ -178,6 +180,24 @@ def test_an_image_is_found_by_what_is_on_it(recorded_video: Filmed) -> None:
         first, searched, nothing = found(store, encoder, f"all {colour}")
         assert (first, nothing) == (1000 * time, False)
         assert "by their likeness under clip:tiny" in searched
+
+
+def test_any_search_finds_what_only_an_image_shows(recorded_video: Filmed) -> None:
+    store, encoder = recorded_video
+    view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=0),))
+    retrievers = Retrievers(store, Tools(images=encoder), Settings())
+    plain = retrievers.search(view, Mode.VIDEO, "all red")
+    assert (plain.evidence[-1].span.start_ms, plain.nothing_close) == (14_000, False)
+    asked = retrievers.search(view, Mode.EVENT, "all red", aim=Aim(text="all red", moments=5))
+    assert (asked.quotes[0].span.start_ms, asked.nothing_close) == (14_000, False)
+    assert (plain.unseen, asked.unseen) == (False, False)
+    (seen,) = search_library(
+        store, Tools().text, LibraryQuery(words="all red"), images=encoder
+    ).pictures[:1]
+    assert seen.line.span.start_ms == 14_000
+    blind = Retrievers(store, Tools(), Settings()).search(view, Mode.VIDEO, "all red")
+    assert blind.nothing_close
+    assert blind.unseen
 
 
 def test_what_is_on_no_image_is_said_not_to_be_close(recorded_video: Filmed) -> None:

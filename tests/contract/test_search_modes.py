@@ -144,7 +144,6 @@ def test_ranking_keeps_its_promises(
         ranking = rank(retrievers, view(last_clip), question, limit=4)
         check(ranking, last_clip)
         assert len(ranking.evidence) <= 4
-        assert (ranking.extract is None) == bool(options or ranking.nothing_close)
     assert video
 
 

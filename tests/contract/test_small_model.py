@@ -67,7 +67,7 @@ def test_it_serves_this_machine_only_and_starts_once(toolbox: Toolbox) -> None:
 
 
 def test_without_its_weights_it_says_what_to_pull(tmp_path: Path) -> None:
-    chat = Toolbox(load_profile("small"), tmp_path).chat("reasoner")
+    chat = Toolbox(load_profile("small"), tmp_path).chat("reader")
     with pytest.raises(WeightsMissing, match=r"homer models pull qwen2\.5-coder-1\.5b"):
         asked(chat)
 

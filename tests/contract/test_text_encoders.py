@@ -18,6 +18,7 @@ from domain.settings import Settings
 from flows.ingest_video import models_used
 from models.ports import TextEmbedder, embed_queries
 from models.profile import EncoderSpec, Profile
+from models.sentences import SentenceParser
 from models.text_folder import read_encoder_folder
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
@@ -25,7 +26,7 @@ from services.health import check_text_model
 from store.database import Store
 from store.tables.schema import ClipRow, MemoryRow, VideoRow
 from tests.support.embeddings_server import server, vectors
-from tests.support.remembered import Said, watch
+from tests.support.remembered import PARSER, Said, watch
 from tests.support.tiny_text_encoder import SIZE, encoder, write
 
 
@@ -163,6 +164,7 @@ class OwnTools:
     text: TextEmbedder
     reranker: None = None
     images: None = None
+    sentences: SentenceParser = PARSER
 
 
 def remote(url: str, **settings: Any) -> TextEmbedder:

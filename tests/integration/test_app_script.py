@@ -134,6 +134,7 @@ def test_an_answer_stays_when_the_page_is_drawn_again(library: Home) -> None:
 def test_a_question_as_of_the_beginning_knows_nothing(library: Home) -> None:
     page = ask(open_page("ask"), "What was rebuilt?", as_of="00:01")
     assert "Not in memory" in page.warning[0].value
+    assert any("Pictures were not searched" in one.value for one in page.caption)
     assert not answer(page)
 
 
@@ -161,17 +162,6 @@ def test_a_question_that_is_not_there_is_one_message_beside_the_form(library: Ho
     page = open_page("ask", trajectory="nothing")
     assert "no trajectory goes by" in words(page)
     assert any(one.label == "Ask" for one in page.button)
-
-
-def test_what_cannot_be_told_looks_unlike_an_answer_and_shows_the_nearest(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remember_party(store)
-    with app_over(store, monkeypatch):
-        page = ask(open_page("ask"), "What colour is the piano of the guests?")
-    assert any("Can't tell" in one.value for one in page.info)
-    assert "See every step" in words(page)
-    assert not answer(page)
 
 
 def test_what_is_not_in_memory_looks_unlike_an_answer(

@@ -15,6 +15,7 @@ from sqlalchemy import create_engine, text
 from typer.testing import CliRunner, Result
 
 from cli.main import app
+from domain.asking import PICTURES_NOT_SEARCHED
 from domain.settings import AskSettings
 from models.toolbox import Toolbox
 from store.home import Home
@@ -154,7 +155,7 @@ def test_ask_prints_answer_confidence_citations_and_trajectory(homer: Homer, lec
     assert "green" in lines[0]
     assert re.match(r"confidence (low|medium|high) \(0\.\d\d\); supported", lines[1])
     assert re.match(r"  0:4\d-0:4\d  .*green.*\(lecture\) \[m\d+\]", lines[2])
-    assert re.match(r"trajectory [0-9a-f]+ \(\d+ rounds", lines[-1])
+    assert re.match(r"trajectory [0-9a-f]+ \(\d+ rounds?", lines[-1])
     assert asked.stderr == ""
     told = homer("ask", "What colour was the lighthouse painted?", "-v", "lecture", "--verbose")
     assert re.search(r"^round 1: t1", told.stderr, re.MULTILINE)
@@ -226,6 +227,7 @@ def test_search_prints_only_what_is_close(homer: Homer, lecture: str) -> None:
     shown = homer("search", words, "-v", "lecture")
     assert (shown.exit_code, shown.stdout) == (0, "")
     assert "nothing close was found" in shown.stderr
+    assert PICTURES_NOT_SEARCHED in shown.stderr
     assert data(homer("search", words, "-v", "lecture", "--json"))["evidence"]
 
 
@@ -394,8 +396,12 @@ def test_delete_asks_first_and_then_leaves_nothing(
 
 def test_models_say_what_is_there_and_under_which_licence(homer: Homer, toolbox: Toolbox) -> None:
     rows = data(homer("models", "--json"))
-    assert {row["state"] for row in rows} == {"present"}
+    assert {row["state"] for row in rows[:-1]} == {"present"}
+    assert [rows[-1][key] for key in ("need", "state", "licence")] == [
+        *("images", "recommended", "Apache-2.0")
+    ]
     shown = homer("models")
+    assert f'images = "{rows[-1]["model"]}@REVISION"' in shown.stderr
     assert "non-commercial research only" in shown.stdout
     pulled = homer("models", "pull")
     assert pulled.stdout.endswith("0 fetched\n")

@@ -16,6 +16,7 @@ from domain.settings import Settings
 from graphs.ask import ask
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
+from models.sentences import SentenceParser
 from people import similar
 from people.across_videos import rename
 from people.corrected import characters_at
@@ -39,6 +40,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from tests.support.remembered import PARSER
 
 
 def homer(*arguments: str) -> Result:
@@ -73,6 +75,7 @@ class SearchTools:
     text: WordVectors = field(default_factory=WordVectors)
     reranker: None = None
     images: None = None
+    sentences: SentenceParser = PARSER
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from domain.asking import Mode
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from models.ports import TextEmbedder
+from models.sentences import SentenceParser
 from retrieval import video_selection as selection
 from retrieval.closeness import cosine_scale
 from retrieval.result import Retrieval
@@ -24,7 +25,7 @@ from store.queries import encoders as stored_encoders
 from store.queries import video_selection as stored_selection
 from store.queries import view_sizes
 from store.tables.schema import MemoryRow, SegmentRevisionRow, VideoRow
-from tests.support.remembered import Event, Said, WordEmbedder, add_event_graph, watch
+from tests.support.remembered import PARSER, Event, Said, WordEmbedder, add_event_graph, watch
 
 V = "0123456789abcdef"
 MEANINGS = {"hound": "dog", "portal": "gate", "drizzle": "rain"}
@@ -57,6 +58,7 @@ class Tools:
     others: tuple[TextEmbedder, ...] = ()
     reranker: None = None
     images: None = None
+    sentences: SentenceParser = PARSER
 
     def encoder(self, name: str) -> TextEmbedder | None:
         return next((one for one in self.others if one.name == name), None)

@@ -12,17 +12,14 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
-from memory.event_graph_update import (
-    rebuild_graph,
-    to_open_edge,
-    to_open_segment,
-)
+from memory.event_graph import OpenGraph, apply_change, change_from_patch
+from memory.event_graph_update import to_open_edge, to_open_segment
 from memory.graph_check import GraphFault
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
-from store.queries.events import edges_at, patches_of, segments_at
+from store.queries.events import PatchAt, edges_at, patches_of, segments_at
 from tests.support.event_graphs import update_event_graph
 from tests.support.full_suite import examples
 from tests.support.memory import (
@@ -291,6 +288,19 @@ class Seeded(Scripted):
         known = {one.label: one.clips for one in (*window.previous, *window.related)}
         edges = [(one.source, one.target, one.relation) for one in window.edges]
         return self.seeds.pop(0).patch(window.at_clip, known, edges)
+
+
+def rebuild_graph(patches: Sequence[PatchAt]) -> OpenGraph:
+    """Rebuild the open graph from what its patches applied, in order."""
+    graph, number = OpenGraph(), 0
+    for patch in patches:
+        for step in patch.applied["steps"]:
+            change = change_from_patch(
+                graph, EventPatch.model_validate(step), patch.at_clip, number
+            )
+            graph = apply_change(graph, change)
+            number = max([number - 1, *change.segments]) + 1
+    return graph
 
 
 @pytest.mark.full

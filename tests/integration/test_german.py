@@ -16,6 +16,7 @@ from memory.captions import CaptionTrack, read_captions
 from memory.writers import make_writers
 from models.ports import TextEmbedder
 from models.profile import Profile
+from models.sentences import SentenceParser
 from models.toolbox import Toolbox
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
@@ -24,7 +25,7 @@ from store.queries.clips import memory_view
 from store.tables.schema import MemoryRow
 from tests.support.event_graphs import import_with_events
 from tests.support.full_suite import ends
-from tests.support.remembered import Said, WordEmbedder, watch
+from tests.support.remembered import PARSER, Said, WordEmbedder, watch
 from tests.support.tiny_text_encoder import encoder
 from views.library import show_video
 
@@ -37,6 +38,7 @@ class OwnModels:
     text: TextEmbedder
     reranker: None = None
     images: None = None
+    sentences: SentenceParser = PARSER
 
 
 def found_by(store: Store, text: TextEmbedder, lines: list[str], question: str) -> Evidence:

@@ -149,6 +149,11 @@ def test_the_page_shows_moments_that_open_their_video(app: Store) -> None:
 def test_the_page_says_that_nothing_is_found_and_shows_words_as_words(app: Store) -> None:
     nothing = open_page("search", q="quantum chromodynamics")
     assert any("Nothing like this" in one.value for one in nothing.markdown)
+    (limit,) = [one for one in nothing.caption if "Pictures were not searched" in one.value]
+    assert "homer models pull" in limit.value
+    assert "surfboard" in limit.proto.help
+    some = open_page("search", q="lighthouse")
+    assert not any("Pictures were not" in one.value for one in some.caption)
     page = open_page("search", q="dries", video="gone", kind="no such kind", added="never")
     assert not page.exception
     shown = open_page("search", q="page says")

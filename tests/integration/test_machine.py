@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext, Unreadable
-from domain.asking import Action, Mode, Question, SubtaskState
+from domain.asking import PICTURES_NOT_SEARCHED, Action, Mode, Question, SubtaskState
 from domain.errors import BudgetExceeded, ModelError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.memories import MemoryView, Scope
@@ -124,7 +124,6 @@ def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_stor
         "confidence_level",
         "standing",
         "not_in_memory",
-        "declined",
         "citations",
         "retrieved",
         "rounds",
@@ -279,6 +278,7 @@ def test_two_empty_rounds_count_as_saturation_and_an_open_question_may_be_missin
     assert (made.not_in_memory, made.citations, made.confidence) == (True, (), 0.0)
     assert len(made.searched) == 4
     assert made.text == "This is not in memory."
+    assert made.note == PICTURES_NOT_SEARCHED
 
 
 def test_not_in_memory_is_no_answer_to_a_question_with_options(watched_store: Store) -> None:

@@ -172,8 +172,7 @@ def test_nodes_are_searched_in_one_space_each_with_macro_event_and_neighbours(
     ]
     assert len(found.evidence) == 3
     assert not found.nothing_close
-    assert found.extract is not None
-    assert found.extract.text == "Bob turns a bolt with the wrench"
+    assert [one.text for one in found.quotes] == ["Bob turns a bolt with the wrench"]
     kinds = {
         kind: {
             piece.ref[0] for piece in use("search_nodes", query="news", node_types=kind).evidence
@@ -197,11 +196,11 @@ def test_options_are_supported_by_what_has_their_words(house: Store) -> None:
     best = max(found.weighed, key=lambda one: max(one.scores))
     assert best.ref == ref(house, "event", 7)
     assert best.scores[1] > best.scores[0]
-    assert found.extract is None
+    assert found.quotes == ()
     opened = Using(house)(
         "get_subgraph", macro_id=ref(house, "macro", 3), query="Who sings?", options=options
     )
-    assert [one.ref for one in opened.weighed] == [piece.ref for piece in opened.evidence]
+    assert opened.weighed == found.weighed  # of the whole memory, whatever is shown
 
 
 def test_with_options_only_what_bears_on_them_is_kept(store: Store) -> None:
@@ -213,10 +212,8 @@ def test_with_options_only_what_bears_on_them_is_kept(store: Store) -> None:
     kept = [piece.ref for piece in part.evidence]
     assert kept == [piece.ref for piece in whole.evidence if piece.ref in set(kept)]
     assert len(kept) <= 10 + len(options) < len(whole.evidence)
-    support = {one.ref: one.scores for one in part.weighed}
-    best = {n: max(part.evidence, key=lambda piece: support[piece.ref][n]).text for n in (0, 1)}
-    assert "strikes 17" in best[0]
-    assert "MARK03033" in best[1]
+    for wanted in ("strikes 17", "MARK03033"):
+        assert any(wanted in piece.text for piece in part.evidence)
 
 
 def test_a_time_shows_what_there_is_then(house: Store) -> None:

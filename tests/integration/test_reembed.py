@@ -22,6 +22,7 @@ from flows.workspace import Workspace
 from memory.reembed import reembed_video
 from memory.write_clip import remember
 from models.profile import EncoderSpec, Profile, load_profile
+from models.sentences import SentenceParser
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from store.advisory_locks import claim_encoder
@@ -40,6 +41,7 @@ from tests.support.memory import (
     WordVectors,
     local_writers,
 )
+from tests.support.remembered import PARSER
 from tests.support.span_deletion import SETTINGS, cut, scenes, update_graph, watch_talk
 from tests.support.tiny_text_encoder import encoder
 from views.library import dump_lines
@@ -55,6 +57,7 @@ class BothTools:
     text: WordVectors = field(default_factory=WordVectors)
     reranker: None = None
     images: None = None
+    sentences: SentenceParser = PARSER
 
     def encoder(self, name: str) -> WordVectors | None:
         return {"words": WordVectors(), "longer": LongerVectors()}.get(name)

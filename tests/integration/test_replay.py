@@ -187,7 +187,7 @@ def test_a_search_that_is_not_on_record_is_not_made(party: Store) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "told"),
     [
-        ("{version}", "99", "version 99 of the strategy homer, this is version 1"),
+        ("{version}", "99", "version 99 of the strategy homer, this is version 2"),
         ("{machine}", '"gone"', "the strategy gone, there is no such strategy here"),
     ],
 )

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView, Scope
+from domain.search import Aim
 from domain.settings import Settings
 from domain.time import TimeSpan
 from models.ports import Image, Vector
@@ -384,6 +385,11 @@ def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
     )
     assert found.images[0].time_ms == 45_000
     assert found.images[0].score == pytest.approx(0.9)
+    # Without a focus, not only the event that words suggest is looked at.
+    anywhere = Retrievers(store, Tools(images=Likeness()), Settings()).search(
+        seen(), Mode.KEYFRAME, "a dog in the park"
+    )
+    assert anywhere.images[0].time_ms == 45_000
 
 
 # As of
@@ -463,9 +469,10 @@ def test_ranking_finds_the_narrow_moment_and_quotes_it(
     question = Question(text="When does the train to Paris leave?", videos=(V,))
     ranking = rank(retrievers, seen(), question)
     assert ranking.evidence[0].span == TimeSpan.of(124_000, 126_000)
-    assert ranking.extract is not None
-    assert ranking.extract.text == "The train to Paris leaves at noon"
-    assert ranking.extract.refs == (ranking.evidence[0].ref,)
+    aim = Aim(text=question.text, moments=5)
+    found = retrievers.search(seen(), Mode.EVENT, question.text, aim=aim)
+    assert found.quotes[0].text.startswith("The train to Paris leaves at noon")
+    assert found.quotes[0].refs[0] == ranking.evidence[0].ref
     assert len({one.clip for one in ranking.evidence}) == len(ranking.evidence)
     assert ids
 
@@ -480,7 +487,6 @@ def test_ranking_weighs_options_and_names_what_speaks_for_them(
     assert relevance is not None
     assert options[int(shares(relevance).argmax())] == "The glass bowl"
     assert "bowl" in ranking.evidence[0].text
-    assert ranking.extract is None
     assert ids
 
 
@@ -490,7 +496,6 @@ def test_nothing_close_is_said(retrievers: Retrievers, ids: dict[int, int], quer
         assert retrievers.search(seen(), mode, query).nothing_close
     ranking = rank(retrievers, seen(), Question(text=query, videos=(V,)))
     assert ranking.nothing_close
-    assert ranking.extract is None
     assert ids
 
 

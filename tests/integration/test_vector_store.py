@@ -1,4 +1,4 @@
-"""Memory as a llama-index vector store, its retrievers, and plain RAG over it."""
+"""Memory as a llama-index vector store, and plain RAG over it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llama_index.core.vector_stores.types import (
 
 from agent.strategy import ToolUse
 from domain.errors import InputError, NotFound
-from retrieval.vector_store import MemoryDocuments, MemoryRetriever, MemoryVectorStore
+from retrieval.vector_store import MemoryVectorStore
 from store.database import Store
 from store.queries.clips import memory_view
 from strategies.plain_rag.arguments import NearestArguments
@@ -106,16 +106,6 @@ def test_memory_is_not_written_through_the_store(library: Store) -> None:
         vectors.add([TextNode(text="an injected line")])
     with pytest.raises(InputError, match="homer delete"):
         vectors.delete("m1")
-
-
-def test_both_ecosystems_retrieve_the_same_lines_with_refs(library: Store) -> None:
-    retriever = MemoryRetriever(library, EMBEDDER, top_k=2)
-    nodes = retriever.retrieve("red door")
-    documents = MemoryDocuments(retriever=retriever).invoke("red door")
-    assert [one.node.node_id for one in nodes] == [one.id for one in documents]
-    assert all(one.id and one.id.startswith("m") for one in documents)
-    assert documents[0].metadata["video"] == FILM
-    assert documents[0].metadata["start_ms"] == 60_000
 
 
 def test_plain_rag_skips_shown_lines_and_scores_options(library: Store) -> None:

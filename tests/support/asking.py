@@ -6,6 +6,7 @@ from pathlib import Path
 
 from models.profile import load_profile
 from models.toolbox import Toolbox
+from retrieval.heuristics.structure_questions import Asks
 from store.database import Store
 from tests.support.remembered import PARSER, Event, Said, WordEmbedder, add_event_graph, name, watch
 
@@ -28,6 +29,28 @@ EVENTS = (
     Event(2, "music in the kitchen", "Ann shows a piano and Bob plays a slow song.", (3, 4, 5), 5),
 )
 EDGES = ((0, 1, "before", 2), (1, 2, "causes", 5))
+
+
+class StructureByWords:
+    """Tells questions about structure by a word of theirs, since words for vectors cannot."""
+
+    KINDS = (
+        ("last seen", Asks.LAST_SEEN),
+        ("speak", Asks.SPEAKERS),
+        ("begin", Asks.BEGINNING),
+        ("said last", Asks.END),
+        ("end?", Asks.END),
+        ("about?", Asks.ABOUT),
+        ("outline", Asks.OUTLINE),
+        ("who is in", Asks.PEOPLE),
+        ("how many people", Asks.PEOPLE),
+    )
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def of(self, question: str) -> Asks | None:
+        return next((kind for word, kind in self.KINDS if word in question.lower()), None)
 
 
 class WordToolbox(Toolbox):

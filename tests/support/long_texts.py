@@ -40,7 +40,7 @@ from people.clip_people import ClipPeople
 from people.erase_names import NameEraser
 from people.names import introduced_name, is_name_plate
 from retrieval import people_in_query, terms
-from retrieval.heuristics import answer_sentence, restate, temporal_expressions
+from retrieval.heuristics import asked_type, restate, structure_questions, temporal_expressions
 from retrieval.heuristics.language import detect_language, language_note
 from telemetry.redaction import redact_log
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
@@ -181,9 +181,7 @@ READERS: dict[str, Reader] = {
         lambda text: question_parts.decompose(text, ()),
         question_parts.kind_of,
     ),
-    "quotations": lambda text: answer_sentence.best_sentence(
-        text, answer_sentence.score_by_words(text)
-    ),
+    "structure": _each(structure_questions.order_of, asked_type.asked_type),
     "options": lambda text: constrain.chosen_letter(text, (text, "b")),
     "queries": _each(
         constrain.is_asked, correct.keywords, lambda text: verify.fingerprint([text], text)

@@ -75,6 +75,7 @@ class Tools:
     text: WordEmbedder = field(default_factory=WordEmbedder)
     reranker: Reranker | None = None
     images: ImageEncoder | None = None
+    sentences: SentenceParser = PARSER
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import pytest
 
 from cli.answers import show_answer
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
-from domain.search import Asks, Finding
 from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,
@@ -104,9 +103,8 @@ def test_long_words_of_a_citation_are_cut() -> None:
                 mode=Mode.EVENT,
                 query="q",
                 evidence=(FOUND,),
-                finding=Finding(asks=Asks.SPEAKERS),
             ),
-            ["  event 'q' (from structure: speakers): 1 found, best 1:01-1:15 (0.80)"],
+            ["  event 'q': 1 found, best 1:01-1:15 (0.80)"],
         ),
         (
             EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=(FOUND,), nothing_close=True),
@@ -148,19 +146,6 @@ def test_an_answer_is_shown_with_what_it_rests_on(capsys: pytest.CaptureFixture[
         "confidence high (0.81); quoted",
         "  1:01-1:15  in Paris  (talk) [m7]",
         "trajectory abc123 (2 rounds, 1.2 s)",
-    ]
-
-
-def test_a_declined_answer_says_that_its_moments_are_only_the_nearest(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    answer = Answer(text="can't be told", confidence=0.1, declined=True, citations=(CITED,))
-    show_answer(AskResult("abc123", answer, 1, 0, 1.0), QUESTION, {VIDEO: "talk"})
-    assert capsys.readouterr().out.splitlines()[:4] == [
-        "can't be told",
-        "declined: the moments below are only the nearest",
-        "confidence low (0.10)",
-        "  1:01-1:15  in Paris  (talk) [m7]",
     ]
 
 

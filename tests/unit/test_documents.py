@@ -265,7 +265,7 @@ def test_profiles_in_the_documents_load(tmp_path: Path) -> None:
     assert load_profile("mine", config).faces == "yunet_sface"
     assert load_profile("mine", config).settings.ask.rounds == 6
     (seeing,) = load_profile("seeing", config).hub_models
-    assert (seeing.name, seeing.need) == ("Xenova/clip-vit-base-patch32", "images")
+    assert (seeing.name, seeing.need) == ("Xenova/siglip-base-patch16-224", "images")
     assert load_profile("multilingual", config).encoder.query_prefix == "query: "
     assert load_profile("reading", config).sentences["de"] == "de_core_news_sm"
     assert load_profile("endpoint", config).encoder.base_url == "http://localhost:8080/v1"

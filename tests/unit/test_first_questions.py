@@ -37,11 +37,10 @@ def line(text: str, *cited: tuple[float, float], **more: Any) -> dict[str, Any]:
         (RightAnswer(every_s=((0, 2), (10, 20))), line("x", (0, 1)), False),
         (RightAnswer(option="B"), line("two", option="B"), True),
         (RightAnswer(option="B"), line("two", option="A"), False),
-        (RightAnswer(declined=True), line("can't tell", declined=True), True),
         (RightAnswer(declined=True), line("", not_in_memory=True), True),
         (RightAnswer(declined=True), line("red", (0, 1)), False),
-        (RightAnswer(words=("red",)), line("red?", declined=True), False),
-        (RightAnswer(words=("red",), declined=True), line("can't tell", declined=True), True),
+        (RightAnswer(words=("red",)), line("", not_in_memory=True), False),
+        (RightAnswer(words=("red",), declined=True), line("", not_in_memory=True), True),
         (RightAnswer(words=("red",), declined=True), line("a red one", (0, 1)), True),
         (RightAnswer(words=("red",), declined=True), line("a blue one", (0, 1)), False),
     ],
@@ -60,7 +59,7 @@ def test_figures_tell_right_declined_wrong_and_wrong_with_high_confidence() -> N
     ]
     lines: dict[str | int, dict[str, Any]] = {
         "0": line("yes"),
-        "1": line("can't tell", declined=True),
+        "1": line("", not_in_memory=True),
         "2": line("yes"),
     }
     batch = Batch(lines, {}, 1.0)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.reasoners.structure_questions import structure_of
 from domain.errors import SetupError
 from models.manifest import load_manifest, weights_named
 from models.profile import Profile
@@ -136,8 +135,3 @@ def test_rules_for_english_questions_are_off_in_other_languages() -> None:
     day = np.array([3_600.0 * hour for hour in range(48)])
     assert temporal_fit(question.text, day, 172_800.0) is None
     assert temporal_fit("Who was the boss last night?", day, 172_800.0) is not None
-
-
-def test_structure_is_asked_for_in_english_only() -> None:
-    assert structure_of("What is this video about?") is not None
-    assert structure_of("What is this video about, und wer ist die Frau?") is None

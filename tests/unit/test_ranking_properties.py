@@ -49,7 +49,7 @@ def test_ranked_lines_are_of_different_clips_best_first(
     story: list[list[str]], text: str, options: tuple[str, ...], limit: int
 ) -> None:
     candidates, question = candidates_of(story), question_of(text, options)
-    lines = best_lines(candidates, question, relevance_of(candidates, question), limit, None)
+    lines = best_lines(candidates, question, relevance_of(candidates, question), limit)
     assert len(lines) <= min(limit, candidates.lines.cell_count)
     assert len({item.cell for item in lines}) == len(lines)
     scores = [item.score for item in lines]
@@ -72,7 +72,7 @@ def test_clips_after_the_question_do_not_change_its_ranking(
 
 
 def ranked(candidates: CandidateLines, question: PreparedQuestion) -> list[int]:
-    lines = best_lines(candidates, question, relevance_of(candidates, question), 5, None)
+    lines = best_lines(candidates, question, relevance_of(candidates, question), 5)
     return [row_of(candidates, item.line).id for item in lines]
 
 

@@ -35,6 +35,7 @@ SLOTS = {
     "conclude": {"ledger", "evidence", "form", "notes"},
     "conclude_options": {"last"},
     "conclude_open": set(),
+    "read": set(),
     "system": set(),
     "skills": {"lines"},
 }

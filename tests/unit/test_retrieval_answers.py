@@ -1,4 +1,4 @@
-"""Extractive answers, closeness, reranking, and names of people in results."""
+"""Whole sentences, closeness, and names of people in results."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from domain.people import Character
-from domain.time import TimeSpan
 from retrieval.closeness import (
     DECAY,
     CosineScale,
@@ -19,27 +17,13 @@ from retrieval.closeness import (
     coverage,
     decayed,
 )
-from retrieval.heuristics.answer_sentence import (
-    best_sentence,
-    complete_sentences,
-    extract,
-    score_by_words,
-)
+from retrieval.heuristics.whole_sentences import complete_sentences
 from retrieval.line_set import LineSet, line_set
 from retrieval.people_in_query import line_text, text_for_reranker, view_people, with_names
-from retrieval.reranking import (
-    ALONE_WEIGHT,
-    CONTEXT_WEIGHT,
-    MAX_LOGIT,
-    best_probability,
-    logits,
-    passage,
-    reranking_bonus,
-)
 from retrieval.terms import terms
 from store.queries.search import StoredLine
 from tests.support.remembered import CLIP_MS, WordEmbedder
-from tests.support.story import candidates_at, candidates_of, prepare_question, video_of
+from tests.support.story import candidates_of
 
 ADA = Character(number=2, name="Ada Lovelace", faces=(0,), voices=(1, 3))
 NOBODY = Character(number=3, faces=(4,))
@@ -53,29 +37,25 @@ def talk(*lines: str, speaker: str = "Ann") -> LineSet:
 
 def test_a_sentence_is_joined_from_its_lines() -> None:
     lines = talk("Hello.", "I thank Jeff and his team", "for the hospitality.", "Now to work.")
-    found = complete_sentences(lines, 2)
-    assert found.lines == (1, 2)
-    assert found.text == "I thank Jeff and his team for the hospitality."
+    assert complete_sentences(lines, 2) == (1, 2)
 
 
 def test_a_short_sentence_is_quoted_with_the_next_line() -> None:
     lines = talk("Welcome.", "Have respected meetings.", "First, put the phones away.")
-    assert (
-        complete_sentences(lines, 1).text == "Have respected meetings. First, put the phones away."
-    )
+    assert complete_sentences(lines, 1) == (1, 2)
 
 
 def test_sentences_are_not_joined_across_speakers_or_descriptions() -> None:
     lines = ["I think that", "so do I"]
     found = candidates_of([lines], speakers={"I think that": "Ann", "so do I": "Bob"}).lines
-    assert complete_sentences(found, 0).text == "I think that"
-    assert complete_sentences(candidates_of([lines]).lines, 0).text == "I think that"
+    assert complete_sentences(found, 0) == (0,)
+    assert complete_sentences(candidates_of([lines]).lines, 0) == (0,)
 
 
 def test_sentences_are_not_joined_across_a_pause() -> None:
     lines = ["I was going to say", "that we are late"]
     found = candidates_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann")).lines
-    assert complete_sentences(found, 0).text == "I was going to say"
+    assert complete_sentences(found, 0) == (0,)
 
 
 def test_speech_and_its_subtitles_are_joined_separately() -> None:
@@ -84,56 +64,13 @@ def test_speech_and_its_subtitles_are_joined_separately() -> None:
     pairs = zip(plain.lines.rows, sources, strict=True)
     rows = [(0, row._replace(source=source)) for (_, row), source in pairs]
     lines = line_set(plain.lines.scopes, rows, plain.lines.arrays.vectors, CLIP_MS)
-    assert complete_sentences(lines, 0).text == "I thank Jeff and his team."
-    assert complete_sentences(lines, 3).text == "Ich danke Jeff und seinem Team."
+    assert complete_sentences(lines, 0) == (0, 2)
+    assert complete_sentences(lines, 3) == (1, 3)
 
 
 def test_a_sentence_has_a_limited_number_of_lines() -> None:
     lines = talk(*(f"and on and on for line {i}" for i in range(20)))
-    assert len(complete_sentences(lines, 10).lines) == 7
-
-
-@pytest.mark.parametrize(
-    ("text", "question", "answer"),
-    [
-        ("It rains. The bus leaves at nine today. Bye.", "When does the bus leave?", 1),
-        ("Only one sentence here", "What?", 0),
-    ],
-)
-def test_the_sentence_that_answers_is_selected(text: str, question: str, answer: int) -> None:
-    parts = ["It rains.", "The bus leaves at nine today.", "Bye."]
-    expected = parts[answer] if len(text) > 30 else text
-    assert best_sentence(text, score_by_words(question)) == expected
-
-
-def test_a_question_is_quoted_with_the_next_sentence() -> None:
-    text = "Why is the sky so very blue? Light scatters in the air. Good."
-    quoted = best_sentence(text, score_by_words("why is the sky blue"))
-    assert quoted == "Why is the sky so very blue? Light scatters in the air."
-
-
-def test_a_quote_has_the_refs_and_span_of_its_lines_only() -> None:
-    lines = talk("Good morning to all of you.", "The bus to the", "harbour leaves at nine.")
-    found = extract(lines, 2, score_by_words("When does the bus leave?"), {"Ann": "Anna"}, 0.5)
-    assert found.text == "Anna: The bus to the harbour leaves at nine."
-    assert found.refs == ("m3", "m2")
-    assert found.span == TimeSpan.of(1_000, 2_900)
-    assert found.score == 0.5
-
-
-def test_screen_text_is_quoted_completely() -> None:
-    lines = candidates_of([["HAVE RESPECT / 1. Put phones away. 2. Listen"]]).lines
-    found = extract(lines, 0, score_by_words("What should you do?"), {}, 1.0)
-    assert found.text == "HAVE RESPECT / 1. Put phones away. 2. Listen"
-
-
-@given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8), st.data())
-def test_any_line_can_be_quoted(lines: list[str], data: st.DataObject) -> None:
-    found = talk(*lines)
-    number = data.draw(st.integers(0, len(lines) - 1))
-    quote = extract(found, number, score_by_words("What?"), {}, 1.0)
-    assert quote.refs
-    assert quote.span.start_ms <= quote.span.end_ms
+    assert len(complete_sentences(lines, 10)) == 7
 
 
 # Closeness
@@ -176,40 +113,6 @@ def test_closeness_decays_with_the_score() -> None:
     assert decayed(1, [10, 10 - DECAY])[1] == pytest.approx(np.exp(-1))
 
 
-# Reading again
-
-
-class Counts:
-    """Scores passages by their length."""
-
-    name = "counts"
-
-    def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
-        return np.array([len(one) / 100 for one in passages], dtype=np.float32)
-
-
-def test_lines_are_reranked_alone_and_after_the_previous_line() -> None:
-    lines = candidates_of([["a word", "another word here"]], speakers={"a word": "Ann"}).lines
-    asked = prepare_question("What?")
-    assert passage(lines, asked, 1, 0) == "another word here"
-    assert passage(lines, asked, 1, 1) == "Ann: a word another word here"
-    assert passage(lines, asked, 0, 1) == "Ann: a word"
-    found = reranking_bonus(lines, asked, np.array([0, 1]), Counts())
-    alone, talk = logits(np.array([0.11, 0.17])), logits(np.array([0.11, 0.29]))
-    assert list(found) == pytest.approx(list(ALONE_WEIGHT * alone + CONTEXT_WEIGHT * talk))
-    assert best_probability(lines, asked, [0, 1], Counts()) == pytest.approx(0.17)
-    assert (
-        best_probability(lines, asked, [0, 1], None)
-        == best_probability(lines, asked, [], Counts())
-        == 0
-    )
-
-
-def test_superseded_lines_are_not_reranked() -> None:
-    lines = candidates_at(9, video_of([["old", "new"]], gone={1: 0})).lines
-    assert passage(lines, prepare_question("What?"), 0, 1) == "new"
-
-
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
@@ -234,11 +137,6 @@ def test_the_closeness_threshold_grows_with_the_number_of_lines(
     candidates: int, score: float
 ) -> None:
     assert closeness_threshold(candidates) == pytest.approx(score)
-
-
-def test_logits_are_clipped_at_both_ends() -> None:
-    found = logits(np.array([0.0, 0.5, 1.0], dtype=np.float32))
-    assert list(found) == [-MAX_LOGIT, 0, MAX_LOGIT]
 
 
 # People

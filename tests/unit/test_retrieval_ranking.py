@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from retrieval.heuristics.actors import actor_lines, are_people, people_in_option
 from retrieval.line_ranking import best_lines, line_scores
@@ -90,26 +89,7 @@ def test_a_view_without_valid_lines_has_no_ranking() -> None:
     assert best_lines(candidates, question, relevance_of(candidates, question), 9) == []
 
 
-def test_the_reranker_reorders_the_nearest_lines() -> None:
-    class LikesTea:
-        name = "tea"
-
-        def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
-            assert query == "What does Bob do?"
-            return np.array(
-                [0.999 if "tea" in passage else 0.001 for passage in passages], np.float32
-            )
-
-    candidates, question = candidates_of(KITCHEN), prepare_question("What does Bob do?")
-    moments = best_lines(candidates, question, relevance_of(candidates, question), 5, LikesTea())
-    assert row_of(candidates, moments[0].line).text == "They all drink tea"
-
-
-# Times
-
-
 TEA_TWICE = [*([["Rain"]] * 20), ["Ann drinks tea"]] * 2 + [["Rain"]] * 20
-"""Tea in clips 20 and 41 of 62."""
 
 
 def tea(text: str, as_of_clip: int | None = None) -> tuple[float, float]:

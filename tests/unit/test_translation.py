@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent.reasoners.local import NOTE
-from domain.asking import Mode
+from domain.asking import LIKELIEST_ONLY, NOTE, PICTURES_NOT_SEARCHED, Mode
 from domain.built import RULES
 from domain.errors import InputError, MediaError, ModelError, NotFound, WeightsMissing
 from domain.ledger import Edits
@@ -24,7 +23,6 @@ from models.profile import load_profile
 from models.weights import verified_folder
 from perception.containers import open_media
 from retrieval.built_views import writers_note
-from retrieval.video_selection import LIKELIEST_ONLY
 from tests.support.catalogues import (
     ERRORS,
     compiled,
@@ -198,7 +196,7 @@ def test_words_are_found_in_the_code() -> None:
 
 
 def test_stored_notes_are_those_that_are_translated() -> None:
-    assert (NOTE, writers_note([RULES]), LIKELIEST_ONLY) == FIXED_NOTES
+    assert (NOTE, writers_note([RULES]), LIKELIEST_ONLY, PICTURES_NOT_SEARCHED) == FIXED_NOTES
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.stem)

@@ -36,7 +36,7 @@ CAPTIONS = (
 def embed(texts: Sequence[str]) -> Vectors:
     """Embed by which words of a vocabulary stand in a text, with a little of everything."""
     rows = [[1.0 if word in text.casefold() else 0.01 for word in VOCABULARY] for text in texts]
-    vectors = np.array(rows, dtype=np.float32)
+    vectors = np.array(rows, dtype=np.float64)
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
@@ -96,7 +96,7 @@ def test_without_triples_the_captions_own_likeness_ranks() -> None:
 
 def _ranked(query: str, words: Sequence[float], *, graph: bool = True) -> list[str]:
     index, _ = _index(CAPTIONS)
-    scores = np.array(words, dtype=np.float32)
+    scores = np.array(words, dtype=np.float64)
     vector = embed([query])[0]
     found = search_scale(index, vector, 6, SETTINGS, words=scores, graph=graph)
     return [CAPTIONS[one.number] for one in found.captions]
@@ -113,7 +113,7 @@ def test_words_rank_captions_beside_the_graph_and_each_is_found() -> None:
 def test_without_the_graph_captions_rank_by_words_and_their_own_likeness() -> None:
     index, _ = _index(["Ann hides the string in the cup.", "I wash the cup.", "Lucia naps."])
     query = embed(["string"])[0]
-    none = np.zeros(3, dtype=np.float32)
+    none = np.zeros(3, dtype=np.float64)
     whole, plain = (
         search_scale(index, query, 3, SETTINGS, words=none, graph=graph) for graph in (True, False)
     )
