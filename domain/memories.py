@@ -10,6 +10,9 @@ from domain.base import Frozen
 from domain.people import IdentityStatement
 from domain.time import TimeSpan
 
+SEPARATOR = " / "
+"""What stands between lines of text on screen, in a line of memory."""
+
 
 class MemoryKind(StrEnum):
     """Episodic (what happened) or one of the four semantic kinds."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field, NonNegativeInt
 
+from domain.asking import Evidence
 from domain.base import Frozen
 from domain.time import TimeSpan
 
@@ -61,6 +62,11 @@ class Quote(Frozen):
     span: TimeSpan
     score: float = Field(ge=0, le=1)
     kind: str = "said"
+
+
+def quote_of(piece: Evidence, text: str, score: float) -> Quote:
+    """Return words of one piece of evidence as a quote."""
+    return Quote(text=text, refs=(piece.ref,), video=piece.video, span=piece.span, score=score)
 
 
 def answering(quotes: Iterable[Quote]) -> tuple[Quote, ...]:

@@ -12,7 +12,7 @@ from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft, is_open
 from domain.ledger import apply_edits as edit_ledger
-from domain.search import Quote
+from domain.search import Quote, quote_of
 from domain.settings import AskSettings
 from domain.trajectory import (
     Acted,
@@ -129,7 +129,7 @@ def _edited_search(
     unchanged = {e.ref for e in changes.evidence if e in retrieved.evidence}
     # What a person put there is quoted, since it is there to answer.
     put = [
-        Quote(text=e.text, refs=(e.ref,), video=e.video, span=e.span, score=1.0)
+        quote_of(e, e.text, 1.0)
         for e in changes.evidence
         if e.ref not in unchanged and not retrieved.weighed
     ]

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from domain.media import Percept, Utterance
-from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
+from domain.memories import SEPARATOR, Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.wording import continues_sentence, join_utterances
 from perception.screen_text import same_text
 from perception.speech import SENTENCE_PAUSE_MS, without_cut
-
-SEPARATOR = " / "
-"""What stands between lines of text on screen."""
 
 
 def may_continue(percept: Percept) -> bool:

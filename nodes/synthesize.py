@@ -12,9 +12,9 @@ from agent.state import State, outcome_of, plain
 from domain.asking import Action, Evidence, Question
 from domain.errors import BudgetExceeded
 from domain.ledger import refs
+from domain.search import QUOTED
 from domain.trajectory import AnswerProposed, Failed
 
-_QUOTED = 3
 NO_ANSWER = "No readable answer came: this is what the evidence says most plainly."
 
 
@@ -70,7 +70,7 @@ def _open(conclusion: Conclusion, tags: Collection[str]) -> Conclusion:
 def fallback(decision: DecisionContext) -> Conclusion:
     """Conclude by code: the option whose words the evidence holds, or a quotation."""
     best = sorted(decision.held, key=lambda e: (-e.score, e.span.start_ms))
-    quoted = best[:_QUOTED]
+    quoted = best[:QUOTED]
     cited = tuple(e.ref for e in quoted)
     if decision.question.options:
         option = letter(_fullest(decision.question, best))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from domain.asking import Evidence
 from domain.errors import WeightsMissing
-from domain.memories import MemorySource
+from domain.memories import SEPARATOR, MemorySource
 from domain.people import TAG
 from domain.search import STRUCTURE, Quote
 from domain.texts import has_number
@@ -43,8 +43,6 @@ SAID, READ, SEEN = 20, 6, 4
 """Sentences said, texts read and lines on what is seen or heard that are compared."""
 CHUNK = 160
 """Characters of text on screen that are one text at most, where a screen has more."""
-SEPARATOR = " / "
-"""What stands between lines of text on screen."""
 LIKENESS = 5.0
 """Logits of a sentence as near as can be, with all words of the question."""
 COVERED = 0.5

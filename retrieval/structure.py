@@ -316,7 +316,8 @@ def mention(context: QueryContext, subject: str, *, last: bool, said: bool) -> T
     for row in context.rows:
         own = set(terms(row.line.text))
         # A name may go on in the next line.
-        numbers = complete_sentences(context.all_lines, row.number) if row.spoken else ()
+        starts = words & own and row.spoken
+        numbers = complete_sentences(context.all_lines, row.number) if starts else ()
         after = (context.all_lines.line(n)[1].text for n in numbers if n > row.number)
         named = words & own and words <= own | set(terms(" ".join(after)))
         named = named or any(tag in row.line.text for tag in people)

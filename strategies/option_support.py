@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from domain.memories import MemoryView
-from domain.search import Quote, Weighed
+from domain.search import Quote, Weighed, quote_of
 from models.ports import embed_queries
 from retrieval.people_in_query import NOBODY
 from retrieval.terms import terms
@@ -87,10 +87,5 @@ def quote_nearest(
         order = sorted(np.argsort(-cosines, kind="stable")[:QUOTED].tolist())
         score = scale.nearness(float(cosines.max()))
         if best is None or score > best.score:
-            best = quoted(piece, " ".join(sentences[n].strip() for n in order), score)
+            best = quote_of(piece, " ".join(sentences[n].strip() for n in order), score)
     return () if best is None else (best,)
-
-
-def quoted(piece: Evidence, text: str, score: float) -> Quote:
-    """Return words of a piece as a quote."""
-    return Quote(text=text, refs=(piece.ref,), video=piece.video, span=piece.span, score=score)

@@ -9,11 +9,9 @@ from string import ascii_uppercase
 from agent.reasoners.port import CompletedSearch, Conclusion, DecisionContext
 from agent.reasoners.question_parts import answer_claim
 from domain.asking import Evidence, Mode, Subtask, SubtaskState, Support
-from domain.search import Quote, answering
+from domain.search import QUOTED, Quote, answering, quote_of
 from domain.trajectory import EvidenceRetrieved
 
-QUOTED = 3
-"""Pieces of evidence that an answer quotes at most."""
 NEAR_BEST = 0.75
 """A quotation must score at least this share of the best one."""
 TOP_CLIPS = 50
@@ -214,7 +212,7 @@ def quotes_for(
         tool = search.mode not in {*Mode}
         if tool and not search.quotes and lines:
             best = max(lines, key=lambda e: e.score)
-            quotes.append(_line(best))
+            quotes.append(quote_of(best, best.text, best.score))
     by_tools = any(search.mode not in {*Mode} for search in searches)
     nearest = sorted(quotes, key=lambda quote: -quote.score)[: int(by_tools)]
     return answering(quotes) or tuple(nearest)
@@ -238,9 +236,3 @@ def _best_first(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
         if not piece.ref.startswith("s"):
             by_ref.setdefault(piece.ref, piece)
     return tuple(by_ref.values())
-
-
-def _line(piece: Evidence) -> Quote:
-    return Quote(
-        text=piece.text, refs=(piece.ref,), video=piece.video, span=piece.span, score=piece.score
-    )

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.reasoners.concluding import NEAR_BEST, QUOTED, by_options, by_quotation, supports
+from agent.reasoners.concluding import NEAR_BEST, by_options, by_quotation, supports
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
 from agent.reasoners.question_parts import QuestionKind, as_query, decompose, kind_of, query_of
 from domain.asking import NOTE, Action, Mode, Support
 from domain.ledger import Edits, SubtaskDraft
-from domain.search import answering
+from domain.search import QUOTED, answering
 from domain.skills import combined_policy
 from domain.trajectory import Neighbour, Resolution
 
@@ -52,16 +52,16 @@ class LocalReasoner:
         task, retrieval = decision.current, decision.found
         if task is None or retrieval is None:
             return Assessment()
+        support: tuple[Support, ...] = ()
         if retrieval.weighed:
             lines = [e for e in retrieval.evidence if not e.ref.startswith("s")]
-            support: tuple[Support, ...]
             ranked = sorted(lines, key=lambda e: (-e.score, e.span.start_ms))
             near = [e for e in ranked if e.score >= NEAR_BEST * ranked[0].score][:QUOTED]
             answer = " ".join(
                 f"[{e.span}] {e.text}"
                 for e in sorted(near, key=lambda e: (e.video, e.span.start_ms))
             )
-            refs, support = tuple(e.ref for e in near), ()
+            refs = tuple(e.ref for e in near)
         else:
             several = [quote for one in retrieval.by_video for quote in one.quotes]
             quotes = several or answering(retrieval.quotes)

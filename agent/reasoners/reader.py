@@ -1,7 +1,8 @@
 """The reasoner of a small language model: rules search, and one call reads what was found.
 
 A model of a few billion parameters plans and searches worse than rules do, and each call takes it
-seconds; but it answers in a sentence, reads lists and slides, and sees when nothing answers.
+seconds; but it answers in a sentence, and reads lists and slides. It hardly ever says that nothing
+answers, so that is left to rules.
 """
 
 from __future__ import annotations

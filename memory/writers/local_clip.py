@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
+from domain.memories import SEPARATOR, ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import Identity, IdentityStatement, escape_tags
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, split_utterance
 from memory.colours import colour_lines
-from memory.continued_lines import SEPARATOR, continue_screen_text, continue_speech
+from memory.continued_lines import continue_screen_text, continue_speech
 from memory.sounds import sound_lines
 from memory.writers.keyframe_descriptions import recognised_descriptions
 from memory.writers.port import ClipContext

@@ -13,6 +13,7 @@ from agent.strategy import RunTool, ToolUse
 from domain.asking import Evidence
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
+from domain.search import quote_of
 from domain.time import TimeSpan, format_clock
 from domain.wording import split_sentences
 from people.corrected import people_in_view
@@ -47,7 +48,7 @@ from strategies.memdreamer.names import (
 from strategies.memdreamer.parts import GRAPH, HIERARCHY
 from strategies.memdreamer.settings import HierarchySettings
 from strategies.memdreamer.shown import KINDS, Showing
-from strategies.option_support import quote_nearest, quoted
+from strategies.option_support import quote_nearest
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -383,7 +384,7 @@ def _unscored(tool: str, found: Sequence[_Chosen], said: str) -> Retrieval:
         evidence=evidence,
         nothing_close=not evidence,
         searched=said,
-        quotes=(quoted(evidence[0], first, AT_ONCE),) if evidence else (),
+        quotes=(quote_of(evidence[0], first, AT_ONCE),) if evidence else (),
     )
 
 
