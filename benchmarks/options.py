@@ -2,7 +2,8 @@
 
 The videos must be in memory (``homer eval run DATASET FOLDER`` imports them). Each signal of the
 ranking is switched off in turn; "general" is the ranking without
-``retrieval.heuristics.captioned_options``.
+``retrieval.heuristics.captioned_options``. The last column is the mean and the spread over
+``FOLDS`` parts of the videos; the last line takes the way that is best in the other parts.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tests.support.ranking import shares
 from views.library import resolve_video
 
 NAME = 28
+FOLDS = 10
 
 
 def variants() -> dict[str, SearchSettings]:
@@ -78,14 +80,41 @@ def answers(workspace: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dic
 def table(asked: Sequence[EvalQuestion], right: Sequence[Mapping[str, bool]]) -> Iterator[str]:
     """Yield a line for each way: the share right by first type, and of all."""
     kinds = sorted({one.types[0] for one in asked if one.types})
-    yield f"{'percent right':{NAME}}" + "".join(f"{kind:>14}" for kind in (*kinds, "all"))
+    yield f"{'percent right':{NAME}}" + "".join(f"{kind:>14}" for kind in (*kinds, "all")) + f"{'parts':>14}"
+    folds = by_fold(asked, right)
     for name in dict.fromkeys(name for one in right for name in one):
         both = zip(asked, right, strict=True)
         output = [(question.types[:1], one[name]) for question, one in both if name in one]
         shares = (
             [hit for types, hit in output if kind in ("all", *types)] for kind in (*kinds, "all")
         )
-        yield f"{name:{NAME}}" + "".join(f"{100 * np.mean(one or [False]):14.1f}" for one in shares)
+        means = "".join(f"{100 * np.mean(one or [False]):14.1f}" for one in shares)
+        yield f"{name:{NAME}}{means}{_spread(folds.get(name, ()))}"
+    held = [
+        folds[max(folds, key=lambda name: np.mean(np.delete(folds[name], part)))][part]
+        for part in range(FOLDS)
+    ]
+    yield f"{'best in the other parts':{NAME}}{'':{14 * (len(kinds) + 1)}}{_spread(held)}"
+
+
+def by_fold(
+    asked: Sequence[EvalQuestion], right: Sequence[Mapping[str, bool]]
+) -> dict[str, list[float]]:
+    """Return the share right in each part of the videos, by the way of answering them all."""
+    videos = sorted({one.video for one in asked})
+    parts = [videos.index(one.video) % FOLDS for one in asked]
+    ways = [name for name in right[0] if all(name in one for one in right)]
+    return {
+        name: [
+            float(np.mean([one[name] for one, at in zip(right, parts, strict=True) if at == part]))
+            for part in range(FOLDS)
+        ]
+        for name in ways
+    }
+
+
+def _spread(shares: Sequence[float]) -> str:
+    return f"{100 * np.mean(shares):14.1f} ±{100 * np.std(shares):4.1f}" if len(shares) else ""
 
 
 def main() -> None:

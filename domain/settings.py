@@ -223,7 +223,6 @@ class DoingSettings(Frozen, allow_inf_nan=False):
     doing: float = Field(default=1.0, description="the closest line to the option as a doing")
     statement: float = Field(default=1.0, description="the line to the question with the option")
     words: float = Field(default=0.5, description="the option's own words, 1: every line has all")
-    fits: float = Field(default=0.2, description="the option to the question")
 
 
 Window = tuple[int, float]

@@ -183,7 +183,7 @@ def relevance(
         support = option_scores + weights.actor * _actor_score(candidates, vectors)
     if vectors.actions is not None:
         line_support = captioned_support(
-            candidates, question, vectors, vectors.actions, lines[1 : 1 + count], weights.doings
+            candidates, question, vectors.actions, lines[1 : 1 + count], weights.doings
         )
         option_scores = support = np.asarray(
             candidates.lines.largest(line_support), dtype=np.float64

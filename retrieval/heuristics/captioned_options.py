@@ -4,7 +4,8 @@ A vision model's captions repeat the same scene every few seconds, in the third 
 clips of a short video z-scores separate nothing, and question words (why, what ... after) dominate
 the vector of a question restated with an option. So an option is compared line by line as an
 action of the question's subject: "why did the boy in red run away?" and "to catch a ball" give "the
-boy to catch a ball". Word frequency and the cosine of option and question are added.
+boy to catch a ball". Word frequency is added. Signals that did not hold in folds over videos were
+left out: the cosine of option and question, a reranker, the line before or after an event.
 
 It is used if memory is mostly captions without a first-person narrator, the view is short, and
 options are neither times nor people.
@@ -25,7 +26,7 @@ from retrieval.line_set import Floats, LineSet, Matrix, Scores, search_text
 from retrieval.terms import terms
 
 if TYPE_CHECKING:
-    from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors
+    from retrieval.ranking import CandidateLines, PreparedQuestion
     from retrieval.signals.people import Roster
 
 SHORT = 20
@@ -89,7 +90,6 @@ def is_captioned(lines: LineSet, question: PreparedQuestion, roster: Roster) -> 
 def captioned_support(
     candidates: CandidateLines,
     question: PreparedQuestion,
-    vectors: QuestionVectors,
     actions: Matrix,
     statements: Floats,
     weights: DoingSettings,
@@ -99,14 +99,12 @@ def captioned_support(
     Args:
         candidates: All lines of a short view.
         question: The question.
-        vectors: Its vectors.
         actions: The vectors of the options as actions, (O, D).
         statements: The cosines of every line with each statement, (O, M).
         weights: The weight of each signal.
     """
     lines = weights.statement * statements + weights.doing * candidates.lines.cosines(actions)
-    fits = vectors.options @ vectors.question
-    words = weights.words * _words(candidates.lines, question) + weights.fits * fits
+    words = weights.words * _words(candidates.lines, question)
     return np.asarray(LOGITS * (lines + words[:, None]), dtype=np.float64)
 
 
