@@ -80,7 +80,11 @@ def answers(workspace: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dic
 def table(asked: Sequence[EvalQuestion], right: Sequence[Mapping[str, bool]]) -> Iterator[str]:
     """Yield a line for each way: the share right by first type, and of all."""
     kinds = sorted({one.types[0] for one in asked if one.types})
-    yield f"{'percent right':{NAME}}" + "".join(f"{kind:>14}" for kind in (*kinds, "all")) + f"{'parts':>14}"
+    yield (
+        f"{'percent right':{NAME}}"
+        + "".join(f"{kind:>14}" for kind in (*kinds, "all"))
+        + f"{'parts':>14}"
+    )
     folds = by_fold(asked, right)
     for name in dict.fromkeys(name for one in right for name in one):
         both = zip(asked, right, strict=True)

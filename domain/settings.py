@@ -99,10 +99,15 @@ class MemorySettings(Frozen, allow_inf_nan=False):
         "its frames or its video take",
     )
     clip_view: ClipViewKind = Field(
-        default="keyframes", description="what a language model is shown of a clip"
+        default="frames", description="what a language model that sees is shown of a clip"
     )
     clip_frames: PositiveInt = Field(
-        default=12, description="frames shown besides the keyframes, evenly spaced"
+        default=12, description="frames shown besides the keyframes: as many as change, at most"
+    )
+    second_look: bool | None = Field(
+        default=None,
+        description="whether a model looks at a clip again for what its lines cannot answer; "
+        "None: where density is dense",
     )
     clip_frame_side: PositiveInt = Field(default=768, description="pixels of their longer side")
     clip_video_height: int = Field(default=720, ge=16, le=720)
@@ -130,6 +135,11 @@ class MemorySettings(Frozen, allow_inf_nan=False):
     def lines(self) -> int:
         """Maximum lines of memory per clip, not counting quotations, which are all kept."""
         return DENSITIES[self.density] if isinstance(self.density, str) else self.density
+
+    @property
+    def looks_twice(self) -> bool:
+        """Whether a language model that sees looks at each clip again."""
+        return self.density == "dense" if self.second_look is None else self.second_look
 
     @model_validator(mode="after")
     def _check_patch_size(self) -> Self:

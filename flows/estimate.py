@@ -56,6 +56,8 @@ LINE_TOKENS = 30
 """Tokens of one line of memory, or of one description, in a model's reply."""
 EMBEDDED_SHARE = 0.55
 """Of a model's reply, the part that is text of lines, descriptions and segments, not their form."""
+SECOND_REPLY = 1.5
+"""A second look's reply has half as many lines as the first at most."""
 PATCH_REPLY_TOKENS = 1_200
 """Tokens of a patch of the event graph in a model's reply."""
 
@@ -248,19 +250,25 @@ def _with_model(
     written = float((settings.lines + workspace.settings.watch.keyframes) * LINE_TOKENS)
     remembered = _mean(samples, lambda one: one.spoken) + settings.lines * LINE_TOKENS
     tokens_in = _mean(samples, lambda one: one.request.tokens)
+    images = _mean(samples, lambda one: one.request.images)
+    looks_twice = settings.looks_twice and images > 0
+    if looks_twice:
+        tokens_in += tokens_in + written
+        written *= SECOND_REPLY
     tokens_in += patches * _blank_patch(workspace) + (remembered if windowed else 0.0)
     with workspace.store.begin() as session:
         call = mean_call(session, spec.model, "clip")
         patch = mean_call(session, spec.model, "events")
-    reply = call.tokens_out if call else written
+    reply = call.tokens_out * (SECOND_REPLY if looks_twice else 1) if call else written
     tokens_out = reply + patches * (patch.tokens_out if patch else PATCH_REPLY_TOKENS)
     cost = cost_usd(spec, round(tokens_in * clips), round(tokens_out * clips))
     # Clips are perceived one ahead of those that are written.
-    slower = max(perceiving, call.seconds / settings.clips_at_once if call else 0.0)
+    writing = call.seconds * (1 + looks_twice) / settings.clips_at_once if call else 0.0
+    slower = max(perceiving, writing)
     return IngestEstimate(
         title=title,
         clips=clips,
-        images=_mean(samples, lambda one: one.request.images),
+        images=images,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         cost_usd=cost if is_priced(spec) else None,

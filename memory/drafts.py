@@ -33,11 +33,15 @@ def last_known_clip(clip: int, at_once: int) -> int:
 
 @dataclass(frozen=True)
 class WriterInput:
-    """The input of a clip writer besides the percept: people, the title and known facts."""
+    """The input of a clip writer besides the percept: people, the title and known facts.
+
+    ``before``: the last lines of the last clip that is known.
+    """
 
     people: ClipPeople
     title: str
     facts: tuple[Memory, ...]
+    before: tuple[Memory, ...] = ()
 
     @property
     def key(self) -> object:
@@ -49,7 +53,7 @@ class WriterInput:
             sorted((number, identity.tag) for number, identity in people.voices.items()),
             sorted((name, identity.tag) for name, identity in people.speakers.items()),
             people.characters,
-            [(fact.id, fact.text) for fact in self.facts],
+            [(fact.id, fact.text) for fact in (*self.facts, *self.before)],
         )
 
 
@@ -82,8 +86,8 @@ def write_draft(
 ) -> WrittenDraft:
     """Have a clip's memories written by a model; call it outside of transactions."""
     recorder = (recording.record, recording.recorded_reply)
-    facts = writer_input.facts
-    context = ClipContext(video, writer_input.title, facts, blobs, *recorder, view=view)
+    facts, before = writer_input.facts, writer_input.before
+    context = ClipContext(video, writer_input.title, facts, blobs, *recorder, before, view)
     try:
         return WrittenDraft(writer_input, writer.write(percept, writer_input.people, context))
     except ModelError as error:

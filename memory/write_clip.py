@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.errors import ModelError, NotFound
 from domain.media import KEYFRAMES_ONLY, ClipState, ClipView, IdentityKind, Percept
-from domain.memories import ClipMemories, Memory
+from domain.memories import ClipMemories, Memory, MemoryKind
 from domain.people import escape_tags
 from domain.settings import Settings
 from memory.continued_lines import may_continue
@@ -58,6 +58,8 @@ from store.queries.videos import FINISHED_STATES
 
 __all__ = ["PerceptWithoutBlobs", "draft_ahead", "remember", "remember_many"]
 
+MAX_BEFORE = 5
+"""Most lines of an earlier clip that a writer is shown."""
 MAX_FACTS = 30
 """Most known facts about a clip's people that a writer is shown."""
 
@@ -409,7 +411,10 @@ class _ClipTransaction:
         people = people_for_writer(self.session, self.video_id, recognised, self.clip, last_known)
         ids = [clip_percept.id for clip_percept in people.identities().values()]
         facts = facts_about(self.session, self.video_id, ids, last_known, MAX_FACTS)
-        return WriterInput(people, title_of(self.session, self.video_id), tuple(facts))
+        rows = memories_of_clips(self.session, self.video_id, [last_known], last_known)
+        before = [row.memory for row in rows if row.memory.kind == MemoryKind.EPISODIC]
+        title = title_of(self.session, self.video_id)
+        return WriterInput(people, title, tuple(facts), tuple(before[-MAX_BEFORE:]))
 
     def _store_memories(
         self, people: ClipPeople, learned: ClipPeople, written: ClipMemories

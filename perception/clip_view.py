@@ -1,4 +1,4 @@
-"""Shows a clip to a language model: evenly spaced frames, or the clip as a small video with sound.
+"""Shows a clip to a language model: a frame of every change, or a small video with sound.
 
 Both are made of the pictures and the sound that were decoded for perception, so a file and a live
 stream are shown alike, and nothing is decoded twice.
@@ -29,6 +29,13 @@ AUDIO_BITS = 48_000
 """Bits a second of the sound: mono speech needs no more."""
 AUDIO_FRAME = 1_024
 """Samples of one AAC frame."""
+THUMBNAIL = (32, 18)
+CELL_CHANGE = 25.0
+"""A cell of a thumbnail has changed if one of its colours, in [0, 255], differs by more."""
+CHANGED, SLIGHTLY = 0.1, 0.02
+"""Parts of the cells: with more, a picture shows something else; with less, it shows the same."""
+SLOW_MS = 7_500
+"""After this time a slight change is shown too: a mouth moves at once, a shadow in a while."""
 SMALLEST = 4
 """A video that is too large is made smaller, down to this part of its height."""
 HEADROOM = 0.9
@@ -40,28 +47,45 @@ def clip_view(raw: RawClip, memory: MemorySettings, watch: WatchSettings) -> Cli
     if memory.clip_view == "keyframes" or not raw.frames:
         return KEYFRAMES_ONLY
     if memory.clip_view == "frames":
-        return ClipView(frames=tuple(_spaced_frames(raw, memory)))
+        return ClipView(frames=tuple(_telling_frames(raw, memory)))
     video = _fitting_video(raw, memory, watch)
     if video is None:
-        return ClipView(frames=tuple(_spaced_frames(raw, memory)), too_large=True)
+        return ClipView(frames=tuple(_telling_frames(raw, memory)), too_large=True)
     return ClipView(video=video)
 
 
-def _spaced_frames(raw: RawClip, memory: MemorySettings) -> Iterator[TimedImage]:
-    """Yield what is shown in the middle of each of so many equal parts; a still picture once."""
-    span, count = raw.clip.span, memory.clip_frames
+def _telling_frames(raw: RawClip, memory: MemorySettings) -> Iterator[TimedImage]:
+    """Yield the frames of a clip that change asks for: of a still slide one, of a fight the most.
+
+    Frames at twice as many instants as may be shown are compared, each with the last that is kept;
+    if too many are left, those that add least go.
+    """
+    span, count = raw.clip.span, 2 * memory.clip_frames
     step = span.length_ms / count
     instants = [span.start_ms + (n + 0.5) * step for n in range(count)]
-    shown = dict.fromkeys(_shown_at(raw.frames, instant) for instant in instants)
-    for index in shown:
+    kept: list[tuple[float, Frame, Image]] = []
+    for index in dict.fromkeys(_shown_at(raw.frames, instant) for instant in instants):
         frame = raw.frames[index]
         image = _within(frame.image, memory.clip_frame_side)
-        _, jpeg = cv2.imencode(
-            ".jpg",
-            cv2.cvtColor(image, cv2.COLOR_RGB2BGR),
-            [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY],
-        )
+        change = picture_change(kept[-1][2], image) if kept else 1.0
+        slow = kept and frame.time_ms - kept[-1][1].time_ms >= SLOW_MS
+        if change >= (SLIGHTLY if slow else CHANGED):
+            kept.append((change, frame, image))
+    while len(kept) > memory.clip_frames:
+        times = [span.start_ms, *(frame.time_ms for _, frame, _ in kept), span.end_ms]
+        # Of frames that change as much, the one goes that is closest to those beside it.
+        least = [(round(one[0], 1), times[n + 2] - times[n]) for n, one in enumerate(kept)]
+        del kept[least.index(min(least))]
+    for _, frame, image in kept:
+        bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+        _, jpeg = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
         yield TimedImage(time_ms=frame.time_ms, jpeg=jpeg.tobytes())
+
+
+def picture_change(first: Image, second: Image) -> float:
+    """Return the part of two pictures that differs, in [0, 1]; both (H, W, 3), of any size."""
+    small = [cv2.resize(one, THUMBNAIL, interpolation=cv2.INTER_AREA) for one in (first, second)]
+    return float((cv2.absdiff(small[0], small[1]).max(axis=2) > CELL_CHANGE).mean())
 
 
 def _shown_at(frames: list[Frame], instant_ms: float) -> int:

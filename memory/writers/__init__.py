@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from memory.writers.llm_clip import LlmClipWriter
+from memory.writers.llm_clip import SPOKEN, LlmClipWriter
 from memory.writers.llm_event import LlmEventWriter
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
 from models.profile import Profile
+from models.sentences import ENGLISH
 from models.toolbox import Toolbox
 
 
@@ -24,7 +25,14 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
         chat = partial(toolbox.chat, "writer", live=True)
         toolbox.chat("writer")  # Raises at once if the model is not set up.
         settings = profile.settings.model_copy(update={"memory": profile.shown_clips})
-        clip = LlmClipWriter(chat, settings.memory.lines, settings.clip_budget)
+        languages = profile.search_languages
+        clip = LlmClipWriter(
+            chat,
+            settings.memory.lines,
+            settings.clip_budget,
+            looks_twice=settings.memory.looks_twice,
+            language="English" if languages == (ENGLISH,) else SPOKEN,
+        )
         return Writers(clip, LlmEventWriter(chat, profile.settings.memory))
     clip_writer = LocalClipWriter(profile.settings.memory.lines, toolbox.sentences.is_person)
     return Writers(clip_writer, LocalEventWriter(profile.settings.memory))

@@ -1,8 +1,8 @@
 """Reduces the prompt of a clip to a budget of tokens; pure.
 
 Parts are subsampled evenly in time, in the order of ``REDUCTION_ORDER``: each down to ``MIN_ITEMS``
-first, then, in the same order, down to nothing, speech last. Quotations are stored in any case,
-whether or not they are in the prompt.
+first, then, in the same order, down to nothing. Faces are nearly last: nothing else tells which tag
+is whom. Quotations are stored in any case, whether or not they are in the prompt.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from models.messages import text_tokens
 T = TypeVar("T")
 
 REDUCTION_ORDER = (
-    "faces",
+    "known facts",
+    "objects",
     "frames",
     "keyframes",
     "video",
-    "objects",
-    "known facts",
     "screen texts",
     "subtitles",
     "captions",
+    "faces",
     "lines of speech",
 )
 """Names of the parts, in the order in which they are reduced."""
@@ -42,7 +42,7 @@ CROP_TOKENS = 300
 class PromptItem:
     """One line of a part, and its file where it is an image or a video.
 
-    ``time_ms``: a keyframe's; ``video_s``: how long a video is.
+    ``time_ms``: a keyframe's or frame's; ``video_s``: how long a video is.
     """
 
     text: str

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from domain.media import Percept, Utterance
+import cv2
+import numpy as np
+
+from domain.media import Group, Percept, Utterance
+from domain.memories import Memory
+from domain.time import TimeSpan
 from domain.wording import describe_by_time
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.budget import PromptItem, PromptParts
 from memory.writers.local_clip import speaker_of
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
+from perception.clip_view import CHANGED, picture_change
 
 MAX_CROPS = 8
-"""Most faces shown to the model."""
+"""Most faces shown to the model: those that are seen longest."""
+GAP_MS = 2_000
+"""A face that is not seen for longer comes back: it is told as seen twice."""
+NEAR_MS = 4_000
+"""A frame so close to a keyframe is left out if both look alike."""
+ON_IMAGE_MS = 400
+"""A face is on an image if it was found so close to it in time."""
+SPANS = 4
+"""Times of a face that are told, at most: the first ones."""
 
 
 def prompt_parts(
@@ -28,10 +43,11 @@ def prompt_parts(
         f"[m{fact.id}] {sanitise_generated(people.replace_tags(fact.text))}"
         for fact in context.facts
     )
+    keyframes = tuple(_keyframe_items(percept, context)) if images else ()
     return {
         # Keyframes first: a description names one by the number of its image.
-        "keyframes": tuple(_keyframe_items(percept, context)) if images else (),
-        "frames": tuple(_frame_items(context)) if images else (),
+        "keyframes": keyframes,
+        "frames": tuple(_frame_items(context, keyframes)) if images else (),
         "video": tuple(_video_items(percept, context)) if images else (),
         "faces": tuple(_face_items(percept, people, context))[:MAX_CROPS] if images else (),
         "lines of speech": _to_items(_audible_lines(percept, people)),
@@ -54,9 +70,24 @@ def _keyframe_items(percept: Percept, context: ClipContext) -> Iterator[PromptIt
             yield PromptItem(caption, context.blobs[frame.blob], time_ms=frame.time_ms)
 
 
-def _frame_items(context: ClipContext) -> Iterator[PromptItem]:
+def _frame_items(context: ClipContext, keyframes: Sequence[PromptItem]) -> Iterator[PromptItem]:
+    """Yield the frames that show something else than a keyframe of about that time."""
     for frame in context.view.frames:
-        yield PromptItem(f"frame at {frame.time_ms / 1000:.1f} s", frame.jpeg)
+        shown = (
+            one.image for one in keyframes if abs((one.time_ms or 0) - frame.time_ms) < NEAR_MS
+        )
+        if not any(_look_alike(image, frame.jpeg) for image in shown if image is not None):
+            caption = f"frame at {frame.time_ms / 1000:.1f} s"
+            yield PromptItem(caption, frame.jpeg, time_ms=frame.time_ms)
+
+
+def _look_alike(first: bytes, second: bytes) -> bool:
+    """Check whether two JPEGs show nearly the same; one that cannot be read is like no other."""
+    read: list[Any] = [
+        cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_REDUCED_COLOR_4)
+        for jpeg in (first, second)
+    ]
+    return all(one is not None for one in read) and picture_change(*read) < CHANGED
 
 
 def _video_items(percept: Percept, context: ClipContext) -> Iterator[PromptItem]:
@@ -68,28 +99,34 @@ def _video_items(percept: Percept, context: ClipContext) -> Iterator[PromptItem]
 
 
 def _face_items(percept: Percept, people: ClipPeople, context: ClipContext) -> Iterator[PromptItem]:
-    """Yield the best crop of each face."""
-    for group in percept.faces:
+    """Yield the best crop of each face, those first that are seen longest."""
+    for group in sorted(percept.faces, key=lambda one: -len(one.sightings)):
         blob = max(group.sightings, key=lambda sighting: sighting.quality).blob
         if blob is not None and blob in context.blobs:
             yield PromptItem(people.faces[group.number].tag, context.blobs[blob], crop=True)
 
 
 def clip_prompt(
-    percept: Percept, people: ClipPeople, context: ClipContext, parts: PromptParts
+    percept: Percept,
+    people: ClipPeople,
+    context: ClipContext,
+    parts: PromptParts,
+    language: str,
 ) -> str:
     """What is asked about a clip, with these parts of it; images in the order of the parts."""
     lists = {name: join_lines(item.text for item in items) for name, items in parts.items()}
-    images = (item.text for items in parts.values() for item in items if item.image is not None)
+    images = [item for items in parts.values() for item in items if item.image is not None]
     empty = join_lines(())
     return prompt(
         "clip",
+        language=language,
         title=sanitise(context.title),
         clip=percept.clip.index,
         start=f"{percept.clip.span.start_ms / 1000:.1f}",
         end=f"{percept.clip.span.end_ms / 1000:.1f}",
-        images=join_lines(f"{n}. {caption}" for n, caption in enumerate(images, 1)),
-        people=join_lines(_people_lines(people)),
+        images=join_lines(f"{n}. {item.text}" for n, item in enumerate(images, 1)),
+        before=join_lines(_earlier_lines(context.before, people)),
+        people=join_lines(_people_lines(people, percept, images)),
         transcript=lists.get("lines of speech", empty),
         screen=lists.get("screen texts", empty),
         objects=lists.get("objects", empty),
@@ -99,20 +136,55 @@ def clip_prompt(
     )
 
 
-def _people_lines(people: ClipPeople) -> Iterable[str]:
+def _earlier_lines(before: Iterable[Memory], people: ClipPeople) -> Iterable[str]:
+    for line in before:
+        yield f"{_seconds(line.span)}: {sanitise_generated(people.replace_tags(line.text))}"
+
+
+def _people_lines(
+    people: ClipPeople, percept: Percept, images: Sequence[PromptItem]
+) -> Iterable[str]:
+    """Yield who is there, and of faces when they are seen and where on which image."""
+    faces = {people.faces[group.number].tag: group for group in percept.faces}
+    width = max((frame.width for frame in percept.keyframes), default=0)
+    times = {n: one.time_ms for n, one in enumerate(images, 1) if one.time_ms is not None}
     for tag in people.identities():
         person = people.character(tag)
         character = f" is {person.tag}" if person else ""
         named = f", known as {sanitise(person.name)}" if person and person.name else ""
-        yield f"{tag}{character}{named}"
+        seen = f": {_whereabouts(faces[tag], times, width)}" if tag in faces else ""
+        yield f"{tag}{character}{named}{seen}"
+
+
+def _whereabouts(face: Group, times: Mapping[int, int], width: int) -> str:
+    """Say when a face is seen, and where: ``seen 3.0-9.2 s; image 2 left, image 4 middle``."""
+    spans = list[TimeSpan]()
+    for sighting in sorted(face.sightings, key=lambda one: one.span.start_ms):
+        if spans and sighting.span.start_ms - spans[-1].end_ms <= GAP_MS:
+            end = max(spans[-1].end_ms, sighting.span.end_ms)
+            spans[-1] = TimeSpan.of(spans[-1].start_ms, end)
+        else:
+            spans.append(sighting.span)
+    places = list[str]()
+    for number, time_ms in times.items():
+        nearest = min(face.sightings, key=lambda one: abs(one.span.start_ms - time_ms))
+        if nearest.box is not None and width and abs(nearest.span.start_ms - time_ms) < ON_IMAGE_MS:
+            middle = (nearest.box.x0 + nearest.box.x1) / 2
+            third = min(2, int(3 * middle / width))
+            places.append(f"image {number} {('left', 'middle', 'right')[third]}")
+    seen = "seen " + ", ".join(map(_seconds, spans[:SPANS]))
+    return "; ".join([seen, *([", ".join(places)] if places else [])])
+
+
+def _seconds(span: TimeSpan) -> str:
+    return f"{span.start_ms / 1000:.1f}-{span.end_ms / 1000:.1f} s"
 
 
 def _audible_lines(percept: Percept, people: ClipPeople) -> Iterable[str]:
     """What is said, then what is heard besides."""
     yield from _transcript_lines(percept.utterances, people)
     for sound in percept.sounds:
-        span = sound.span
-        yield f"{span.start_ms / 1000:.1f}-{span.end_ms / 1000:.1f} s (not speech: {sound.kind})"
+        yield f"{_seconds(sound.span)} (not speech: {sound.kind})"
 
 
 def _transcript_lines(utterances: Iterable[Utterance], people: ClipPeople) -> Iterable[str]:
@@ -120,8 +192,8 @@ def _transcript_lines(utterances: Iterable[Utterance], people: ClipPeople) -> It
         voice = speaker_of(utterance, people)
         named = sanitise(utterance.speaker) if utterance.speaker else None
         speaker = voice.tag if voice else named
-        times = f"{utterance.span.start_ms / 1000:.1f}-{utterance.span.end_ms / 1000:.1f} s"
-        yield f"{times} {speaker + ': ' if speaker else ''}{sanitise(utterance.text)}"
+        said = sanitise(utterance.text)
+        yield f"{_seconds(utterance.span)} {speaker + ': ' if speaker else ''}{said}"
 
 
 def _subtitle_lines(percept: Percept, people: ClipPeople) -> Iterable[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
@@ -28,6 +28,8 @@ from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, request_tokens, system, user
 from people.characters import MODEL_SUPPORT
 from people.clip_people import ClipPeople
+
+Written = TypeVar("Written", bound=BaseModel)
 
 MAX_TRIES = CLIP_TRIES
 """Most requests for one clip, repairs included."""
@@ -107,6 +109,16 @@ def _is_readable(described: object) -> bool:
     return True
 
 
+class WrittenMore(BaseModel):
+    """Further lines on a clip, after a second look at it."""
+
+    lines: list[WrittenLine] = []
+
+
+SPOKEN = "the language that is spoken in the video, else English"
+"""What lines are written in where the encoder knows many languages."""
+
+
 class LlmClipWriter:
     """Writes a clip's memory with a language model.
 
@@ -115,15 +127,25 @@ class LlmClipWriter:
         lines: Most lines of a clip; more are subsampled evenly.
         tokens: Budget for a clip, all requests together. The prompt is reduced to fit
             (``memory.writers.budget``), and there is no repair without enough tokens left.
+        looks_twice: Whether a model that sees is shown the images again, and asked what its lines
+            cannot answer.
+        language: What lines are written in.
     """
 
     source = str(MemorySource.MODEL)
     wants_context = True
 
     def __init__(
-        self, chat: ChatFactory, lines: int = DEFAULTS.lines, tokens: int = DEFAULTS.clip_tokens
+        self,
+        chat: ChatFactory,
+        lines: int = DEFAULTS.lines,
+        tokens: int = DEFAULTS.clip_tokens,
+        *,
+        looks_twice: bool = False,
+        language: str = SPOKEN,
     ) -> None:
         self._chat, self._lines, self._tokens = chat, lines, tokens
+        self._looks_twice, self._language = looks_twice, language
 
     def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         """Return the model's lines and the clip's own words.
@@ -173,13 +195,15 @@ class LlmClipWriter:
     def _first_request(
         self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
     ) -> _ClipRequest:
-        system_message = system(prompt("clip_system", lines=self._lines))
+        language = self._language
+        rules = system(prompt("clip_system", lines=self._lines, language=language))
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
-        blank = [system_message, user(clip_prompt(percept, people, context, {}))]
+        blank = [rules, user(clip_prompt(percept, people, context, {}, language))]
         parts = fit_parts(all_parts, budget.tokens_left_for(blank))
         return _ClipRequest(
-            [system_message, user(clip_prompt(percept, people, context, parts))],
+            [rules, user(clip_prompt(percept, people, context, parts, language))],
             [item for items in parts.values() for item in items if item.image is not None],
+            tuple(one.time_ms for one in parts["keyframes"] if one.time_ms is not None),
             (*describe_omitted(all_parts, parts), *_too_large(context.view)),
         )
 
@@ -192,11 +216,21 @@ class LlmClipWriter:
         written = _ask_until_valid(
             budget, request.messages, request.images, lambda clip: check_clip(clip, people, facts)
         )
-        return _Asked(
-            _limit_lines(_drop_invalid(written, people, facts), self._lines),
-            request.omitted,
-            tuple(item.time_ms for item in request.images if item.time_ms is not None),
-        )
+        usable, omitted = _drop_invalid(written, people, facts), request.omitted
+        if self._looks_twice and request.images:
+            turns = _retry_messages(request.messages, usable, "clip_again", lines=self._lines // 2)
+            try:
+                more = budget.ask(turns, request.images, WrittenMore)
+                more_lines = _storable_lines(more.lines, people, facts)
+                known = {line.text for line in usable.lines}
+                fresh = [line for line in more_lines if line.text not in known]
+                usable = usable.model_copy(update={"lines": [*usable.lines, *fresh]})
+            except ReplayMiss:
+                raise
+            except ModelError as error:
+                # What the first look found is worth more than the second look.
+                omitted = (*omitted, f"a second look: {error}")
+        return _Asked(_limit_lines(usable, self._lines), omitted, request.keyframes)
 
 
 @dataclass(frozen=True)
@@ -209,10 +243,14 @@ class RequestSize:
 
 @dataclass(frozen=True)
 class _ClipRequest:
-    """The first request for a clip: its messages, its images, and what it omits."""
+    """The first request for a clip: its messages, its images, and what it omits.
+
+    ``keyframes``: the times in ms of the keyframes, the first of the images.
+    """
 
     messages: list[Message]
     images: list[PromptItem]
+    keyframes: tuple[int, ...]
     omitted: tuple[str, ...]
 
 
@@ -241,7 +279,7 @@ def _ask_until_valid(
     messages = request
     for tries_left in reversed(range(MAX_TRIES)):
         try:
-            written = budget.ask(messages, images)
+            written = budget.ask(messages, images, WrittenClip)
         except (ReplayMiss, BudgetSpent):
             raise
         except ModelError as error:
@@ -250,7 +288,8 @@ def _ask_until_valid(
             messages = [*request, user(prompt("clip_repair", complaints=sanitise(str(error))))]
             continue
         complaints = check(written)
-        retry = _retry_messages(request, written, complaints)
+        listed = join_lines(f"- {complaint}" for complaint in complaints)
+        retry = _retry_messages(request, written, "clip_repair", complaints=listed)
         if not complaints or not tries_left or not budget.fits(retry, images):
             return written
         messages = retry
@@ -288,7 +327,9 @@ class ClipBudget:
         request = request_tokens(messages, WrittenClip, 0) + sum(item.tokens for item in images)
         return self._spent + request + self._reply_tokens <= self._budget
 
-    def ask(self, messages: Sequence[Message], images: Sequence[PromptItem]) -> WrittenClip:
+    def ask(
+        self, messages: Sequence[Message], images: Sequence[PromptItem], schema: type[Written]
+    ) -> Written:
         """Return what the model writes.
 
         Raises:
@@ -302,8 +343,8 @@ class ClipBudget:
             )
         reply = self._chat.ask(
             messages,
-            WrittenClip,
-            purpose="clip",
+            schema,
+            purpose="clip" if schema is WrittenClip else "clip-again",
             images=[item.image for item in images if item.image is not None],
             labels=_labels(images),
             max_tokens=self._reply_tokens,
@@ -327,12 +368,10 @@ def _is_episodic(draft: MemoryDraft) -> bool:
 
 
 def _retry_messages(
-    request: Sequence[Message], written: WrittenClip, complaints: Sequence[str]
+    request: Sequence[Message], written: WrittenClip, name: str, **slots: str | int
 ) -> list[Message]:
-    text = prompt(
-        "clip_repair", complaints=join_lines(f"- {complaint}" for complaint in complaints)
-    )
-    return [*request, assistant(written.model_dump_json()), user(text)]
+    """Return a request with what was written, and a prompt for what comes next."""
+    return [*request, assistant(written.model_dump_json()), user(prompt(name, **slots))]
 
 
 def check_clip(written: WrittenClip, people: ClipPeople, facts: set[str]) -> list[str]:
@@ -381,21 +420,28 @@ def _drop_invalid(written: WrittenClip, people: ClipPeople, facts: set[str]) -> 
     Raises:
         ModelError: nothing can.
     """
-    known_tags = people.tags()
-    lines = [
+    lines = _storable_lines(written.lines, people, facts)
+    if not lines:
+        raise ModelError("the model wrote no line that can be stored")
+    pairs = [pair for pair in written.same if _is_pair(pair, people)]
+    names = [name for name in written.names if name.tag in people.tags() and sanitise(name.name)]
+    return written.model_copy(update={"lines": lines, "same": pairs, "names": names})
+
+
+def _storable_lines(
+    lines: Iterable[WrittenLine], people: ClipPeople, facts: set[str]
+) -> list[WrittenLine]:
+    """Return the lines that name nobody who is not in the clip, with known facts only."""
+    tags = people.tags()
+    return [
         line.model_copy(
             update={
                 "contradicts": [_parse_ref(r) for r in line.contradicts if _parse_ref(r) in facts]
             }
         )
-        for line in written.lines
-        if line.text.strip() and all(match[0] in known_tags for match in TAG.finditer(line.text))
+        for line in lines
+        if line.text.strip() and all(match[0] in tags for match in TAG.finditer(line.text))
     ]
-    if not lines:
-        raise ModelError("the model wrote no line that can be stored")
-    pairs = [pair for pair in written.same if _is_pair(pair, people)]
-    names = [name for name in written.names if name.tag in known_tags and sanitise(name.name)]
-    return written.model_copy(update={"lines": lines, "same": pairs, "names": names})
 
 
 def _limit_lines(written: WrittenClip, max_lines: int) -> WrittenClip:

@@ -27,7 +27,9 @@ class ClipContext:
         blobs: JPEG bytes of the clip's keyframes and face crops, by SHA-256.
         sink: Receives every model call, to record it.
         replay: Returns recorded replies of an interrupted run.
-        before: The previous clip's memories, if some may continue in this clip.
+        before: For rules the previous clip's memories, if some may continue in this clip; for a
+            model the last lines of the last clip that is known.
+        view: What a model is shown besides keyframes.
     """
 
     video: str

@@ -82,12 +82,12 @@ def test_the_model_is_shown_each_clip_as_the_profile_says(
     assert len(requests) == 2
     for request in requests:
         kinds = [part["type"] for part in parts_of(request)[1:]]
-        more = {"keyframes": [], "frames": 4 * ["image_url"], "video": ["video_url"]}[view]
+        more = {"keyframes": [], "frames": 3 * ["image_url"], "video": ["video_url"]}[view]
         assert [kind for kind in kinds if kind != "text"] == ["image_url", *more]
         assert kinds[::2] == ["text"] * (1 + len(more)), "each has its label before it"
     # Clips are written at a time, so the second one's request may come first.
     labels = max(map(labels_of, requests), key=lambda shown: float(shown[0].split()[3]))
-    output = {"frames": "2. frame at 2.2 s", "video": "2. the clip as a video with sound, from 2.0"}
+    output = {"frames": "2. frame at 2.", "video": "2. the clip as a video with sound, from 2.0"}
     assert labels[0].startswith("1. keyframe at ")
     assert view == "keyframes" or labels[1].startswith(output[view])
     details = show_video(store, "colours")
@@ -308,13 +308,12 @@ def test_the_command_says_what_it_will_cost_and_then_what_it_took(
     with OpenAIServer(counting) as server:
         opened = workspace(home, store, server)
         monkeypatch.setattr("flows.workspace.open_workspace", lambda *_: nullcontext(opened))
-        first = CliRunner().invoke(app, ["ingest", str(tmp_path), "--dry-run"])
+        ingest = ["ingest", str(tmp_path)]
+        first = CliRunner().invoke(app, [*ingest, "--dry-run", "--clip-view", "keyframes"])
         assert not server.requests
-        frames = CliRunner().invoke(
-            app, ["ingest", str(tmp_path), "--dry-run", "--clip-view", "frames"]
-        )
-        as_json = CliRunner().invoke(app, ["ingest", str(tmp_path), "--dry-run", "--json"])
-        then = CliRunner().invoke(app, ["ingest", str(tmp_path), "--direct"])
+        frames = CliRunner().invoke(app, [*ingest, "--dry-run"])
+        as_json = CliRunner().invoke(app, [*ingest, "--dry-run", "--json"])
+        then = CliRunner().invoke(app, [*ingest, "--direct"])
         with store.begin() as session:
             failed = update(ClipRow).where(ClipRow.clip == 1)
             session.execute(failed.values(state="failed", attempts=3))
@@ -336,7 +335,7 @@ def test_the_command_says_what_it_will_cost_and_then_what_it_took(
     assert both.startswith("together: 5 clips; ")
     assert [row["clips"] for row in json.loads(as_json.stdout)] == [2, 3]
     assert "one: watched (2 clips, id" in then.stdout
-    assert "); 1.0 images and " in then.stdout
+    assert "); 2.0 images and " in then.stdout
 
 
 def test_a_file_that_is_no_video_costs_nothing_and_is_said(

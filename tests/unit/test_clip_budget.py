@@ -85,11 +85,11 @@ def test_images_go_before_words_and_words_evenly() -> None:
     parts = {"keyframes": images(3), "faces": images(8, crop=True), LINES: lines(100)}
     few = fit_parts(parts, count_tokens(parts) - 2 * IMAGE_TOKENS)
     assert {name: len(items) for name, items in few.items()} == {
-        "keyframes": 2,
-        "faces": 2,
+        "keyframes": 1,
+        "faces": 8,
         LINES: 100,
     }
-    assert describe_omitted(parts, few) == ("6 of 8 faces", "1 of 3 keyframes")
+    assert describe_omitted(parts, few) == ("2 of 3 keyframes",)
     fewer = fit_parts(parts, count_tokens({LINES: lines(20)}))
     kept = [parts[LINES].index(one) for one in fewer[LINES]]
     assert not fewer["keyframes"] + fewer["faces"]
@@ -208,8 +208,8 @@ def test_a_clip_whose_budget_is_spent_fails_for_the_next_run_and_says_so() -> No
 
 
 def test_an_hour_s_budget_is_shared_out_among_its_clips() -> None:
-    def budget(**memory: int) -> int:
-        return Settings(memory=MemorySettings(**memory)).clip_budget
+    def budget(**memory: Any) -> int:
+        return Settings(memory=MemorySettings(clip_view="keyframes", **memory)).clip_budget
 
     assert budget() == 60_000
     assert budget(hour_tokens=2_400_000) == 20_000
