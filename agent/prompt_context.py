@@ -76,6 +76,8 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         modes=context.settings.memory.modes,
         final=is_last(state, context),
         people=context.people,
+        contents=context.contents,
+        guesses=context.settings.answers == "best_guess",
         skills=skills_now(context.recorder),
         pictures=pictures_found(context.recorder.of(EvidenceRetrieved)),
         notes=notes(context.recorder),

@@ -87,11 +87,12 @@ class RunContext:
     """The ports of one run.
 
     ``cite`` resolves refs to rows; ``people`` are names by tag. ``moments``: how many moments of
-    the whole view a search adds to what its mode finds, for a reasoner that compares scores and
-    reads no cards; 0: none. ``skills`` is None without a skill library. ``languages``: those the
-    text model was made for; empty: unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None
-    for the HOMER machine, to which ``unbuilt`` returns the titles of videos without its memory.
-    ``writers`` wrote the strategy's memory: rules, or models by name.
+    the whole view a search adds to what its mode finds. ``by_rules``: the reasoner compares scores
+    and reads no cards. ``contents``: what happens when in the videos, a line an event. ``skills``
+    is None without a skill library. ``languages``: those the text model was made for; empty:
+    unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None for the HOMER machine, to which
+    ``unbuilt`` returns the titles of videos without its memory. ``writers`` wrote the strategy's
+    memory: rules, or models by name.
     """
 
     reasoner: Reasoner
@@ -102,6 +103,8 @@ class RunContext:
     budget: RunBudget
     people: tuple[tuple[str, str], ...] = ()
     moments: int = 0
+    by_rules: bool = False
+    contents: tuple[str, ...] = ()
     skills: Skills | None = None
     languages: tuple[str, ...] = ()
     rounds: Rounds = field(default_factory=Rounds, compare=False)

@@ -190,6 +190,11 @@ class Segment(Frozen):
         """The citation of this segment in an answer."""
         return f"[s{self.id}]"
 
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """The video and the number of each of its clips."""
+        return [(self.video, clip) for clip in self.clips]
+
 
 class Edge(Frozen):
     """An edge in a view, between segment ids."""

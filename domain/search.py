@@ -27,14 +27,16 @@ class Aim(Frozen):
 
     ``text`` is what the whole view is ranked by; ``options`` are those of the question, against
     which every piece of evidence is weighed; ``letters`` are those that this search is about, empty
-    for all. At most ``moments`` of the whole view are listed. ``asked`` are the texts that may ask
-    how the video is built: the question, and what it was split into.
+    for all. At most ``moments`` of the whole view are listed; ``quotes``: whether sentences of them
+    are quoted that may answer. ``asked`` are the texts that may ask how the video is built: the
+    question, and what it was split into.
     """
 
     text: str = Field(min_length=1)
     options: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
     moments: NonNegativeInt = 0
+    quotes: bool = True
     asked: tuple[str, ...] = ()
 
 

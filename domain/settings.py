@@ -162,7 +162,14 @@ class AskSettings(Frozen):
     act_temperature: float = 0.8
     retries: int = Field(default=2, ge=0)
     seconds: float = Field(default=300.0, gt=0)
-    tokens: PositiveInt = 50_000
+    tokens: PositiveInt = Field(default=200_000, description="ten rounds take 50 000 to 150 000")
+    moments: PositiveInt = Field(
+        default=5, description="lines of the whole view that EVENT adds for a language model"
+    )
+    answers: Literal["evidence", "best_guess"] = Field(
+        default="evidence",
+        description="best_guess: for evaluations whose judge counts silence as wrong",
+    )
     empty_rounds: PositiveInt = 2
     same_query: float = Field(default=0.7, gt=0, le=1)
     low_increment: float = 0.15

@@ -44,7 +44,7 @@ class Setup(Frozen):
     are the names by tag at that time, ``languages`` those of the text model. ``calibration`` maps
     raw confidences to calibrated ones. ``tools`` are those that were offered; empty: all.
     ``image_model`` is the image-text model, "" without one. ``writers`` wrote the strategy's memory
-    of the videos: rules, or models by name.
+    of the videos: rules, or models by name. ``contents``: what happens when, as a model was told.
     """
 
     settings: AskSettings = AskSettings()
@@ -56,6 +56,7 @@ class Setup(Frozen):
     tools: tuple[str, ...] = ()
     image_model: str = ""
     writers: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
 
 
 class QuestionAsked(_Event):

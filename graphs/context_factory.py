@@ -28,7 +28,10 @@ from agent.strategy import (
 from domain.errors import InputError
 from domain.evaluation_options import AblationStage
 from domain.memories import MemoryView
-from domain.settings import AskSettings
+from domain.settings import HOUR_MS, AskSettings
+from domain.time import format_clock
+from domain.trajectory import Setup
+from memory.writers.budget import subsample
 from models.chat import Replay, Sink, StructuredChat
 from people.corrected import people_as_of
 from retrieval.built_views import built_part, titles_of
@@ -37,11 +40,18 @@ from retrieval.result import ResolvedRefs, Retrieval
 from retrieval.retrievers import Retrievers
 from skills.library import SkillLibrary
 from store.queries.builds import build_writers
+from store.queries.graph import count_segments, segments_in_time
+from store.queries.percepts import title_of
 from strategies.registry import find_strategy
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
     from store.database import Store
+
+MOST_CONTENTS = 5
+"""Videos whose contents are told, at most."""
+MIN_LABELS, LABELS_AN_HOUR = 12, 30
+"""Events told of each video, about 20 tokens each."""
 
 
 class ContextFactory(Protocol):
@@ -77,6 +87,7 @@ class ProfileContexts:
         setup, strategy = recorder.setup, find_strategy(settings.strategy)
         calls = self._calls(recorder, budget)
         reasoner = reasoner_of(self._toolbox.profile.answering, calls, settings, self._store)
+        reads = reasoner.name == LlmReasoner.name
         return RunContext(
             reasoner=reasoner,
             memory=self._memories[settings.memory],
@@ -84,7 +95,9 @@ class ProfileContexts:
             settings=settings,
             recorder=recorder,
             budget=budget,
-            moments=MOMENTS if self._toolbox.profile.reasoner == "local" else 0,
+            moments=settings.moments if reads else MOMENTS,
+            by_rules=not reads,
+            contents=self._contents(view, setup, reads=reads and strategy.policy is None),
             people=setup.people if setup else self._people(view),
             skills=self._skills,
             languages=setup.languages if setup else self._toolbox.profile.search_languages,
@@ -122,6 +135,22 @@ class ProfileContexts:
         with self._store.begin() as session:
             people = people_as_of(session, view.scopes[0])
         return tuple((tag, person.name) for person in people if person.name for tag in person.tags)
+
+    def _contents(self, view: MemoryView, setup: Setup | None, *, reads: bool) -> tuple[str, ...]:
+        """Return what happens when in a few videos, within some tokens an hour of video."""
+        if setup is not None or not reads or len(view.scopes) > MOST_CONTENTS:
+            return setup.contents if setup else ()
+        lines = list[str]()
+        with self._store.begin() as session:
+            for scope in view.scopes:
+                of_video = (session, scope.video, scope.last_clip)
+                count = count_segments(*of_video)
+                segments = segments_in_time(*of_video, 0, count)
+                ends = max((one.span.end_ms for one in segments), default=0)
+                lines.append(f"{title_of(session, scope.video)}, {format_clock(ends)}")
+                most = MIN_LABELS + LABELS_AN_HOUR * ends // HOUR_MS
+                lines += [f"{one.span} {one.label}" for one in subsample(segments, most)]
+        return tuple(lines)
 
     def _calls(self, recorder: Recorder, budget: RunBudget) -> Calls | None:
         """Return the calls of a run to the profile's language model; None without one."""

@@ -39,6 +39,7 @@ def _setup(profile: Profile, context: RunContext) -> Setup:
     return Setup(
         settings=context.settings,
         people=context.people,
+        contents=context.contents,
         languages=context.languages,
         calibration=profile.calibration,
         tools=context.recorder.strategy.narrowed_tools(profile),

@@ -50,17 +50,10 @@ def assess(state: State, context: RunContext) -> State:
 
 
 def _claims(state: State, context: RunContext, retrieval: EvidenceRetrieved) -> Assessment:
-    if not retrieval.evidence or (retrieval.nothing_close and not _looks(context, retrieval)):
+    if not retrieval.evidence or (context.by_rules and retrieval.nothing_close):
         return Assessment()
     decision = decision_context_of(state, context, found=retrieval)
     return attempt(context, "assess", decision, context.reasoner.assess, 1) or Assessment()
-
-
-def _looks(context: RunContext, retrieval: EvidenceRetrieved) -> bool:
-    """Check whether the images of a search are looked at, however far its words are."""
-    setup = context.recorder.setup
-    sees = setup is not None and setup.sees
-    return sees and bool(retrieval.images)
 
 
 def _with_image_notes(

@@ -9,12 +9,13 @@ from domain.trajectory import Bound, EvidenceRetrieved
 
 
 def bind(state: State, context: RunContext) -> State:
-    """Put evidence that is close enough into the ledger.
+    """Put evidence into the ledger: for rules, what is close enough.
 
-    Evidence for options always counts: the nearest for each is compared, with its low score.
+    Evidence for options always counts: the nearest for each is compared, with its low score. A
+    language model reads what it is shown, and judges better than a threshold what bears on it.
     """
     retrieval, subtask = context.recorder.of(EvidenceRetrieved)[-1], state.get("current")
-    too_far = retrieval.nothing_close and not retrieval.weighed
+    too_far = context.by_rules and retrieval.nothing_close and not retrieval.weighed
     if too_far or not retrieval.evidence or subtask is None:
         return {"next": "assess"}
     refs = tuple(e.ref for e in retrieval.evidence)

@@ -6,8 +6,7 @@ from agent.harness.constrain import ActionBounds, ActionVerdict, check
 from agent.harness.correct import harness_search
 from agent.prompt_context import decision_context_of, is_last, last_neighbours, searched, shown_tags
 from agent.run_context import RunContext
-from agent.state import State, action_of, current_of, focus_of, ledger_of, plain, question_of
-from domain.ledger import refs
+from agent.state import State, action_of, current_of, focus_of, plain, question_of
 from domain.trajectory import Acted, Guarded
 
 
@@ -54,8 +53,7 @@ def bounds_of(state: State, context: RunContext) -> ActionBounds:
             "letters": task.options if task else (),
             "subtask": task.text if task else "",
             "searched": searched(context),
-            "evidence": refs(ledger_of(state)),
-            "shown": frozenset(context.recorder.evidence()),
+            "evidence": frozenset(context.recorder.evidence()),
             "tags": shown_tags(question_of(state), context),
             "forced": forced or None,
             "modes": context.settings.memory.modes,

@@ -77,7 +77,7 @@ def aim_of(state: State, context: RunContext, action: Action) -> Aim:
     """
     task, question = current_of(state), question_of(state)
     is_restated = task is not None and action.query == query_of(task, question)
-    local = bool(context.moments)
+    local = context.by_rules
     text = ranking_text_of(task, question) if local and task and is_restated else action.query
     again = task is not None and task.attempts > 1
     told = any(
@@ -89,6 +89,7 @@ def aim_of(state: State, context: RunContext, action: Action) -> Aim:
         options=question.options if local else (),
         letters=letters_of(state) if local else (),
         moments=context.moments,
+        quotes=local,
         # What was told once is known, or was put aside by a person.
         asked=() if (again if local else told) else tuple(dict.fromkeys(texts)),
     )

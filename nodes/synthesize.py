@@ -34,13 +34,13 @@ def synthesize(state: State, context: RunContext) -> State:
 
 
 def _checked(context: RunContext, decision: DecisionContext) -> Conclusion:
-    """Return the conclusion, with its option as a letter and only evidence of the ledger.
+    """Return the conclusion, with its option as a letter and only evidence that was shown.
 
     Raises:
-        Unreadable: it is not an option, or cites nothing that the ledger holds.
+        Unreadable: it is not an option, or cites nothing that was shown.
     """
     conclusion = context.actor.conclude(decision)
-    seen = refs(decision.ledger)
+    seen = refs(decision.ledger) if context.by_rules else context.recorder.evidence()
     unknown = [ref for ref in conclusion.refs if ref not in seen]
     if unknown:
         raise Unreadable(f"Nothing with the id {', '.join(unknown)} was retrieved: cite others.")

@@ -137,15 +137,13 @@ class Retrievers:
     def _search(self, view: MemoryView, request: ModeSearch, aim: Aim | None) -> Retrieval:
         text, options = (request.query, ()) if aim is None else (aim.text, aim.options)
         segment = None if request.focus is None else self._segment(view, request.focus)
-        clips = (
-            frozenset((segment.video, clip) for clip in segment.clips) if segment else frozenset()
-        )
+        clips = frozenset(segment.places if segment else ())
         whole = replace(self._preparation.context(view, text, options, clips), query=request.query)
         context = whole.about(aim.letters) if aim else whole
         result = self._in_mode(context, request, segment)
         wide = request.mode is Mode.EVENT or (request.mode is Mode.VIDEO and result.focus is None)
         if aim and aim.moments and wide:
-            result = self._with_best_lines(result, context, aim.moments)
+            result = self._with_best_lines(result, context, aim)
         if aim is None and request.focus is None and request.mode is Mode.VIDEO:
             pictures = self._pictures(view, request, result)
             lines = () if result.nothing_close and pictures else result.evidence
@@ -185,7 +183,9 @@ class Retrievers:
         itself, is told of structure only.
         """
         found, by_video, scopes = list[Quoted](), list[VideoQuotes](), context.view.scopes
-        quotes_wanted = bool(aim.moments) and request.mode in (Mode.EVENT, Mode.VIDEO)
+        quotes_wanted = (
+            aim.quotes and bool(aim.moments) and request.mode in (Mode.EVENT, Mode.VIDEO)
+        )
         asks = {kind for text in aim.asked if (kind := self._asks(context, text))}
         if Asks.LAST_SEEN in asks and (last := self._last_seen(context, request)):
             found, images = last
@@ -208,7 +208,7 @@ class Retrievers:
                 about = partial(self._preparation.context, context.view)
                 found += search.structure(context, asks, about)
             if quotes_wanted and request.mode is Mode.VIDEO and result.focus:
-                looked = context.with_clips(_clips_of(result.focus))
+                looked = context.with_clips(result.focus.places)
                 found += search.quotes(looked, looked.cells_of(result.focus))
             elif quotes_wanted:
                 found += search.quotes(context, read=Asks.READ in asks)
@@ -229,7 +229,9 @@ class Retrievers:
                 "quotes": () if by_video else tuple(one.quote for one in found),
                 "by_video": tuple(by_video),
                 "evidence": (*cited.values(), *(e for e in others if e.ref not in cited)),
-                "nothing_close": not near if aim.moments else result.nothing_close and not near,
+                "nothing_close": not near
+                if aim.moments and aim.quotes
+                else result.nothing_close and not near,
             }
         )
 
@@ -277,7 +279,7 @@ class Retrievers:
         if request.mode is Mode.KEYFRAME:
             videos = self._keyframes_with_unseen(context, segment, request.seen)
             if request.focus is None and (near := self._clips_with_pictures(context)):
-                near += _clips_of(segment) if segment else []
+                near += segment.places if segment else []
                 context, segment = context.with_clips(near), None
                 videos = [
                     self._keyframes_of(context, scope, [clip for one, clip in near if one == name])
@@ -301,7 +303,7 @@ class Retrievers:
         if best is None:
             return context, None
         (segment,) = ranked.segments([best])
-        return context.with_clips(_clips_of(segment)), segment
+        return context.with_clips(segment.places), segment
 
     def _segment(self, view: MemoryView, focus: int) -> Segment | None:
         segments = self._store.run_read_only(
@@ -376,20 +378,20 @@ class Retrievers:
         )
         return [(line.id, (scopes[line.video].video, line.clip)) for line in mentions]
 
-    def _with_best_lines(self, result: Retrieval, context: QueryContext, limit: int) -> Retrieval:
+    def _with_best_lines(self, result: Retrieval, context: QueryContext, aim: Aim) -> Retrieval:
         """Append the best lines of the whole view to the evidence of a search.
 
-        If only one of the two is close, the other is left out; but for questions with options the
-        best lines are always appended, since options are compared by them.
+        If only one of the two is close, rules are not shown the other; but options are compared by
+        the best lines, so these are always appended.
         """
         if context.relevance is None:
             return result
-        question = context.question
-        best = best_lines(context.candidates, question, context.relevance, limit)
+        best = best_lines(context.candidates, context.question, context.relevance, aim.moments)
         lines = context.evidence(add_strength(best, self._confirmation_counts(context, best)))
         far = nothing_close(lines, context.candidates.view_lines)
-        of_mode = () if result.nothing_close and not far else result.evidence
-        more = () if far and not result.nothing_close and not question.options else lines
+        every = not aim.quotes or bool(context.question.options)
+        of_mode = () if result.nothing_close and not (far or every) else result.evidence
+        more = () if far and not result.nothing_close and not every else lines
         known = {e.ref for e in of_mode}
         return result.model_copy(
             update={
@@ -493,7 +495,3 @@ class Retrievers:
         vector = model.text(context.query)
         read = partial(close_pictures, scopes=scopes, model=model, vector=vector, limit=most)
         return [(one.video, one.frame.clip) for one in self._store.run_read_only(read)]
-
-
-def _clips_of(segment: Segment) -> list[tuple[str, int]]:
-    return [(segment.video, clip) for clip in segment.clips]

@@ -46,9 +46,8 @@ class EarlierSearch(Frozen):
 class ActionBounds(Frozen):
     """What the rules look at besides the action.
 
-    ``evidence``: refs that the ledger holds; ``shown``: all refs that any search listed; ``tags``:
-    those of people that were shown; ``modes``: the available search modes; ``letters``: the options
-    that the subtask is about.
+    ``evidence``: all refs that any search listed; ``tags``: those of people that were shown;
+    ``modes``: the available search modes; ``letters``: the options that the subtask is about.
     """
 
     options: tuple[str, ...] = ()
@@ -56,7 +55,6 @@ class ActionBounds(Frozen):
     subtask: str = ""
     searched: tuple[EarlierSearch, ...] = ()
     evidence: frozenset[str] = frozenset()
-    shown: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     forced: Mode | None = None
     modes: tuple[Mode, ...] = tuple(Mode)
@@ -175,8 +173,6 @@ def _citation(action: Action, bounds: ActionBounds) -> str:
     if action.not_in_memory:
         return ""
     unknown = [ref for ref in action.citations if ref not in bounds.evidence]
-    if unknown and bounds.shown.issuperset(unknown):
-        return f"{', '.join(unknown)} was not close to what was searched, so it proves nothing."
     if unknown:
         ids = ", ".join(ref[:ID] for ref in unknown[:IDS])
         return f"Nothing with the id {ids} was retrieved. Cite only what was shown."

@@ -23,9 +23,9 @@ FEW_REFS = 6
 """Refs that a sentence on structure is shown with, at most."""
 LINE = 320
 """Characters of one memory that a card shows."""
-SUMMARY = 900
-"""Characters of a segment's summary that a card shows."""
-MARKS = ("memory", "card", "ledger", "question", "option", "people", "focus", "subtask")
+SUMMARY, WHOLE_SUMMARY = 900, 4_000
+"""Characters of a segment's summary that a card shows, and that the final evidence shows."""
+MARKS = ("memory", "card", "contents", "ledger", "question", "option", "people", "focus", "subtask")
 """Marks around data; the system prompt says so."""
 _MARK = re.compile(
     rf"[<＜]\s*+(?:/\s*+)?(?:{'|'.join(MARKS)})\b[^<＜>＞]*+(?:[>＞]|(?=[<＜]))", re.I
@@ -101,9 +101,10 @@ def _card_head(retrieval: EvidenceRetrieved, repeats: bool) -> list[str]:
     return lines
 
 
-def memory_line(evidence: Evidence) -> str:
-    """Return one memory with its citation, time and score."""
-    most = SUMMARY if evidence.ref.startswith("s") else LINE
+def memory_line(evidence: Evidence, *, whole: bool = False) -> str:
+    """Return one memory with its citation, time and score; a summary's beginning, or all of it."""
+    summary = WHOLE_SUMMARY if whole else SUMMARY
+    most = summary if evidence.ref.startswith("s") else LINE
     head = f'<memory id="[{evidence.ref}]" time="{evidence.span}" score="{evidence.score:.2f}">'
     return f"{head}{quote_untrusted(evidence.full_text, most)}</memory>"
 
@@ -113,6 +114,24 @@ def _neighbour(neighbour: Neighbour) -> str:
     why = f" ({quote_untrusted(neighbour.rationale, 160)})" if neighbour.rationale else ""
     label = quote_label(neighbour.label)
     return f'Neighbour {arrow} {neighbour.relation}: "{label}" [{neighbour.ref}]{why}'
+
+
+def edge_lines(searches: Sequence[EvidenceRetrieved]) -> Iterable[str]:
+    """Return how the events in focus stand to their neighbours, each once."""
+    found = (
+        f"[{search.focus}] {_neighbour(one)}"
+        for search in searches
+        if search.focus
+        for one in search.neighbours
+    )
+    return dict.fromkeys(found)
+
+
+def content_lines(contents: Sequence[str]) -> str:
+    """Return the contents of the videos, one line each event; "" without any."""
+    return "\n".join(
+        ["<contents>", *map(quote_untrusted, contents), "</contents>"] * bool(contents)
+    )
 
 
 def ledger_lines(ledger: Ledger, current: Subtask | None, full: bool) -> str:

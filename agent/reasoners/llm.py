@@ -11,6 +11,8 @@ from agent.harness.constrain import is_asked, letter, words
 from agent.harness.inform import (
     action_line,
     card,
+    content_lines,
+    edge_lines,
     focus_line,
     has_news,
     hint_lines,
@@ -22,7 +24,7 @@ from agent.harness.inform import (
     skill_lines,
     subtask_line,
 )
-from agent.harness.shorten import fit_cards
+from agent.harness.shorten import earlier_cards
 from agent.pictures import (
     LoadedPictures,
     LoadImage,
@@ -41,19 +43,15 @@ from domain.asking import Action, Evidence, Mode, Subtask, names_image
 from domain.ledger import Edits, SubtaskDraft
 from domain.settings import AskSettings
 from domain.skills import Tone
-from models.messages import Message, assistant, system, text_tokens, user
+from models.messages import Message, assistant, system, user
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
-CARDS_SHARE = 6
-"""Earlier cards are shown whole where a call that has them takes at most one part in so many of the
-tokens that are left."""
-LEAST_CARD = 300
-"""Tokens of each earlier card that are always there."""
 ASSESS_SHARE, CONCLUDE_SHARE, ACT_SHARE = 2, 4, 20
 """The images of a call take at most one part in so many of the tokens that are left. Most where
 they are looked at first, least where what was seen on them is known already."""
-CONCLUDE_LINES = 60
+CONCLUDE_LINES = 120
+"""Pieces of evidence that an answer is drawn from, at most: a question finds 20 to 60."""
 UNSEEN = (
     "Some images of this search are missing and cannot be shown: judge by the others and the words."
 )
@@ -236,17 +234,15 @@ class LlmReasoner:
             question=question_lines(decision.question),
             people=people_lines(decision.people),
             plan=plan_lines(decision.planned),
+            contents=content_lines(decision.contents),
         )
         first, last = [system(_system(decision)), user(question)], user(task_prompt)
         if not steps:
             return [*first, last]
-        *earlier, latest = steps
-        fixed = sum(text_tokens(m.content) for m in [*first, user(latest.card), last])
-        most = max(decision.tokens // CARDS_SHARE - fixed, LEAST_CARD * len(earlier))
-        cards = fit_cards([step.lines for step in earlier], most)
+        cards = earlier_cards([step.lines for step in steps])
         turns = [
             turn
-            for step, shown in zip(steps, [*cards, latest.card], strict=True)
+            for step, shown in zip(steps, cards, strict=True)
             for turn in (assistant(f"{step.subtask}: {action_line(step.action)}"), user(shown))
         ]
         return [*first, *turns, last]
@@ -314,10 +310,10 @@ def _modes(decision: DecisionContext) -> tuple[str, ...]:
 
 
 def _most_telling(decision: DecisionContext) -> list[Evidence]:
-    """Return the images' evidence in the ledger: supporting first, then those with image notes."""
+    """Return the evidence that images are: supporting first, then those with image notes."""
     support = _support(decision)
     return sorted(
-        (e for e in decision.held if names_image(e.ref)),
+        (e for e in decision.evidence if names_image(e.ref)),
         key=lambda e: (e.ref not in support, not e.seen, -e.score, e.span.start_ms),
     )
 
@@ -328,14 +324,21 @@ def _support(decision: DecisionContext) -> set[str]:
 
 
 def _evidence(decision: DecisionContext) -> str:
-    """Return the best evidence, supporting evidence first, each once, in order of time."""
+    """Return all that was found, each once, in order of time, and how events stand to each other.
+
+    Of very much, what supports answers and what scored best is kept. Summaries are whole.
+    """
     support = _support(decision)
-    best = sorted(decision.held, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms))
+    best = sorted(
+        decision.evidence, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms)
+    )
     in_time = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
-    return "\n".join(memory_line(e) for e in in_time) or "Nothing was found."
+    searches = [search.found for search in decision.searches]
+    lines = [*(memory_line(e, whole=True) for e in in_time), *edge_lines(searches)]
+    return "\n".join(lines) or "Nothing was found."
 
 
 def _form(decision: DecisionContext) -> str:
     if not decision.question.options:
-        return prompt("conclude_open")
+        return prompt("conclude_guess" if decision.guesses else "conclude_open")
     return prompt("conclude_options", last=letter(len(decision.question.options) - 1))

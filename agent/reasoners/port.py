@@ -60,7 +60,8 @@ class DecisionContext(Frozen):
     search modes. ``skills``: those that apply now, cautionary ones only once the search goes badly.
     ``pictures``: the images of the searches so far, the latest search's first. ``notes``: what the
     actions so far carry over, oldest first. ``answered``: the action that ended the rounds, if one
-    did.
+    did. ``contents``: what happens when, a line an event; ``guesses``: an open question is answered
+    with what is likeliest rather than "not in memory".
     """
 
     question: Question
@@ -88,10 +89,12 @@ class DecisionContext(Frozen):
     answered: Action | None = None
     seconds: float = 0.0
     tokens: int = 0
+    contents: tuple[str, ...] = ()
+    guesses: bool = False
 
     @property
     def held(self) -> tuple[Evidence, ...]:
-        """Return the evidence in the ledger; an answer rests on nothing else."""
+        """Return the evidence in the ledger; an answer by rules rests on nothing else."""
         known = refs(self.ledger)
         return tuple(e for e in self.evidence if e.ref in known)
 

@@ -19,7 +19,7 @@ from models.chat import CallRecord, ChatReply
 from models.messages import Message, user
 from strategies.homer.strategy import STRATEGY
 
-ASK = AskSettings()
+ASK = AskSettings(tokens=50_000)
 
 
 def ticking(*seconds: float) -> Iterator[float]:
