@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from domain.asking import Answer, Question
@@ -12,14 +9,11 @@ from domain.trajectory import Bound, EvidenceRetrieved, ForkEdit, Planned
 from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.replay import replay
-from models.profile import ChatSpec, Profile
-from models.toolbox import Toolbox
 from retrieval import retrievers
 from store.database import Store
 from store.queries.trajectories import events_of
-from tests.support.asking import StructureByWords, WordToolbox
+from tests.support.asking import Reads, StructureByWords, WordToolbox
 from tests.support.remembered import Said, name, see, watch
-from tests.support.scripted_chat import scripted
 from views.answer_lines import answer_lines
 
 V = "abcdefabcdefabcd"
@@ -231,15 +225,6 @@ def test_what_it_is_about_and_its_outline_are_told_by_chapters(interview: Store)
     assert about.answer.text.endswith(
         "[00:02-00:04] The old mill grinds wheat for the whole village."
     )
-
-
-class Reads(WordToolbox):
-    """A toolbox with a reader that replies to one chapter after the other, the last again."""
-
-    def __init__(self, *replies: Any) -> None:
-        self.model = scripted(lambda _: replies[min(len(self.model.seen), len(replies)) - 1])
-        profile = Profile(name="reads", chat={"reader": ChatSpec(model="openai:test", retries=0)})
-        Toolbox.__init__(self, profile, Path("/nonexistent"), chat_factory=self.model)
 
 
 @pytest.mark.parametrize("text", ["What is it about?", "Give me an outline"])

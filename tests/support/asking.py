@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from models.profile import load_profile
+from models.profile import ChatSpec, Profile, load_profile
 from models.toolbox import Toolbox
 from retrieval.heuristics.structure_questions import Asks
 from store.database import Store
 from tests.support.remembered import PARSER, Event, Said, WordEmbedder, add_event_graph, name, watch
+from tests.support.scripted_chat import scripted
 
 PARTY = "abcdefabcdefabcd"
 
@@ -68,6 +70,15 @@ class WordToolbox(Toolbox):
     @property
     def reranker(self) -> None:
         return None
+
+
+class Reads(WordToolbox):
+    """A toolbox with a reader that always says the same."""
+
+    def __init__(self, reply: Any) -> None:
+        self.model = scripted(lambda _: reply)
+        profile = Profile(name="reads", chat={"reader": ChatSpec(model="openai:test", retries=0)})
+        Toolbox.__init__(self, profile, Path("/nonexistent"), chat_factory=self.model)
 
 
 def remember_party(store: Store, clips: int = len(CLIPS)) -> None:
