@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from models.ports import TextLine, Thing
 from models.profile import ChatSpec, Profile, load_profile
 from models.toolbox import Toolbox
 from retrieval.heuristics.structure_questions import Asks
@@ -70,6 +71,30 @@ class WordToolbox(Toolbox):
     @property
     def reranker(self) -> None:
         return None
+
+
+class ReadingToolbox(WordToolbox):
+    """A toolbox whose OCR and detector read each frame alike."""
+
+    class _Screen:
+        name = "screen"
+
+        def read(self, image: Any) -> list[TextLine]:
+            return [TextLine((0, 0, 1, 1), "EXIT 12", 0.9)]
+
+    class _Objects:
+        name, min_score, labels = "objects", 0.3, ("cup", "dog")
+
+        def objects(self, image: Any) -> list[Thing]:
+            return [Thing((0, 0, 1, 1), "cup", 0.9), Thing((2, 2, 3, 3), "dog", 0.8)]
+
+    @property
+    def screen(self) -> Any:
+        return self._Screen()
+
+    @property
+    def objects(self) -> Any:
+        return self._Objects()
 
 
 class Reads(WordToolbox):
