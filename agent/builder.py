@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from memory.ports import MemoryModels
     from memory.writers.port import Writers
+    from retrieval.chapters import Word
     from store.database import Store
 
 Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
@@ -58,7 +59,8 @@ class BuildModels:
     ``embed`` is the text encoder, ``sentences`` parses, ``model`` is the language model if the
     profile has one;
     ``load_image`` loads a JPEG by its SHA-256, ``load_clip`` the video of a span where the model is
-    to be shown any. ``began`` is when time 0 of a stream was; None: that is not known.
+    to be shown any. ``began`` is when time 0 of a stream was; None: that is not known. ``word`` has
+    the profile's reader word chapters, where no model writes.
     """
 
     embed: Embed
@@ -67,6 +69,7 @@ class BuildModels:
     load_image: LoadImage = no_image
     load_clip: LoadClip = no_clip
     began: datetime | None = None
+    word: Word | None = None
 
 
 class Build(Protocol):

@@ -153,10 +153,7 @@ class ReplaySource:
 def _results_with_calls(
     events: Iterable[Event],
 ) -> Iterator[tuple[EvidenceRetrieved, tuple[Event, ...]]]:
-    """Yield each result of a search with the calls that its tool made, which directly precede it.
-
-    Before the searches of HOMER's own machine there are none.
-    """
+    """Yield each result of a search with the calls that were made for it, right before it."""
     calls: list[Event] = []
     for event in events:
         if isinstance(event, EvidenceRetrieved):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.builder import Build, BuildModels, MemoryBuilder, no_clip
+from agent.reasoners.reader import worded_chapter
 from agent.step_writers import note_writer, step_writers
 from agent.strategy import Strategy
 from domain import faults
@@ -226,8 +227,10 @@ class VideoBuild:
         self._builder, self._last, self._ended = builder, last, ended
         self._text, self._sentences = workspace.toolbox.text, workspace.toolbox.sentences
         self._clip_ms = _clip_ms(workspace.store, video.id)
-        self.model = builder_model(workspace, video, strategy.memory)
-        self._load_clip = no_clip if self.model is None else clip_loader(workspace, video)
+        titled = any(level.titled for level in strategy.levels)
+        self.model = builder_model(workspace, video, strategy.memory, reads=titled)
+        self._writes = self.model is not None and self.model.role == "writer"
+        self._load_clip = clip_loader(workspace, video) if self._writes else no_clip
         self.through, self._erasures = -1, 0
         self._run: Build | None = None
 
@@ -249,7 +252,13 @@ class VideoBuild:
         earlier = watched_clips(store, video, back, memory)
         start = began.at if began.live else None
         models = BuildModels(
-            self._embed, self._sentences, self.model, store.blobs.get, self._load_clip, start
+            self._embed,
+            self._sentences,
+            self.model if self._writes else None,
+            store.blobs.get,
+            self._load_clip,
+            start,
+            partial(worded_chapter, self.model) if self.model and not self._writes else None,
         )
         self._run = self._builder.begin(self._video, built, earlier, models)
         if anew:  # Only now: without a model that it needs, no builder begins.
@@ -292,7 +301,7 @@ class VideoBuild:
             self.model.begin_step(stop)
         with step_writers() as writers:
             change = run.step(clips, ended=self._ended and stop == self._last)
-            if self.model is None and (change.nodes or change.relations):
+            if not self._writes and (change.nodes or change.relations):
                 note_writer(RULES)
         made = self._made(stop)._replace(writers=tuple(writers))
         self._apply(made, change)

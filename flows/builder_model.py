@@ -51,7 +51,7 @@ class ModelUse:
 
 
 class BuilderModel:
-    """The profile's model of the role ``writer``, as ``agent.ask_model.AskModel``.
+    """The profile's model of a role, ``writer`` or ``reader``, as ``agent.ask_model.AskModel``.
 
     Each call is stored at once; after an interruption its reply is used instead of another call,
     also if it could not be read. ``use`` is what the calls took that were made, not reused.
@@ -62,8 +62,9 @@ class BuilderModel:
         strategy: the name of the strategy; the purposes of its calls begin with it.
     """
 
-    def __init__(self, workspace: Workspace, video: Video, strategy: str) -> None:
+    def __init__(self, workspace: Workspace, video: Video, strategy: str, role: str) -> None:
         self._workspace, self._video, self._strategy = workspace, video, strategy
+        self.role = role
         self._replied = False
         self.use = ModelUse()
         self.begin_step(-1)
@@ -75,7 +76,7 @@ class BuilderModel:
             since = built_at(session, video, self._strategy)
         self._recording = BuildRecording(store, video, last, since)
         self._chat: StructuredChat = self._workspace.toolbox.chat(
-            "writer", self._record, self._recorded, live=True
+            self.role, self._record, self._recorded, live=True
         )
 
     def _record(self, call: CallRecord) -> None:
@@ -121,11 +122,18 @@ class BuilderModel:
         return reply.value
 
 
-def builder_model(workspace: Workspace, video: Video, strategy: str) -> BuilderModel | None:
+def builder_model(
+    workspace: Workspace, video: Video, strategy: str, *, reads: bool = False
+) -> BuilderModel | None:
     """Return the language model that a strategy's memory of a video is written with, if any.
+
+    ``reads``: where there is none to write, it is the profile's reader.
 
     Raises:
         SetupError: the profile names a model that is not set up.
     """
-    llm = workspace.profile.writer == "llm"
-    return BuilderModel(workspace, video, strategy) if llm else None
+    profile = workspace.profile
+    if profile.writer == "llm":
+        return BuilderModel(workspace, video, strategy, "writer")
+    reads = reads and profile.answering == "reader"
+    return BuilderModel(workspace, video, strategy, "reader") if reads else None

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_chain, wait_fixed
@@ -81,12 +80,7 @@ class DirectExecutor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         # Ctrl-C does not wait for steps that will be run again anyway.
         self._threads.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
 

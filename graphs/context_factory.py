@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from agent.budget import RunBudget
-from agent.model_calls import Calls
+from agent.model_calls import Calls, ToolCalls
 from agent.reasoners.llm import LlmReasoner
 from agent.reasoners.local import MOMENTS, LocalReasoner
-from agent.reasoners.reader import ReadingReasoner
+from agent.reasoners.reader import ReadingReasoner, worded_chapter
 from agent.recorder import Recorder
-from agent.run_context import RunContext, SearchableMemory
+from agent.run_context import RunContext
 from agent.strategy import (
     PolicyParts,
     RunNamedTool,
@@ -26,7 +26,6 @@ from agent.strategy import (
     ToolUse,
 )
 from domain.errors import InputError
-from domain.evaluation_options import AblationStage
 from domain.memories import MemoryView
 from domain.settings import HOUR_MS, AskSettings
 from domain.time import format_clock
@@ -73,10 +72,7 @@ class ProfileContexts:
 
     def __init__(self, store: Store, toolbox: Toolbox) -> None:
         self._store, self._toolbox = store, toolbox
-        retrievers = Retrievers(store, toolbox, toolbox.profile.settings)
-        self._memories: dict[AblationStage, SearchableMemory] = {
-            stage: retrievers.restricted_to(stage) for stage in AblationStage
-        }
+        self._memory = Retrievers(store, toolbox, toolbox.profile.settings)
         self._tools = StrategyTools(store, toolbox)
         self._skills = SkillLibrary(store, toolbox)
 
@@ -87,10 +83,14 @@ class ProfileContexts:
         setup, strategy = recorder.setup, find_strategy(settings.strategy)
         calls = self._calls(recorder, budget)
         reasoner = reasoner_of(self._toolbox.profile.answering, calls, settings, self._store)
-        reads = reasoner.name == LlmReasoner.name
+        reads, words = reasoner.name == LlmReasoner.name, reasoner.name == ReadingReasoner.name
+
+        def word(lines: Sequence[str]) -> tuple[str, str] | None:
+            return worded_chapter(ToolCalls(calls, recorder.round), lines) if calls else None
+
         return RunContext(
             reasoner=reasoner,
-            memory=self._memories[settings.memory],
+            memory=self._memory.restricted_to(settings.memory, word if words else None),
             cite=lambda refs: self._cite(view, refs),
             settings=settings,
             recorder=recorder,

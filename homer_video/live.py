@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event, Thread
-from types import TracebackType
 from typing import Self
 
 from domain.media import Video
@@ -77,12 +76,7 @@ class LiveWatch:
         """Return the stream that is being watched."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End it after storing what has arrived."""
         self.stop()
 

@@ -14,6 +14,9 @@ from domain.wording import continues_sentence, join_utterances
 from perception.screen_text import same_text
 from perception.speech import SENTENCE_PAUSE_MS, without_cut
 
+SURROUNDINGS = 4
+"""So many texts that stay while others change are no title of both: a menu, a list of files."""
+
 
 def may_continue(percept: Percept) -> bool:
     """Check whether a clip has speech that was recognised, or text on screen.
@@ -51,6 +54,9 @@ def continue_screen_text(
 ) -> list[MemoryDraft]:
     """Extend texts of the clip before that are still on screen, and leave them out of new lines.
 
+    Where ``SURROUNDINGS`` of a line's parts are, as the menus around a page that was turned, they
+    become a line of their own beside it, which later clips extend.
+
     Args:
         drafts: The lines of the clip's text on screen, parts joined by ``SEPARATOR``.
         before: The lines of the clip before.
@@ -63,11 +69,13 @@ def continue_screen_text(
         parts = known.text.split(SEPARATOR)
         still = [draft for draft, own in remaining if any(_is_among(part, own) for part in parts)]
         shown = [part for _, own in remaining for part in own]
-        if still and all(_is_among(part, shown) for part in parts):
+        left = [part for part in parts if _is_among(part, shown)]
+        if still and (left == parts or len(left) >= SURROUNDINGS):
             span = known.span
             for draft in still:
                 span = span.union(draft.span)
-            update = {"text": known.text, "span": span, "contradicts": (known.id,)}
+            replaced = (known.id,) if left == parts else ()
+            update = {"text": SEPARATOR.join(left), "span": span, "contradicts": replaced}
             extended.append(still[0].model_copy(update=update))
             remaining = [
                 (draft, [part for part in own if not _is_among(part, parts)])

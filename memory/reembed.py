@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.errors import BlobGone
+from memory.patch_window import read_people
 from models.ports import Image, ImageEncoder, TextEmbedder
 from models.text_endpoint import recorded_embeddings
-from people.clip_people import ClipPeople
 from people.matching import mean_direction
 from people.memory_lines import search_text
 from people.model_calls import record_call
@@ -26,7 +26,6 @@ from perception.jpeg import decode_image
 from store.database import Store
 from store.progress import Progress
 from store.queries import reembed as stored
-from store.queries.characters import characters_at
 from store.queries.encoders import record_encoder, settle_encoder, settle_image_encoder
 from store.queries.percepts import lock_video
 from store.queries.reembed import StoredPicture
@@ -240,7 +239,7 @@ def _texts_of_clips(
     session: Session, video_id: str, clips: Sequence[int]
 ) -> tuple[list[stored.Line], list[stored.Description], list[str]]:
     """Return the lines of clips, their described keyframes, and the texts to embed of both."""
-    people = {clip: _people_at(session, video_id, clip) for clip in clips}
+    people = {clip: read_people(session, video_id, clip) for clip in clips}
     lines = stored.lines_of(session, video_id, clips)
     frames = stored.descriptions_of(session, video_id, clips)
     texts = [search_text(line.draft, people[line.clip]) for line in lines]
@@ -253,9 +252,3 @@ def _by_id(
     vectors: Sequence[NDArray[np.float32]],
 ) -> dict[int, list[float]]:
     return {row.id: vector.tolist() for row, vector in zip(rows, vectors, strict=True)}
-
-
-def _people_at(session: Session, video_id: str, clip: int) -> ClipPeople:
-    """Return the people of a video with the names learned by a clip, as its texts had them."""
-    rows = characters_at(session, video_id, clip)
-    return ClipPeople(characters=tuple(row.character for row in rows))

@@ -19,7 +19,7 @@ from domain import faults
 from domain.asking import Action, Mode
 from domain.errors import HomerError, InputError
 from domain.search import STRUCTURE, Aim
-from domain.trajectory import EvidenceRetrieved, Neighbour
+from domain.trajectory import EvidenceRetrieved, ModelCalled, Neighbour
 from retrieval.result import Retrieval, UnknownLabel
 
 
@@ -28,10 +28,8 @@ def retrieve(state: State, context: RunContext) -> State:
     action = action_of(state)
     if action is None or not isinstance(action.mode, Mode):
         return {"next": "record"}
-    retrieval = _recorded(state, context, action, action.mode) or _search(
-        state, context, action, action.mode
-    )
-    context.recorder.add(retrieval)
+    retrieval = recorded(context, action) or _search(state, context, action, action.mode)
+    context.recorder.add(retrieval.model_copy(update={"round": state["round"]}))
     if retrieval.refused:
         return {"next": "record"}
     if retrieval.focus is None:
@@ -42,12 +40,15 @@ def retrieve(state: State, context: RunContext) -> State:
     return {"focus": plain(moved), "next": "bind"}
 
 
-def _recorded(
-    state: State, context: RunContext, action: Action, mode: Mode
-) -> EvidenceRetrieved | None:
-    """Return the recorded result of the search, if there is one."""
-    recorded = context.recorder.replay_source.found(mode, action.query)
-    return recorded.model_copy(update={"round": state["round"]}) if recorded else None
+def recorded(context: RunContext, action: Action) -> EvidenceRetrieved | None:
+    """Return the recorded result if there is one, after the calls that were made for it."""
+    source, name = context.recorder.replay_source, str(action.mode)
+    found = source.found(name, action.query, action.arguments)
+    for event in source.calls_of_tool() if found else ():
+        if isinstance(event, ModelCalled):
+            context.budget.add(event.tokens_in, event.tokens_out)
+        context.recorder.add(event)
+    return found
 
 
 def _search(state: State, context: RunContext, action: Action, mode: Mode) -> EvidenceRetrieved:

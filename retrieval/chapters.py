@@ -33,12 +33,16 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
 """Returns the unit vector of each text, (N, D)."""
+Word = Callable[[Sequence[str]], tuple[str, str] | None]
+"""Words the lines of a chapter: its name, and a sentence or two; None where it cannot."""
 
 LEAST_MS, MOST_MS = 45_000, 300_000
 """The least of a chapter, and the most of one that can be cut, unless twice the usual is more."""
 CONTEXT_MS = 60_000
 """So long before an end after which more follows there is no border: too little is known."""
 MOST_CHAPTERS = 20
+WORDED = 12
+"""Chapters that are worded at most, the longest: each is a call of a language model."""
 MOST_PLACES = 1_000
 """Of more places for a border only some are looked at: memory and time grow with their square."""
 BORDER, UNUSUAL = 0.25, 0.16
@@ -75,6 +79,7 @@ class Chapter(NamedTuple):
     """A part of a video: its name, and the numbers of the lines that begin in it.
 
     ``summary`` has at most two whole sentences, in order; ``quoted`` the number of each one's line.
+    ``worded``: it is one text in other words, of what the quoted line is most about.
     """
 
     span: TimeSpan
@@ -82,6 +87,7 @@ class Chapter(NamedTuple):
     lines: tuple[int, ...]
     summary: tuple[str, ...]
     quoted: tuple[int, ...]
+    worded: bool = False
 
 
 class _Sentence(NamedTuple):
@@ -105,6 +111,7 @@ def chapters(
     *,
     ends: Sequence[int] | None = None,
     ended: bool = True,
+    word: Word | None = None,
 ) -> list[Chapter]:
     """Return the chapters of a video, or of a stretch of it: in order, without gaps.
 
@@ -116,6 +123,7 @@ def chapters(
         embed: the encoder of the vectors.
         ends: where chapters end, if that is known; else they are cut where the topic changes.
         ended: nothing follows the span; else what follows the last change of topic is left out.
+        word: names a chapter in place of a phrase of its own, and tells it in other words.
     """
     told = telling(lines)
     telling_lines = [lines[number] for number in told]
@@ -153,6 +161,14 @@ def chapters(
                 quoted=tuple(one.line for one in chosen),
             )
         )
+    longest = sorted(found, key=lambda chapter: chapter.span.length_ms)[-WORDED:]
+    for place, chapter in enumerate(found if word else ()):
+        texts = [lines[n].text for n in told if n in chapter.lines]
+        if word and texts and chapter in longest and (worded := word(texts)):
+            quoted = (chapter.quoted or chapter.lines)[:1]
+            found[place] = Chapter(
+                chapter.span, worded[0], chapter.lines, worded[1:], quoted, worded=True
+            )
     return found
 
 

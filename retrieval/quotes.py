@@ -24,6 +24,7 @@ from domain.texts import has_number
 from domain.time import TimeSpan
 from models.ports import Reranker, TextEmbedder, embed_queries
 from models.sentences import SentenceParser
+from retrieval.chapters import Word
 from retrieval.closeness import closeness, text_coverage
 from retrieval.heuristics.asked_type import NUMBERS, PEOPLE, asked_type
 from retrieval.heuristics.language import is_english
@@ -94,13 +95,15 @@ class QuoteSearch:
     """Finds quotes in a search of one view.
 
     ``text`` is the profile's encoder: parts of lines have no stored vectors. Without a ``reranker``
-    likeness and words alone count; ``parser`` finds what type of thing is named.
+    likeness and words alone count; ``parser`` finds what type of thing is named, and ``word`` words
+    chapters, if anything does.
     """
 
     text: TextEmbedder
     reranker: Reranker | None
     parser: SentenceParser
     around: LinesAround
+    word: Word | None = None
 
     def quotes(
         self, context: QueryContext, cells: Ints | None = None, *, read: bool = False
@@ -170,7 +173,9 @@ class QuoteSearch:
         told: list[Told | None] = [one for kind in sorted(kinds) if (one := tell(context, kind))]
         if topics := {Asks.ABOUT, Asks.OUTLINE} & set(asks):
             summary = Asks.ABOUT in topics
-            told.append(chapters_told(context, self.parser, self.text, summary=summary))
+            told += [
+                chapters_told(context, self.parser, self.text, summary=summary, word=self.word)
+            ]
         order = None if told else order_of(context.question.text)
         if order and order.place in ("first", "last"):
             last = order.place == "last"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, partial
 
 from domain.asking import Mode
 from domain.errors import InputError
@@ -16,6 +16,7 @@ from domain.settings import Settings
 from domain.texts import make_storable, one_line
 from domain.time import TimeSpan
 from people.clip_people import replace_names
+from retrieval.chapters import Word
 from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
 from retrieval.heuristics.structure_questions import Asks, StructureQuestions, without_telling
 from retrieval.image_encoders import ImageEncoders, close_pictures
@@ -27,12 +28,7 @@ from retrieval.options import temperature, weigh_evidence
 from retrieval.ports import SearchModels
 from retrieval.preparation import SearchPreparation
 from retrieval.query_context import ModeSearch, QueryContext, nothing_close
-from retrieval.quotes import (
-    Quoted,
-    QuoteSearch,
-    lines_around,
-    quoted,
-)
+from retrieval.quotes import Quoted, QuoteSearch, lines_around, quoted
 from retrieval.result import Retrieval, ShownImage
 from retrieval.structure import last_seen
 from retrieval.video_mode import about_people, video
@@ -75,14 +71,20 @@ class Retrievers:
         self._preparation = SearchPreparation(store, toolbox, settings.search)
         self._image_encoders = ImageEncoders(toolbox)
         self._stage = AblationStage.WHOLE
+        self._word: Word | None = None
+        # One for all that are restricted: its examples are embedded once.
+        self._structure_questions = cache(
+            lambda: StructureQuestions(toolbox.text, self._preparation.cosine_scale)
+        )
 
-    def restricted_to(self, stage: AblationStage) -> Retrievers:
+    def restricted_to(self, stage: AblationStage, word: Word | None = None) -> Retrievers:
         """Return a search over part of the memory (the memory ablation of section 4).
 
         Without event nodes VIDEO searches all clips in view; without edges EVENT has no neighbours.
+        ``word`` words chapters, if anything does.
         """
         restricted = copy(self)
-        restricted._stage = stage
+        restricted._stage, restricted._word = stage, word
         return restricted
 
     def search(
@@ -203,7 +205,7 @@ class Retrievers:
                 found += [Quoted(one, tuple(pieces[ref] for ref in one.refs)) for one in quotes]
         elif context.relevance is not None:
             around, tools = partial(lines_around, self._store), self._tools
-            search = QuoteSearch(tools.text, tools.reranker, tools.sentences, around)
+            search = QuoteSearch(tools.text, tools.reranker, tools.sentences, around, self._word)
             if len(scopes) == 1 and context.may_read_all and aim.asked:
                 about = partial(self._preparation.context, context.view)
                 found += search.structure(context, asks, about)
@@ -239,11 +241,7 @@ class Retrievers:
         """Return what a text asks of structure; names of people are no part of what it asks."""
         people = context.people.named_in(text)
         names = {one.character.name: "she" for one in people if one.character.name}
-        return self._structure_questions.of(replace_names(names, text))
-
-    @cached_property
-    def _structure_questions(self) -> StructureQuestions:
-        return StructureQuestions(self._tools.text, self._preparation.cosine_scale)
+        return self._structure_questions().of(replace_names(names, text))
 
     def _last_seen(
         self, context: QueryContext, request: ModeSearch

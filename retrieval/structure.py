@@ -22,7 +22,7 @@ from models.ports import TextEmbedder
 from models.sentences import SentenceParser
 from people.across_videos import person_links
 from people.corrected import characters_in_view
-from retrieval.chapters import TopicLine, chapters
+from retrieval.chapters import TopicLine, Word, chapters
 from retrieval.heuristics.structure_questions import Asks
 from retrieval.heuristics.whole_sentences import complete_sentences
 from retrieval.people_in_query import ViewPerson, line_text, with_names
@@ -222,7 +222,12 @@ _TELLERS: dict[Asks, Callable[[QueryContext], Told | None]] = {
 
 
 def chapters_told(
-    context: QueryContext, parser: SentenceParser, encoder: TextEmbedder, *, summary: bool
+    context: QueryContext,
+    parser: SentenceParser,
+    encoder: TextEmbedder,
+    *,
+    summary: bool,
+    word: Word | None = None,
 ) -> Told | None:
     """Tell what one video is about, by a sentence or two of each chapter; or name its chapters.
 
@@ -239,21 +244,22 @@ def chapters_told(
         if context.encoders.parts is None and context.encoders.texts[0].name == encoder.name
         else encoder.embed([row.line.text for row in rows])
     )
-    found = chapters(whole, lines, vectors, parser, encoder.embed)
+    found = chapters(whole, lines, vectors, parser, encoder.embed, word=word)
+    names = context.people.names(rows[0].video)
     most = 1 if len(found) > FEW_CHAPTERS else 2
     if summary:
-        names = context.people.names(rows[0].video)
         quoted = [
-            (with_names(text, names), rows[number])
+            (f"[{one.span if one.worded else rows[number].span}] {text}", rows[number])
             for one in found
             for text, number in [*zip(one.summary, one.quoted, strict=True)][:most]
         ]
         named = ", ".join(one.name for one in found)
-        text = " ".join([f"{named}.", *(f"[{row.span}] {text}" for text, row in quoted)])
-        return Told(text, tuple(row for _, row in quoted), CHOSEN) if quoted else None
-    text = "; ".join(f"{format_clock(one.span.start_ms)} {one.name}" for one in found)
-    shown = tuple(rows[(one.quoted or one.lines)[0]] for one in found if one.lines)
-    return Told(f"{text}.", shown, CHOSEN) if shown else None
+        text = " ".join([f"{named}.", *(text for text, _ in quoted)])
+        shown = tuple(row for _, row in quoted)
+    else:
+        text = "; ".join(f"{format_clock(one.span.start_ms)} {one.name}" for one in found) + "."
+        shown = tuple(rows[(one.quoted or one.lines)[0]] for one in found if one.lines)
+    return Told(with_names(text, names), shown, CHOSEN) if shown else None
 
 
 class LastSeen(NamedTuple):

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
 from itertools import islice
-from types import TracebackType
 from typing import Self, TypeVar
 
 import psycopg
@@ -190,12 +189,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

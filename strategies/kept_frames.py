@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from heapq import nlargest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from models.ports import Image, Thing, Vector
     from models.toolbox import Toolbox
     from store.database import Store
+
+Kept = TypeVar("Kept")
 
 LONGEST_READING = 400
 """Characters of what was read on a frame."""
@@ -241,7 +243,7 @@ def _image(one: KeptFrame, text: str, score: float) -> ShownImage:
     )
 
 
-def spread_frames(frames: Sequence[KeptFrame], most: int) -> list[KeptFrame]:
+def spread_frames(frames: Sequence[Kept], most: int) -> list[Kept]:
     """Return at most so many of some frames, evenly spread."""
     if len(frames) <= most:
         return list(frames)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from domain.media import Video
@@ -68,12 +67,7 @@ class ClipSpans:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the spans of clips that were broken off."""
         for left in self._open.values():
             left.end(error or InterruptedError())

@@ -2,15 +2,17 @@
 
 A model of a few billion parameters plans and searches worse than rules do, and each call takes it
 seconds; but it answers in a sentence, and reads lists and slides. It hardly ever says that nothing
-answers, so that is left to rules.
+answers, so that is left to rules. It also names chapters, and says what is in them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
+from agent.ask_model import AskModel
 from agent.harness.inform import quote_untrusted
 from agent.reasoners.concluding import answering_subtasks
 from agent.reasoners.llm import Caller
@@ -18,16 +20,20 @@ from agent.reasoners.local import LocalReasoner
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.reasoners.prompts import prompt
 from agent.reasoners.reply_schemas import with_schema
-from domain.errors import BudgetExceeded
+from domain.errors import BudgetExceeded, ModelError
 from domain.people import TAG
 from domain.search import STRUCTURE, Quote, answering
+from domain.texts import one_line
 from domain.trajectory import EvidenceRetrieved
-from models.messages import system, user
+from domain.wording import ends_sentence, split_sentences
+from models.messages import system, text_tokens, user
 
 LINES, LINE = 8, 240
 """Lines that are read, and characters of each: a processor reads some 80 tokens a second."""
 ANSWER = 240
 """Characters of an answer, at most."""
+CHAPTER = 1_200
+"""Tokens of the lines of a chapter that are read, at most: with the rules some 1,500."""
 NOT_TOLD = re.compile(r"\W*(?:not (?:told|mentioned|stated|given|specified)\b|none\W*$)", re.I)
 _FIGURES = re.compile(r"\d+(?:[.,:]\d+)*")
 
@@ -37,6 +43,13 @@ class ReadReply(BaseModel):
 
     answer: str
     lines: list[int] = Field(default_factory=list)
+
+
+class ChapterReply(BaseModel):
+    """The title of a chapter, as in a table of contents, and what is in it."""
+
+    title: str = Field(json_schema_extra={"maxLength": 60})
+    summary: str = Field(json_schema_extra={"maxLength": ANSWER})
 
 
 class ReadingReasoner(LocalReasoner):
@@ -87,7 +100,8 @@ class ReadingReasoner(LocalReasoner):
         text = reply.answer.strip()
         if not text or NOT_TOLD.match(text) or not cited:
             return Conclusion(text="", not_in_memory=True, ranked=quoted.ranked)
-        if not answering(cited) or not _stands(text, cited, decision.question.text):
+        known = [decision.question.text, *(quote.text for quote in cited)]
+        if not answering(cited) or not _stands(text, known):
             return quoted
         refs = tuple(dict.fromkeys(ref for quote in cited for ref in quote.refs))
         ranked = tuple(dict.fromkeys([*refs, *quoted.ranked]))
@@ -111,8 +125,26 @@ def offered(decision: DecisionContext) -> list[Quote]:
     return chosen
 
 
-def _stands(text: str, cited: list[Quote], question: str) -> bool:
-    """Check that every figure and tag of an answer is in the lines that it cites, or was asked."""
-    known = " ".join([question, *(quote.text for quote in cited)])
-    said, there = ({*_FIGURES.findall(one), *TAG.findall(one)} for one in (text, known))
+def worded_chapter(model: AskModel, lines: Sequence[str]) -> tuple[str, str] | None:
+    """Return a chapter's title and a sentence or two on it, by one call that reads its lines.
+
+    Of many lines some are read, evenly. None where there is no reply, or what it says is not there.
+    """
+    shown = [quote_untrusted(line, LINE) for line in lines]
+    shown = shown[:: text_tokens("\n".join(shown)) // CHAPTER + 1]
+    asked = user("\n".join(["<lines>", *shown, "</lines>"]))
+    try:
+        reply = model.ask("chapter", [system(prompt("chapter")), asked], ChapterReply)
+    except (ModelError, BudgetExceeded):
+        return None
+    title, said = one_line(reply.title).strip(" ."), split_sentences(one_line(reply.summary))
+    if said and not ends_sentence(said[-1]):  # It was cut.
+        said = said[:-1]
+    known = title and said and _stands(" ".join([title, *said]), lines)
+    return (title, " ".join(said[:2])) if known else None
+
+
+def _stands(text: str, known: Sequence[str]) -> bool:
+    """Check that every figure and tag of a text is in what it rests on."""
+    said, there = ({*_FIGURES.findall(one), *TAG.findall(one)} for one in (text, " ".join(known)))
     return said <= there

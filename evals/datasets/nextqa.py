@@ -5,7 +5,6 @@ Reads the authors' tables, or ``questions.json``; captions replace missing video
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,15 @@ from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVide
 from evals.datasets.building import dataset, letter, question, video
 from evals.datasets.files import (
     Published,
-    Record,
     Words,
     all_checked,
     file_in,
     inside,
     json_of,
-    listed,
-    records,
     root_of,
     video_in,
 )
+from evals.datasets.own import rows_of
 
 QUESTIONS, CAPTIONS = "questions.json", ("captions.jsonl.gz", "captions.jsonl")
 TABLES = ("val.csv", "test.csv", "MC/test-00000-of-00001.parquet")
@@ -72,7 +69,7 @@ def read(folder: Path) -> Dataset:
     """
     path = file_in(folder, QUESTIONS, *TABLES)
     root = root_of(folder)
-    rows = list(all_checked(_NextQaRow, _rows(path)))
+    rows = list(all_checked(_NextQaRow, rows_of(path)))
     captions = next(
         (
             captions_path
@@ -85,13 +82,6 @@ def read(folder: Path) -> Dataset:
     videos = [_video(root, captions, places, place, row.video) for place, row in rows]
     questions = [_question(*row) for row in rows]
     return replace(dataset("nextqa", str(path), videos, questions), baseline=True)
-
-
-def _rows(path: Path) -> Iterator[Record]:
-    if path.suffix.lower() != ".json":
-        return records(path)
-    document = json_of(path)
-    return listed(document.get("questions") if isinstance(document, dict) else document, str(path))
 
 
 def _places(root: Path) -> dict[str, str]:

@@ -136,14 +136,14 @@ def read(folder: Path) -> Dataset:
         InputError: there is no file of questions, or a record is invalid.
     """
     path = file_in(folder, *FILES)
-    rows = list(all_checked(_OwnRow, _rows(path)))
+    rows = list(all_checked(_OwnRow, rows_of(path)))
     videos = [_video(root_of(folder), row.video, place) for place, row in rows]
     questions = [_question(n, *row) for n, row in enumerate(rows, 1)]
     reject_duplicate_ids(str(path), questions)
     return dataset("own", str(path), videos, questions)
 
 
-def _rows(path: Path) -> Iterator[Record]:
+def rows_of(path: Path) -> Iterator[Record]:
     """Read the records; a JSON file may also be an object with ``questions``."""
     if path.suffix.lower() != ".json":
         return records(path)

@@ -29,7 +29,6 @@ from store.queries.alerts import (
     DescribedFrame,
     EmbeddedLine,
     Match,
-    SeenFace,
     WaitingClip,
     add_events,
     described_frames,
@@ -39,6 +38,7 @@ from store.queries.alerts import (
     take_clip,
 )
 from store.queries.graph import segments_written
+from store.queries.identities import AppearanceSpan
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class JudgedClip:
     """What is judged at once: texts, and the faces of a clip with who they are."""
 
     texts: tuple[JudgedText, ...]
-    faces: tuple[SeenFace, ...] = ()
+    faces: tuple[AppearanceSpan, ...] = ()
     people: Mapping[int, Character] = field(default_factory=dict)
 
 

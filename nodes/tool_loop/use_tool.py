@@ -10,9 +10,9 @@ from agent.strategy import ToolUse
 from domain import faults
 from domain.asking import Action
 from domain.errors import BudgetExceeded, InputError, NotFound
-from domain.trajectory import EvidenceRetrieved, ModelCalled
+from domain.trajectory import EvidenceRetrieved
 from nodes.bind import bind
-from nodes.retrieve import event_of
+from nodes.retrieve import event_of, recorded
 
 
 def use_tool(state: State, context: RunContext) -> State:
@@ -20,22 +20,11 @@ def use_tool(state: State, context: RunContext) -> State:
     action = action_of(state)
     if action is None or action.mode is None:
         return {"next": "record"}
-    found = _recorded(context, action) or _found(state, context, action)
+    found = recorded(context, action) or _found(state, context, action)
     context.recorder.add(found.model_copy(update={"round": state["round"]}))
     if found.refused:
         return {"next": "record"}
     return {**bind(state, context), "next": "record"}
-
-
-def _recorded(context: RunContext, action: Action) -> EvidenceRetrieved | None:
-    """Return the recorded result if there is one, after the calls that the tool made for it."""
-    source, name = context.recorder.replay_source, str(action.mode)
-    found = source.found(name, action.query, action.arguments)
-    for event in source.calls_of_tool() if found else ():
-        if isinstance(event, ModelCalled):
-            context.budget.add(event.tokens_in, event.tokens_out)
-        context.recorder.add(event)
-    return found
 
 
 def _found(state: State, context: RunContext, action: Action) -> EvidenceRetrieved:

@@ -29,6 +29,7 @@ from domain.alerts import MAX_ALERTS, Alert, AlertEvent, AlertKind, DeliveryKind
 from domain.errors import InputError, NotFound
 from domain.media import IdentityKind
 from domain.time import TimeSpan
+from store.queries.identities import AppearanceSpan
 from store.queries.search import LINE_COLUMNS, StoredLine
 from store.queries.videos import WATCHING
 from store.tables.schema import (
@@ -214,15 +215,7 @@ def described_frames(session: Session, video: str, clip: int) -> list[DescribedF
     return [DescribedFrame._make(found) for found in rows]
 
 
-class SeenFace(NamedTuple):
-    """A face in a clip, from when to when."""
-
-    identity: int
-    start_ms: int
-    end_ms: int
-
-
-def faces_of_clip(session: Session, video: str, clip: int) -> list[SeenFace]:
+def faces_of_clip(session: Session, video: str, clip: int) -> list[AppearanceSpan]:
     """Return each face of a clip once, by when it was first seen."""
     seen, of = SightingRow, IdentityRow
     first = func.min(seen.start_ms)
@@ -232,7 +225,8 @@ def faces_of_clip(session: Session, video: str, clip: int) -> list[SeenFace]:
         .where(seen.video_id == video, seen.clip == clip, of.kind == IdentityKind.FACE)
         .group_by(seen.identity_id)
     )
-    return [SeenFace(*row) for row in session.execute(query.order_by(first, seen.identity_id))]
+    rows = session.execute(query.order_by(first, seen.identity_id))
+    return [AppearanceSpan(*row) for row in rows]
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class HierarchyBuild:
         models: BuildModels,
     ) -> None:
         self._settings, self._embed = settings, models.embed
-        rules = RuleWriter(settings, models.sentences, models.embed)
+        rules = RuleWriter(settings, models.sentences, models.embed, models.word)
         self._writer: HierarchyWriter = (
             HierarchyByModel(models.model, settings, rules) if models.model else rules
         )

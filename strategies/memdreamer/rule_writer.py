@@ -11,7 +11,7 @@ import numpy as np
 
 from agent.builder import Embed
 from models.sentences import SentenceParser
-from retrieval.chapters import TopicLine, begins_in, chapters
+from retrieval.chapters import TopicLine, Word, begins_in, chapters
 from retrieval.extracts import BREAK, DocumentCounts, coarser_caption
 from strategies.memdreamer.graph_rules import RuleGraph
 from strategies.memdreamer.settings import HierarchySettings
@@ -31,7 +31,7 @@ MOST_NAMES = 3
 
 
 class RuleWriter:
-    """Writes by rules; see the module.
+    """Writes by rules; see the module. Chapters are worded by ``word``, if anything does.
 
     Args:
         settings: the numbers.
@@ -39,8 +39,14 @@ class RuleWriter:
         embed: the text encoder.
     """
 
-    def __init__(self, settings: HierarchySettings, parser: SentenceParser, embed: Embed) -> None:
-        self._settings, self._parser, self._embed = settings, parser, embed
+    def __init__(
+        self,
+        settings: HierarchySettings,
+        parser: SentenceParser,
+        embed: Embed,
+        word: Word | None = None,
+    ) -> None:
+        self._settings, self._parser, self._embed, self._word = settings, parser, embed, word
         parser.load()
 
     def episodes(self, window: Window, ends: Sequence[int] | None = None) -> list[Episode]:
@@ -53,6 +59,7 @@ class RuleWriter:
             self._embed,
             ends=ends,
             ended=window.ended,
+            word=self._word,
         )
         return [
             Episode(

@@ -14,6 +14,7 @@ from domain.errors import BlobGone
 from domain.time import TimeSpan, format_clock
 from memory.prompts import join_lines, sanitise, sanitise_generated
 from models.messages import assistant, system, user
+from strategies.kept_frames import spread_frames
 from strategies.vam.prompts import prompt
 from strategies.vam.replies import WrittenLines
 from strategies.vam.settings import VisualMemorySettings
@@ -42,7 +43,7 @@ class DocumentWriter:
         model = self._models.model
         if model is None:
             return list(lines)
-        shown = spread(frames, self._settings.document_frames) if model.sees else []
+        shown = spread_frames(frames, self._settings.document_frames) if model.sees else []
         images, labels = load_frames(shown, self._models.load_image)
         if model.sees and (video := self._models.load_clip(span)) is not None:
             images.append(video)
@@ -101,13 +102,6 @@ def clock_times(span: TimeSpan, began: datetime | None) -> dict[str, str]:
     end = format_clock(span.end_ms)
     day = f" of the video, {clock_words(began, span)} by the clock" if began else ""
     return {"start": format_clock(span.start_ms), "end": f"{end}{day}"}
-
-
-def spread(frames: Sequence[BuiltFrame], most: int) -> list[BuiltFrame]:
-    """Return at most so many of some frames, evenly spread."""
-    if len(frames) <= most:
-        return list(frames)
-    return [frames[number * len(frames) // most] for number in range(most)]
 
 
 def load_frames(frames: Iterable[BuiltFrame], load: LoadImage) -> tuple[list[bytes], list[str]]:

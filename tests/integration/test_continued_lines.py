@@ -139,6 +139,16 @@ def test_a_slide_of_which_a_part_is_gone_is_a_new_one(store: Store) -> None:
     ]
 
 
+def test_menus_around_pages_that_change_are_one_line_from_the_second_page_on(store: Store) -> None:
+    menus = ("File Edit View", "Explorer", "train.py", "evaluate.py")
+    pages = [("Loading the data",), ("Cleaning the data",), ("A model of it",), ("Its errors",)]
+    video = watch(store, *slides(*((*menus, *page) for page in pages)))
+    found = dict(lines(store, video, 3, MemorySource.READ))
+    around = found.pop(" / ".join(menus))
+    assert (around.start_ms, around.end_ms) == (4_000, 95_000)
+    assert list(found) == [" / ".join([*menus, *pages[0]]), *(page for (page,) in pages[1:])]
+
+
 def delete(store: Store, video: str, start_s: int, end_s: int) -> None:
     span = TimeSpan.of(start_s * 1000, end_s * 1000)
     delete_span(store, video, span, WordVectors(), SETTINGS.memory)

@@ -23,7 +23,7 @@ from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
 from memory.kept_frames import ClipKeeping, VideoKeepers
-from models.ports import Image, TextLine, Thing
+from models.ports import Image
 from models.toolbox import Toolbox
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame
@@ -40,7 +40,7 @@ from strategies.eventmem.recall import Recall
 from strategies.eventmem.strategy import SETTINGS
 from strategies.kept_frames import FrameReader
 from strategies.registry import find_strategy
-from tests.support.asking import PARTY, WordToolbox
+from tests.support.asking import PARTY, ReadingToolbox, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.event_memory_model import EventMemoryModel
 from tests.support.full_suite import in_full
@@ -55,30 +55,6 @@ LINES = ("Ann paints the fence", "Bob fixes the red bike", "A dog sleeps in the 
 SCENES_S = (14, 75, 9, 40, 130, 12, 22, 58)
 """Seconds of the scenes, in turn dark and bright: some longer than the memory, some short."""
 CLIPS = sum(SCENES_S) * 1_000 // CLIP_MS
-
-
-class ReadingToolbox(WordToolbox):
-    """A toolbox whose OCR and detector read every frame alike."""
-
-    class _Screen:
-        name = "screen"
-
-        def read(self, image: Any) -> list[TextLine]:
-            return [TextLine((0, 0, 1, 1), "EXIT 12", 0.9)]
-
-    class _Objects:
-        name, min_score, labels = "objects", 0.3, ("cup", "dog")
-
-        def objects(self, image: Any) -> list[Thing]:
-            return [Thing((0, 0, 1, 1), "cup", 0.9), Thing((2, 2, 3, 3), "dog", 0.8)]
-
-    @property
-    def screen(self) -> Any:
-        return self._Screen()
-
-    @property
-    def objects(self) -> Any:
-        return self._Objects()
 
 
 def scene_of(second: int) -> int:

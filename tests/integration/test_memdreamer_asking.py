@@ -35,8 +35,8 @@ from tests.support.memdreamer_memory import (
     write_two_hours,
 )
 from tests.support.memdreamer_model import answer, found_in, is_step, refs_in, scripted, use
-from tests.support.obedient_model import LlmToolbox, texts_of
-from tests.support.openai_server import OpenAIServer
+from tests.support.obedient_model import texts_of
+from tests.support.replaying import ScriptedRun
 from views.usage import usage_in
 
 BIKE = "Who rides the red bicycle?"
@@ -51,7 +51,7 @@ def house(store: Store, libraries: FilledLibraries) -> Store:
     return store
 
 
-class Asked:
+class Asked(ScriptedRun):
     """A question asked with a scripted model: its events, its requests and the answer."""
 
     def __init__(
@@ -64,37 +64,13 @@ class Asked:
         video: str = HOUSE,
         **more: Any,
     ) -> None:
-        self.store, self.events = store, list[Event]()
         question = Question(text=text, videos=(video,), **more)
-        with (
-            OpenAIServer(scripted(steps)) as server,
-            Runner(store, LlmToolbox(server, ask=ask)) as runner,
-        ):
-            made = runner.ask(question, collect_events(self.events), strategy=strategy)
-            self.requests = list(server.requests)
-        self.trajectory = made.trajectory_id
-        again = replay(store, made.trajectory_id)
-        assert again.divergence is None
-        assert again.calls == len(self.requests) == len(self.of(ModelCalled))
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    @property
-    def searches(self) -> list[EvidenceRetrieved]:
-        return self.of(EvidenceRetrieved)
+        super().__init__(store, scripted(steps), question, strategy, ask=ask)
 
     @property
     def pages(self) -> list[str]:
         """What the model was shown in each round."""
         return [texts_of(one)[1] for one in self.requests if is_step(one)]
-
-    @property
-    def answer(self) -> Answer:
-        (ended,) = self.of(Ended)
-        assert ended.answer is not None
-        given: Answer = ended.answer
-        return given
 
 
 def first_macro(page: str) -> str:

@@ -22,12 +22,13 @@ from store.tables.schema import VideoRow
 from strategies.memdreamer.builder import HierarchyBuilder
 from strategies.memdreamer.settings import HierarchySettings
 from strategies.registry import find_strategy
-from tests.support.asking import PARTY, WordToolbox
+from tests.support.asking import PARTY, Reads, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.full_suite import sample
 from tests.support.killed_runs import killed_at
 from tests.support.library_templates import FilledLibraries
 from tests.support.remembered import Said, watch
+from views.outline import load_outline
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
 KINDS = ("build", "node_revision", "entity", "relation")
@@ -123,6 +124,17 @@ def test_a_cut_build_is_built_again_to_the_same_rows(
     assert len(rows(store)) < len(whole)
     built(store)
     assert rows(store) == whole
+
+
+def test_a_reader_words_the_chapters_in_one_call_each(store: Store) -> None:
+    remember_afternoon(store)
+    tools = Reads({"title": "A day at home", "summary": "They play."})
+    strategy = find_strategy("memdreamer")
+    made = build(workspace_of(store, tools), PARTY, strategy, lambda *_: None)
+    chapters = load_outline(store, PARTY, 2).finest()
+    assert {(one.title, one.text) for one in chapters} == {("A day at home", "They play.")}
+    assert made.use
+    assert made.use.calls == len(tools.model.seen) == len(chapters) > 1
 
 
 def test_a_stream_that_ends_has_the_rows_of_a_video(

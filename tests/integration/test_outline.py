@@ -36,8 +36,7 @@ TOPICS = (
 )
 
 
-@pytest.fixture
-def party(store: Store) -> Store:
+def watch_party(store: Store) -> None:
     """Twenty-five minutes, first of a car and then of soup, in which one of two has a name."""
     clips = [
         [Said(text, 8 * at, source="caption") for at, text in enumerate(TOPICS[number >= 12])]
@@ -46,6 +45,11 @@ def party(store: Store) -> Store:
     watch(store, PARTY, clips)
     see(store, PARTY, "<face_1>", 0, 10)
     name(store, PARTY, 1, "Ann", "<face_1>")
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    watch_party(store)
     with store.begin() as session:
         session.execute(update(VideoRow).values(state="done"))
     return store

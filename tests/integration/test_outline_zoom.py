@@ -12,12 +12,12 @@ from flows.build import build
 from people.across_videos import rename
 from store.database import Store
 from strategies.registry import find_strategy
-from tests.integration.test_outline import CLIPS, TOPICS
+from tests.integration.test_outline import watch_party
 from tests.support.app_pages import EVIL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.full_suite import sample
-from tests.support.remembered import Said, name, see, watch
+from tests.support.remembered import see
 from ui.outline_graph import as_dot
 from views.outline_zoom import (
     BuiltOutline,
@@ -33,15 +33,8 @@ from views.outline_zoom import (
 
 @pytest.fixture
 def party(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    """Twenty-five minutes, first of a car and then of soup, in which one of two has a name."""
-    clips = [
-        [Said(text, 8 * at, source="caption") for at, text in enumerate(TOPICS[number >= 12])]
-        for number in range(CLIPS)
-    ]
-    watch(store, PARTY, clips)
-    see(store, PARTY, "<face_1>", 0, 10)
+    watch_party(store)
     see(store, PARTY, "<face_2>", 400, 410)
-    name(store, PARTY, 1, "Ann", "<face_1>")
     with app_over(store, monkeypatch, WordToolbox):
         yield store
 

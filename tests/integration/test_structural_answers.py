@@ -12,7 +12,7 @@ from graphs.replay import replay
 from retrieval import retrievers
 from store.database import Store
 from store.queries.trajectories import events_of
-from tests.support.asking import StructureByWords, WordToolbox
+from tests.support.asking import Reads, StructureByWords, WordToolbox
 from tests.support.remembered import Said, name, see, watch
 from views.answer_lines import answer_lines
 
@@ -61,6 +61,7 @@ PARTY = (
 )
 
 
+MILL = (Said("The old mill grinds wheat for the whole village.", 2, speaker="<voice_1>"),)
 STREET = (
     (
         there("<face_1>", 0),
@@ -219,12 +220,42 @@ def test_what_it_is_about_and_its_outline_are_told_by_chapters(interview: Store)
     outline = answered(interview, "Give me an outline").answer
     assert outline.text.startswith("00:00 ")
     assert outline.citations
-    talk = (Said("The old mill grinds wheat for the whole village.", 2, speaker="<voice_1>"),)
-    watch(interview, OTHER, (talk,))
+    watch(interview, OTHER, (MILL,))
     about = ask(interview, WordToolbox(), Question(text="What is it about?", videos=(OTHER,)))
     assert about.answer.text.endswith(
         "[00:02-00:04] The old mill grinds wheat for the whole village."
     )
+
+
+@pytest.mark.parametrize("text", ["What is it about?", "Give me an outline"])
+def test_a_reader_words_chapters_once_and_a_replay_has_its_words_on_record(
+    interview: Store, text: str
+) -> None:
+    tools = Reads({"title": "A visit to a garden", "summary": "Somebody plants roses. And cut"})
+    made = ask(interview, tools, Question(text=text, videos=(V,)))
+    told = "A visit to a garden. [00:00-01:28] Somebody plants roses."
+    assert made.answer.text == (told if "about" in text else "00:00 A visit to a garden.")
+    (asked,) = tools.model.seen
+    assert "Tulips need little water" in str(asked[-1].content)
+    again = replay(interview, made.trajectory_id)
+    assert (again.divergence, again.calls) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        RuntimeError("gone"),
+        "no JSON",
+        {"title": " ", "summary": "Roses are planted."},
+        {"title": "Roses", "summary": "He planted 70 roses."},
+    ],
+)
+def test_a_chapter_that_the_reader_cannot_word_keeps_its_own(store: Store, reply: object) -> None:
+    watch(store, V, (MILL,))
+    question = Question(text="What is it about?", videos=(V,))
+    made = ask(store, Reads(reply), question)
+    assert made.answer.text == ask(store, WordToolbox(), question).answer.text
+    assert replay(store, made.trajectory_id).divergence is None
 
 
 def test_each_of_two_videos_is_answered_under_its_title(interview: Store) -> None:

@@ -23,7 +23,6 @@ from flows.rights import enforce, give, make_grant
 from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
-from models.ports import TextLine, Thing
 from models.toolbox import Toolbox
 from perception.likeness import LIKENESS, likeness
 from retrieval.citations import cite
@@ -37,7 +36,7 @@ from store.queries.streams import add_stream
 from store.tables.schema import FrameRow, VideoRow
 from strategies.registry import find_strategy
 from strategies.vam.policy import NO_IMAGES
-from tests.support.asking import PARTY, WordToolbox
+from tests.support.asking import PARTY, ReadingToolbox, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
@@ -53,30 +52,6 @@ LINES = ("Ann paints the fence", "Bob fixes the red bike", "A dog sleeps in the 
 MINUTES = 20
 CLIPS = MINUTES * 60_000 // CLIP_MS
 COLOURS = ((40, 40, 200), (40, 200, 40), (200, 40, 40))
-
-
-class ReadingToolbox(WordToolbox):
-    """A toolbox whose OCR and detector read every frame alike."""
-
-    class _Screen:
-        name = "screen"
-
-        def read(self, image: Any) -> list[TextLine]:
-            return [TextLine((0, 0, 1, 1), "EXIT 12", 0.9)]
-
-    class _Objects:
-        name, min_score, labels = "objects", 0.3, ("cup", "dog")
-
-        def objects(self, image: Any) -> list[Thing]:
-            return [Thing((0, 0, 1, 1), "cup", 0.9), Thing((2, 2, 3, 3), "cup", 0.8)]
-
-    @property
-    def screen(self) -> Any:
-        return self._Screen()
-
-    @property
-    def objects(self) -> Any:
-        return self._Objects()
 
 
 @pytest.fixture
@@ -214,7 +189,7 @@ def test_inspection_says_what_is_read_and_detected(built_garden: Store) -> None:
     (piece,) = found.evidence
     assert piece.ref.startswith("f")
     assert piece.span.start_ms == 240_000
-    assert piece.text.startswith("text: EXIT 12; things: 2 cup")
+    assert piece.text.startswith("text: EXIT 12; things: 1 cup")
     assert not use(built_garden, "inspect", start_s=10, end_s=20).evidence
     with built_garden.begin() as session:
         cited = cite(session, memory_view(session, [PARTY]), [piece.ref])

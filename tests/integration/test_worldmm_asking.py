@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
 from agent.budget import RunBudget
-from domain.asking import Action, Answer, Question
+from domain.asking import Action, Question
 from domain.errors import InputError, NotFound
 from domain.trajectory import (
     Acted,
     Ended,
-    Event,
-    EvidenceRetrieved,
     ForkEdit,
     Guarded,
-    ModelCalled,
 )
 from flows.build import build
-from graphs.replay import replay
 from graphs.runner import Runner
 from store.database import Store
 from store.tables.schema import VideoRow
@@ -32,11 +27,10 @@ from strategies.registry import find_strategy
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all, workspace_of
 from tests.support.library_templates import FilledLibraries
-from tests.support.listeners import collect_events
-from tests.support.obedient_model import LlmToolbox, texts_of
+from tests.support.obedient_model import texts_of
 from tests.support.openai_server import Answer as Sent
-from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
+from tests.support.replaying import ScriptedRun
 from tests.support.world_model import WorldModel, answering, purpose_of
 
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate", "Bob sleeps")
@@ -60,7 +54,7 @@ def remember(store: Store, lines: Sequence[str]) -> None:
     build_all(store, PARTY, find_strategy("worldmm"))
 
 
-class Asked:
+class Asked(ScriptedRun):
     """A question asked with a scripted model: its events, the requests by purpose, the answer."""
 
     def __init__(
@@ -71,30 +65,8 @@ class Asked:
         sees: bool = True,
         **more: Any,
     ) -> None:
-        toolbox = partial(LlmToolbox, images=sees)
-        self.events: list[Event] = []
         question = Question(text=FENCE, videos=(PARTY,), **more)
-        with OpenAIServer(script) as server, Runner(store, toolbox(server)) as runner:
-            listener = collect_events(self.events)
-            made = runner.ask(question, listener, strategy="worldmm")
-            self.requests = list(server.requests)
-        again = replay(store, made.trajectory_id)
-        assert again.divergence is None
-        assert again.calls == len(self.requests) == len(self.of(ModelCalled))
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    @property
-    def searches(self) -> list[EvidenceRetrieved]:
-        return self.of(EvidenceRetrieved)
-
-    @property
-    def answer(self) -> Answer:
-        (ended,) = self.of(Ended)
-        assert ended.answer is not None
-        answer: Answer = ended.answer
-        return answer
+        super().__init__(store, script, question, "worldmm", images=sees)
 
     def pages(self, purpose: str) -> list[str]:
         """The last message of each request for a purpose."""

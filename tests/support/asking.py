@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from models.profile import load_profile
+from models.ports import TextLine, Thing
+from models.profile import ChatSpec, Profile, load_profile
 from models.toolbox import Toolbox
 from retrieval.heuristics.structure_questions import Asks
 from store.database import Store
 from tests.support.remembered import PARSER, Event, Said, WordEmbedder, add_event_graph, name, watch
+from tests.support.scripted_chat import scripted
 
 PARTY = "abcdefabcdefabcd"
 
@@ -68,6 +71,39 @@ class WordToolbox(Toolbox):
     @property
     def reranker(self) -> None:
         return None
+
+
+class ReadingToolbox(WordToolbox):
+    """A toolbox whose OCR and detector read each frame alike."""
+
+    class _Screen:
+        name = "screen"
+
+        def read(self, image: Any) -> list[TextLine]:
+            return [TextLine((0, 0, 1, 1), "EXIT 12", 0.9)]
+
+    class _Objects:
+        name, min_score, labels = "objects", 0.3, ("cup", "dog")
+
+        def objects(self, image: Any) -> list[Thing]:
+            return [Thing((0, 0, 1, 1), "cup", 0.9), Thing((2, 2, 3, 3), "dog", 0.8)]
+
+    @property
+    def screen(self) -> Any:
+        return self._Screen()
+
+    @property
+    def objects(self) -> Any:
+        return self._Objects()
+
+
+class Reads(WordToolbox):
+    """A toolbox with a reader that always says the same."""
+
+    def __init__(self, reply: Any) -> None:
+        self.model = scripted(lambda _: reply)
+        profile = Profile(name="reads", chat={"reader": ChatSpec(model="openai:test", retries=0)})
+        Toolbox.__init__(self, profile, Path("/nonexistent"), chat_factory=self.model)
 
 
 def remember_party(store: Store, clips: int = len(CLIPS)) -> None:

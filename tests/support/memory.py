@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from domain.media import (
-    KEYFRAMES_ONLY,
     Box,
     Clip,
-    ClipView,
     Group,
     IdentityKind,
     Keyframe,
@@ -28,6 +26,7 @@ from domain.media import (
 )
 from domain.settings import Settings
 from domain.time import TimeSpan
+from memory.write_clip import PerceptWithoutBlobs
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
@@ -36,7 +35,7 @@ from store.database import Store
 from store.queries.videos import add_video
 
 VIDEO = "0123456789abcdef"
-SETTINGS = Settings()
+SETTINGS, Perceived = Settings(), PerceptWithoutBlobs
 
 
 class WordVectors:
@@ -86,15 +85,6 @@ class Tools:
     text: WordVectors = field(default_factory=WordVectors)
     faces: Threshold = field(default_factory=Threshold)
     speaker: Threshold = field(default_factory=Threshold)
-
-
-@dataclass(frozen=True)
-class Perceived:
-    """A percept and its blobs."""
-
-    percept: Percept
-    blobs: Mapping[str, bytes] = field(default_factory=dict)
-    view: ClipView = KEYFRAMES_ONLY
 
 
 def local_writers() -> Writers:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
-from domain.trajectory import Event, QuestionAsked
+from domain.asking import Answer, Question
+from domain.trajectory import Ended, Event, EvidenceRetrieved, ModelCalled, QuestionAsked
 from graphs.replay import replay
+from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
+from tests.support.listeners import collect_events
+from tests.support.obedient_model import LlmToolbox
+from tests.support.openai_server import OpenAIServer
 
 KINDS = ("local", "llm")
 """Reasoners whose decisions come from the record; a scripted one is replayed by its own tests."""
@@ -43,3 +49,33 @@ def _record(events: list[Event]) -> str:
     """Two runs with the same have the same events, and were asked the same of the same memory."""
     output = "\n".join(event.model_dump_json() for event in events)
     return hashlib.sha256(output.encode()).hexdigest()
+
+
+class ScriptedRun:
+    """A question asked with a scripted model and replayed: its events, its requests, its answer."""
+
+    def __init__(
+        self, store: Store, script: Any, question: Question, strategy: str, **more: Any
+    ) -> None:
+        self.store, self.events = store, list[Event]()
+        with OpenAIServer(script) as server, Runner(store, LlmToolbox(server, **more)) as runner:
+            made = runner.ask(question, collect_events(self.events), strategy=strategy)
+            self.requests = list(server.requests)
+        self.trajectory = made.trajectory_id
+        again = replay(store, made.trajectory_id)
+        assert again.divergence is None
+        assert again.calls == len(self.requests) == len(self.of(ModelCalled))
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def searches(self) -> list[EvidenceRetrieved]:
+        return self.of(EvidenceRetrieved)
+
+    @property
+    def answer(self) -> Answer:
+        (ended,) = self.of(Ended)
+        assert ended.answer is not None
+        given: Answer = ended.answer
+        return given

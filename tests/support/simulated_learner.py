@@ -12,7 +12,6 @@ import hashlib
 import json
 import secrets
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from domain.asking import Answer, Mode, Question, Subtask, SubtaskState
@@ -132,10 +131,5 @@ class SimulatedAsker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass

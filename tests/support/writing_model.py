@@ -28,14 +28,7 @@ class WritingModel:
         self.asked: list[str] = []
 
     def ask(
-        self,
-        purpose: str,
-        messages: Sequence[Message],
-        schema: type[Reply],
-        *,
-        temperature: float = 0.0,
-        images: Sequence[bytes] = (),
-        labels: Sequence[str] = (),
+        self, purpose: str, messages: Sequence[Message], schema: type[Reply], **_: Any
     ) -> Reply:
         self.asked.append(purpose)
         page = "\n".join(message.content for message in messages[1:])

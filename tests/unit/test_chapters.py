@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,20 @@ def topics(*minutes: float) -> tuple[TimeSpan, list[TopicLine], Vectors]:
 @pytest.mark.parametrize(("minutes", "least", "most"), [(3, 2, 3), (14, 5, 8), (180, 12, 24)])
 def test_long_videos_have_longer_chapters(minutes: int, least: int, most: int) -> None:
     assert least <= len(chapter_ends(*topics(*[1] * minutes))) <= most
+
+
+def test_the_longest_chapters_are_worded_and_those_that_cannot_be_keep_their_names() -> None:
+    (span, lines, vectors), seen = topics(*[1] * 180), list[int]()
+
+    def word(texts: Sequence[str]) -> tuple[str, str] | None:
+        seen.append(len(texts))
+        return ("Told anew", "In other words.") if len(seen) > 1 else None
+
+    plain = chapters(span, lines, vectors, PARSER, lambda texts: vectors[: len(texts)])
+    worded = chapters(span, lines, vectors, PARSER, lambda texts: vectors[: len(texts)], word=word)
+    anew = [one for one, before in zip(worded, plain, strict=True) if one != before]
+    assert sorted(len(one.lines) for one in plain)[-12:] == sorted(seen)
+    assert [(one.name, *one.summary) for one in anew] == [("Told anew", "In other words.")] * 11
 
 
 def test_a_crowded_video_takes_bounded_memory() -> None:

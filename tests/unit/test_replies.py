@@ -36,6 +36,7 @@ SLOTS = {
     "conclude_options": {"last"},
     "conclude_open": set(),
     "read": set(),
+    "chapter": set(),
     "system": set(),
     "skills": {"lines"},
 }

@@ -79,13 +79,7 @@ class PairBuilder:
     step_ms = 60_000
     look_back_ms = 0
 
-    def begin(
-        self,
-        video: Video,
-        built: BuiltMemory,
-        earlier: Sequence[WatchedClip],
-        models: BuildModels,
-    ) -> PairBuild:
+    def begin(self, _: Video, built: BuiltMemory, __: object, models: BuildModels) -> PairBuild:
         return PairBuild(built, models.embed)
 
 
