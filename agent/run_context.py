@@ -87,11 +87,11 @@ class RunContext:
     """The ports of one run.
 
     ``cite`` resolves refs to rows; ``people`` are names by tag. ``moments``: how many moments of
-    the whole view a search adds to what its mode finds. ``contents``: what happens when in the videos, a line an event. ``skills``
-    is None without a skill library. ``languages``: those the text model was made for; empty:
-    unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None for the HOMER machine, to which
-    ``unbuilt`` returns the titles of videos without its memory. ``writers`` wrote the strategy's
-    memory: rules, or models by name.
+    the whole view a search adds to what its mode finds. ``contents``: what happens when in the
+    videos, a line an event. ``skills`` is None without a skill library. ``languages``: those the
+    text model was made for; empty: unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None
+    for the HOMER machine, to which ``unbuilt`` returns the titles of videos without its memory.
+    ``writers`` wrote the strategy's memory: rules, or models by name.
     """
 
     reasoner: Reasoner
