@@ -10,6 +10,7 @@ from domain.memories import MemoryDraft, MemoryKind
 from domain.settings import Settings
 from people.characters import identities_of_tags
 from people.clip_people import ClipPeople
+from store.queries.characters import characters_with
 from store.queries.memories import (
     Vector,
     add_memories,
@@ -34,9 +35,9 @@ def store_memories(
 
     ``encoder`` made the vectors; facts with a vector of another one are not compared.
 
-    A fact is known if an open semantic memory of exactly the same identities has a cosine above
-    ``settings.memory.same_fact`` to it. Memories that a draft contradicts are closed first, so
-    that they do not count as the same fact.
+    A fact is known if an open semantic memory of exactly the same people, whether seen or heard,
+    has a cosine above ``settings.memory.same_fact`` to it. Memories that a draft contradicts are
+    closed first, so that they do not count as the same fact.
     """
     contradicted = sorted({old for draft in drafts for old in draft.contradicts})
     if contradicted:
@@ -85,8 +86,11 @@ def _add_fact(
     people: ClipPeople,
     same_fact: float,
 ) -> None:
-    identities = [identity.id for identity in identities_of_tags(people, draft.tags)]
-    closest = closest_fact(session, video_id, identities, vector, encoder)
+    mentioned = {identity.id for identity in identities_of_tags(people, draft.tags)}
+    known = [set(one.members) for one in characters_with(session, mentioned, clip)]
+    others = mentioned.difference(*known)
+    about = [*known, *({identity} for identity in sorted(others))]
+    closest = closest_fact(session, video_id, about, vector, encoder)
     if closest is not None and closest[1] > same_fact:
         strengthen(session, [closest[0]], clip)
     else:
