@@ -253,8 +253,11 @@ class Profile(Frozen):
             WeightsMissing: There is no speech model of that name.
         """
         used = (self.speech_hub, self.text_hub, self.images_hub)
-        llama = (spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS)
-        readers = (hub_language_model(name) for name in llama if is_hub_name(name))
+        readers = (
+            hub_language_model(spec.model_name, sees=spec.images)
+            for spec in self.chat.values()
+            if spec.provider == IN_PROCESS and is_hub_name(spec.model_name)
+        )
         return tuple(dict.fromkeys(model for model in (*used, *readers) if model))
 
     @property

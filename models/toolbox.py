@@ -235,8 +235,9 @@ class Toolbox:
     def _make_chat(self, spec: ChatSpec, temperature: float | None) -> BaseChatModel:
         if spec.provider == IN_PROCESS:
             if is_hub_name(spec.model_name):
-                model = hub_language_model(spec.model_name).file(self.weights)
+                hub = hub_language_model(spec.model_name, sees=spec.images)
+                files = hub.file_paths(self.weights)
             else:
-                model = verified_folder(self.weights, spec.model_name) / "model.gguf"
-            spec = spec.model_copy(update={"base_url": llama_url(model)})
+                files = [verified_folder(self.weights, spec.model_name) / "model.gguf"]
+            spec = spec.model_copy(update={"base_url": llama_url(*files)})
         return self._chat_factory(spec, temperature)
