@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from string import Template
 from typing import Protocol
@@ -65,7 +65,7 @@ class LlmSkillWriter:
 
 
 def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) -> str:
-    lines = [f"<question>{_quoted(example.question)}</question>" for example in examples[:SHOWN]]
+    lines = [line for example in examples[:SHOWN] for line in _example_lines(example)]
     earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
     return Template(PROMPT.read_text(encoding="utf-8")).substitute(
         signal=pattern.signal.value.replace("_", " "),
@@ -74,6 +74,13 @@ def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) 
         examples="\n".join(lines),
         known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
     )
+
+
+def _example_lines(example: Example) -> Iterator[str]:
+    """Yield what was asked, what was searched with what it added, and the judged answer."""
+    yield f"<question>{_quoted(example.question)}</question>"
+    yield from (f"- searched {_quoted(search)}" for search in example.searches)
+    yield f"- answered {_quoted(example.answer)}"
 
 
 def _quoted(text: str) -> str:
