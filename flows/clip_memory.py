@@ -158,7 +158,7 @@ class ClipMemory:
         """Store the perceived clip as memory, in one transaction.
 
         Raises:
-            ClipFailed: it could not be decoded, or its memory not be written; the store says why.
+            ClipFailed: it could not be decoded, or its model failed; the store says why.
         """
         perceived, workspace, start = self._percepts[clip], self._workspace, time.monotonic()
         draft = self._drafting.draft(clip) if self._drafting is not None else None
@@ -181,9 +181,7 @@ class ClipMemory:
             return
         self._close_draft(clip)
         with self._workspace.store.begin() as session:
-            clip_rows.mark_clip(
-                session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)
-            )
+            clip_rows.fail_clip(session, self.video.id, clip, str(error) or repr(error))
 
     @traced_step("build windows")
     def build_windows(self, *, final: bool = False) -> None:
@@ -202,5 +200,6 @@ class ClipMemory:
 
     def _reason(self, clip: int) -> str:
         with self._workspace.store.begin() as session:
-            errors = [row.error for row in clip_rows.clips_of(session, self.video.id)]
-        return errors[clip] or marked("no reason is known")
+            row = clip_rows.clips_of(session, self.video.id)[clip]
+        kept = "its words and pictures are kept, without lines of the model: "
+        return (kept if row.unwritten else "") + (row.error or marked("no reason is known"))

@@ -16,6 +16,7 @@ from flows.clip_memory import FileIngestion, Ingestion
 from flows.executors import DirectExecutor, Executor, Step, Waitable
 from flows.ingest_video import IngestResult, VideoIngestion
 from flows.perception_workers import WorkerPool, perception_slots
+from models.retries import waiting_for_servers
 from perception.worker import Delivery, Order, carry_out
 from telemetry import tracing
 from telemetry.ingest_spans import ClipSpans
@@ -157,12 +158,14 @@ def watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) -> 
     """Watch every clip that is not in memory yet, in order; some are perceived in advance.
 
     A clip whose model keeps failing is left for the next run, and the other clips are watched.
+    While a model's server is out, the run waits.
 
     Raises:
         DatabaseError: the database is gone; the same command resumes later.
+        SetupError: a model is not to be had: its server was out for an hour, or refuses the key.
     """
     with tracing.span(tracing.Work.FLOW, "ingest", video=ingestion.video.id) as flow:
-        with alerts_judged(ingestion.workspace):
+        with alerts_judged(ingestion.workspace), waiting_for_servers(listener.said):
             result = _watch(ingestion, steps, listener)
         flow.fields |= {"clips": result.clips, "fresh": result.fresh, "failed": result.failed}
     return result

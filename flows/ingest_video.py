@@ -198,15 +198,21 @@ class VideoIngestion:
         return state.done + state.failed == state.clips
 
     def finish(self) -> IngestResult:
-        """Mark the video as done, or as failed where clips could not be watched.
+        """Mark the video as done, or as failed where clips are left for another run.
 
         A paused video of which only some clips were retried stays as it was.
         """
-        failed = self.state().failed
+        with self.workspace.store.begin() as session:
+            left = clip_rows.failed_clips(session, self.video.id)
+        kept = [clip for clip in left if clip.unwritten]
         if not self.seen_to_the_end():
             self._memory.mark(video_rows.WATCHING)
-        elif failed:
-            self._memory.mark(video_rows.FAILED, f"{counted(failed, 'clip')} could not be watched")
+        elif len(left) > len(kept):
+            lost = counted(len(left) - len(kept), "clip")
+            self._memory.mark(video_rows.FAILED, f"{lost} could not be watched")
+        elif kept:
+            why = f"{counted(len(kept), 'clip')} waiting for the model: {kept[0].error}"
+            self._memory.mark(video_rows.FAILED, why)
         else:
             self._memory.mark(video_rows.DONE)
         faults.fault_point(faults.FaultPoint.VIDEO_DONE)

@@ -41,6 +41,7 @@ from store.queries import (
 )
 from store.queries.audit import record_deed
 from store.queries.clips import StoredClip
+from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.events import PatchAt
 from store.queries.keyframes import StoredKeyframe
 from store.queries.records import dump_video
@@ -134,6 +135,7 @@ class ShownClip(Frozen):
     span: TimeSpan
     state: str
     error: str | None
+    unwritten: bool = Field(default=False, description="its lines are local: its model failed")
     attempts: int = 0
     given_up: bool = False
     cost: ClipCost = ClipCost()
@@ -321,7 +323,9 @@ def shown_clips(
             state=clip.state,
             error=clip.error,
             attempts=clip.attempts,
-            given_up=clip.state == ClipState.FAILED and clip.attempts >= clips.MAX_ATTEMPTS,
+            unwritten=clip.unwritten,
+            given_up=(clip.state == ClipState.FAILED or clip.unwritten)
+            and clip.attempts >= MAX_ATTEMPTS,
             cost=costs[clip.index],
             budget=clip.budget,
             left_out=clip.left_out,

@@ -6,22 +6,24 @@ as said. Tags are checked by code; complaints go back to the model.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
-from domain.errors import ModelError, ReplayMiss
+from domain.errors import ModelError, NoReply, ReplayMiss
 from domain.media import ClipView, IdentityKind, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
+from domain.memories import PRESENCE_SOURCES, ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement
 from domain.settings import CLIP_TRIES, REPLY_SHARE
 from domain.time import TimeSpan
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
-from memory.writers.budget import PromptItem, describe_omitted, fit_parts, subsample
+from memory.writers.budget import PromptItem, describe_omitted, fit_parts
 from memory.writers.clip_page import clip_prompt, prompt_parts
 from memory.writers.keyframe_descriptions import checked_descriptions, fill_descriptions
+from memory.writers.labels import content_words
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
@@ -31,18 +33,6 @@ from people.clip_people import ClipPeople
 
 MAX_TRIES = CLIP_TRIES
 """Most requests for one clip, repairs included."""
-
-QUOTED = frozenset(
-    {
-        MemorySource.SAID,
-        MemorySource.READ,
-        MemorySource.CAPTION,
-        MemorySource.SUBTITLE,
-        MemorySource.CHAPTER,
-        MemorySource.SOUND,
-    }
-)
-"""Sources of lines that are remembered besides the model's."""
 
 ChatFactory = Callable[[Sink | None, Replay | None], StructuredChat]
 """Makes the language model, with a sink that records its calls and a replay of recorded ones."""
@@ -112,7 +102,7 @@ class LlmClipWriter:
 
     Args:
         chat: Makes the model of the profile's role ``writer``.
-        lines: Most lines of a clip; more are subsampled evenly.
+        lines: Most lines of a clip; of more, those are dropped that add least.
         tokens: Budget for a clip, all requests together. The prompt is reduced to fit
             (``memory.writers.budget``), and there is no repair without enough tokens left.
     """
@@ -157,8 +147,8 @@ class LlmClipWriter:
         With them the descriptions of keyframes for those that the model leaves without one.
         """
         quoted = LocalClipWriter().write(percept, people, context)
-        drafts = (one for one in quoted.drafts if one.source in QUOTED and _is_episodic(one))
-        return quoted.model_copy(update={"drafts": tuple(drafts)})
+        words = (one for one in quoted.drafts if one.source not in PRESENCE_SOURCES)
+        return quoted.model_copy(update={"drafts": tuple(filter(_is_episodic, words))})
 
     def request_size(
         self, percept: Percept, people: ClipPeople, context: ClipContext
@@ -193,7 +183,7 @@ class LlmClipWriter:
             budget, request.messages, request.images, lambda clip: check_clip(clip, people, facts)
         )
         return _Asked(
-            _limit_lines(_drop_invalid(written, people, facts), self._lines),
+            _limit_lines(_drop_invalid(written, people, facts), self._lines, percept),
             request.omitted,
             tuple(item.time_ms for item in request.images if item.time_ms is not None),
         )
@@ -242,7 +232,7 @@ def _ask_until_valid(
     for tries_left in reversed(range(MAX_TRIES)):
         try:
             written = budget.ask(messages, images)
-        except (ReplayMiss, BudgetSpent):
+        except (ReplayMiss, BudgetSpent, NoReply):
             raise
         except ModelError as error:
             if not tries_left:
@@ -398,9 +388,22 @@ def _drop_invalid(written: WrittenClip, people: ClipPeople, facts: set[str]) -> 
     return written.model_copy(update={"lines": lines, "same": pairs, "names": names})
 
 
-def _limit_lines(written: WrittenClip, max_lines: int) -> WrittenClip:
-    """Subsample lines to at most ``max_lines``, instead of a further call."""
-    return written.model_copy(update={"lines": list(subsample(written.lines, max_lines))})
+def _limit_lines(written: WrittenClip, max_lines: int, percept: Percept) -> WrittenClip:
+    """Drop lines beyond ``max_lines``, one after the other that which adds least to the rest.
+
+    What a line adds is the share of its words that no other line has, nor a quotation of the clip.
+    """
+    lines = [*written.lines]
+    words = [{*content_words(line.text), *TAG.findall(line.text)} for line in lines]
+    quoted = (*percept.utterances, *percept.captions, *percept.subtitles, *percept.screen_texts)
+    counts = Counter({word for one in quoted for word in content_words(one.text)})
+    counts.update(word for some in words for word in some)
+    while len(lines) > max_lines:
+        added = [sum(counts[w] == 1 for w in some) / max(1, len(some)) for some in words]
+        least = min(range(len(lines)), key=lambda n: (added[n], -n))
+        counts.subtract(words.pop(least))
+        lines.pop(least)
+    return written.model_copy(update={"lines": lines})
 
 
 def _draft(line: WrittenLine, percept: Percept, people: ClipPeople) -> MemoryDraft:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, func, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, and_, func, not_, or_, select, true
 from sqlalchemy.orm import Session
 
 from domain.media import ClipState
 from domain.texts import make_storable
+from store.queries.conditions import is_left, is_waiting
 from store.queries.videos import FINISHED_STATES
 from store.tables.schema import (
     BlobRow,
@@ -78,7 +79,8 @@ def videos_page(
     """
     v = VideoRow
     columns = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
-    counts = (_clips(), _clips(*FINISHED_STATES), _clips(ClipState.FAILED))
+    done = and_(ClipRow.state.in_(FINISHED_STATES), not_(is_waiting()))
+    counts = (_clips(true()), _clips(done), _clips(is_left()))
     query = (
         select(*columns, *counts, _first_keyframe())
         .where(*_title_has(words))
@@ -132,10 +134,8 @@ def video_holdings(session: Session, video_id: str) -> Holdings:
     )
 
 
-def _clips(*states: ClipState) -> ScalarSelect[int]:
-    query = select(func.count()).where(ClipRow.video_id == VideoRow.id)
-    if states:
-        query = query.where(ClipRow.state.in_(states))
+def _clips(counted: ColumnElement[bool]) -> ScalarSelect[int]:
+    query = select(func.count()).where(ClipRow.video_id == VideoRow.id, counted)
     return query.correlate(VideoRow).scalar_subquery()
 
 

@@ -131,7 +131,7 @@ def test_where_no_way_is_taken_the_first_complaint_is_reported_and_nothing_is_le
     [
         (Refused(401), SetupError, r"openai:m does not let us in \(401\): check OPENAI_API_KEY"),
         (Refused(403), SetupError, r"\(403\): check OPENAI_API_KEY"),
-        (Refused(404, "no such model"), ModelError, "openai:m did not answer: .*no such model"),
+        (Refused(404), SetupError, r"openai:m is not there \(404\): check model and base_url"),
         (Refused(500), ModelError, "did not answer"),
         (ValueError("strange"), ModelError, "did not answer: ValueError: strange"),
     ],
@@ -146,13 +146,13 @@ def test_an_error_says_whose_it_is(error: Exception, kind: type[Exception], outp
 def test_ones_own_server_is_named_by_its_address() -> None:
     spec = SPEC.model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
     with pytest.raises(ModelError, match=r"openai:m at http://127\.0\.0\.1:9/v1 did not answer"):
-        ask(Model(json_schema=Refused(404)), spec)
+        ask(Model(json_schema=Refused(409)), spec)
 
 
 def test_a_key_in_a_clients_message_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
     with pytest.raises(ModelError) as output:
-        ask(Model(json_schema=Refused(404, "bad key sk-secret-1 given")))
+        ask(Model(json_schema=Refused(409, "bad key sk-secret-1 given")))
     assert "sk-secret-1" not in str(output.value)
     assert REDACTED in str(output.value)
 
@@ -206,8 +206,8 @@ def test_as_text_the_model_is_told_the_form_or_the_protocol_of_its_own() -> None
     request(model, "text", TURNS, SCHEMA, protocol="Answer in three lines.")
     first, second = (sent[-1]["content"] for sent in model.sent)
     assert json.dumps(SCHEMA) in first
-    assert second == "Answer in three lines."
-    assert [sent[:-1] for sent in model.sent] == [TURNS, TURNS]
+    assert second == f"{TURNS[-1]['content']}\n\nAnswer in three lines."
+    assert [sent[:-1] for sent in model.sent] == [TURNS[:-1], TURNS[:-1]]
 
 
 @given(st.integers(-5, 10_000), st.integers(1, 5000))
