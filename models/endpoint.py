@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from domain.errors import ModelError, NoReply, Refused, SetupError
 from models.chat_models import ChatFactory, key_variable, make_chat_model, redact_key
 from models.profile import ChatSpec, Structure
-from models.retries import CallFailed, call_with_retries
+from models.retries import UNPAID, CallFailed, call_with_retries
 from models.secrets import redacted_url
 from models.structured import REFUSAL, OnText, StructuredReply, request, structures_from
 
@@ -26,11 +26,9 @@ UNSUPPORTED = frozenset({400, 422, 501})
 TOKEN_STEP = 256
 PROBE_TOKENS = 16
 KEY_REFUSED = frozenset({401, 403})
-UNPAID, UNKNOWN = 402, 404
+NOT_PAID, UNKNOWN = 402, 404
 _KEY_REFUSED = re.compile(r"API_KEY_INVALID|API key (?:not valid|expired)", re.IGNORECASE)
 """Google refuses a key with status 400."""
-_UNPAID = re.compile(r"insufficient_quota|enforced_spend_limit_reached")
-"""No waiting helps against these, although their status is 429."""
 _UNKNOWN = re.compile(r"model_not_found|invalid model|unknown model", re.IGNORECASE)
 _REFUSED = re.compile(rf"{REFUSAL}|^ContentFilterFinishReasonError|content_filter")
 
@@ -128,19 +126,19 @@ class Endpoint:
 
 def server_error(spec: ChatSpec, failure: CallFailed) -> ModelError | SetupError:
     """Return the error that tells a person what a failed call means, and what to do."""
-    name, status, text = spec.model, failure.status, str(failure)
-    if status in KEY_REFUSED or _KEY_REFUSED.search(text):
+    name, status, reply = spec.model, failure.status, failure.reply
+    if status in KEY_REFUSED or _KEY_REFUSED.search(reply):
         variable = key_variable(spec) or "the key"
         return SetupError(f"{name} does not let us in ({status}): check {variable}")
-    if status == UNPAID or _UNPAID.search(text):
+    if status == NOT_PAID or UNPAID.search(reply):
         return SetupError(f"{name} is not paid for ({status}): see the account of its key")
     if spec.base_url:
         name = f"{name} at {redacted_url(spec.base_url)}"
-    if status == UNKNOWN or _UNKNOWN.search(text):
+    if status == UNKNOWN or _UNKNOWN.search(reply):
         return SetupError(f"{name} is not there ({status}): check model and base_url")
-    if _REFUSED.search(text):
-        return Refused(f"{name} refuses: {redact_key(text, spec)}")
-    return NoReply(f"{name} did not answer: {redact_key(text, spec)}")
+    if _REFUSED.search(reply):
+        return Refused(f"{name} refuses: {redact_key(str(failure), spec)}")
+    return NoReply(f"{name} did not answer: {redact_key(str(failure), spec)}")
 
 
 def _probe(model: BaseChatModel) -> None:

@@ -32,8 +32,10 @@ LONGEST_WAIT_S = 300.0
 RUN_RETRIES = 7
 """Fewest retries in a run: together they wait a minute, after which most quotas begin anew."""
 PROBE_S = 60.0
-LONGEST_OUTAGE_S = 3_600.0
+LONGEST_OUTAGE_MIN = 60
 BUSY, NOT_IMPLEMENTED = 429, 501
+UNPAID = re.compile(r"insufficient_quota|enforced_spend_limit_reached")
+"""No waiting helps against these, although their status is ``BUSY``."""
 _DROPPED = re.compile(r"Connect|Network|Read|Write|Protocol")
 _TIMEOUT = re.compile(r"Timeout|TimedOut")
 _RETRY_DELAY = re.compile(r"retry_?delay\W+(?:seconds\W+)?(\d+(?:\.\d+)?)", re.IGNORECASE)
@@ -41,7 +43,10 @@ _RETRY_DELAY = re.compile(r"retry_?delay\W+(?:seconds\W+)?(\d+(?:\.\d+)?)", re.I
 
 
 class CallFailed(Exception):
-    """A call failed. ``status`` is the HTTP status, if the server gave one."""
+    """A call failed. ``status`` is the HTTP status, if the server gave one.
+
+    ``reply`` is what the server said, of which a client's message may tell no more than a part.
+    """
 
     def __init__(
         self,
@@ -51,8 +56,10 @@ class CallFailed(Exception):
         *,
         dropped: bool = False,
         timed_out: bool = False,
+        reply: str = "",
     ) -> None:
         super().__init__(message)
+        self.reply = reply or message
         self.status = status
         self.retry_after_s = retry_after_s
         self.dropped, self.timed_out = dropped, timed_out
@@ -61,7 +68,8 @@ class CallFailed(Exception):
     def transient(self) -> bool:
         """Whether the same call may succeed later: the server is busy, failing, or hung up."""
         failing = self.status is not None and self.status >= 500
-        return self.dropped or self.status == BUSY or (failing and self.status != NOT_IMPLEMENTED)
+        busy = self.status == BUSY and not UNPAID.search(self.reply)
+        return self.dropped or busy or (failing and self.status != NOT_IMPLEMENTED)
 
 
 class Waiting:
@@ -77,6 +85,7 @@ class Waiting:
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say, self._lock = say, threading.Lock()
+        self._ended: SetupError | None = None
 
     def call(self, seconds: float, call: Callable[[], T], retries: int, probe: Probe) -> T:
         """Return the result of ``call``, which may take ``seconds`` each time.
@@ -93,8 +102,9 @@ class Waiting:
             reraise=True,
         )
         while True:
-            with self._lock:
-                pass  # Another call waits for a server.
+            with self._lock:  # Another call may wait for a server.
+                if self._ended is not None:
+                    raise self._ended
             try:
                 return retrying(lambda: call_with_timeout(seconds, call))
             except CallFailed as failure:
@@ -104,9 +114,11 @@ class Waiting:
 
     def _waited(self, probe: Probe, failure: CallFailed) -> bool:
         """Wait until the server answers; return whether it did not at first."""
+        if self._lock.locked():
+            return True  # Another call waits for it.
+        why = f"status {failure.status}" if failure.status else "no connection"
         with self._lock:
-            began = time.monotonic()
-            for minutes in range(round(LONGEST_OUTAGE_S / PROBE_S)):
+            for minutes in range(LONGEST_OUTAGE_MIN):
                 try:
                     call_with_timeout(PROBE_S, probe)
                 except CallFailed as error:
@@ -115,18 +127,18 @@ class Waiting:
                     out = False
                 if not out:
                     if minutes:
-                        waited = round((time.monotonic() - began) / 60)
-                        self._say(f"the model answers again, after {waited} minutes")
+                        self._say(f"the model answers again, after {minutes} minutes")
                     return minutes > 0
                 if not minutes:
                     self._say(
-                        f"the model is away ({failure}): it is asked again once a minute, and "
-                        "nothing is lost; to stop, press Ctrl-C, and later run the same command"
+                        f"the model is away ({why}): it is asked again once a minute, and nothing "
+                        "is lost; to stop, press Ctrl-C, and later run the same command"
                     )
                 time.sleep(PROBE_S)
-        raise SetupError(
-            f"the model has been away for an hour ({failure}): run the same command when it is back"
-        )
+            self._ended = SetupError(
+                f"the model has been away for an hour ({why}): run the same command when it is back"
+            )
+            raise self._ended
 
 
 Probe = Callable[[], object]
@@ -229,9 +241,10 @@ def _failure(error: Exception) -> CallFailed:
     names = " ".join(kind.__name__ for link in _chain(error) for kind in type(link).__mro__)
     timed_out = status is None and _TIMEOUT.search(names) is not None
     dropped = status is None and not timed_out and _DROPPED.search(names) is not None
-    wish = _retry_after_s(error)
     message = " ".join(text.split())
-    return CallFailed(message, status, wish, dropped=dropped, timed_out=timed_out)
+    reply = " ".join([message, *(f"{link} {getattr(link, 'body', '')}" for link in _chain(error))])
+    wish = _retry_after_s(error, reply)
+    return CallFailed(message, status, wish, dropped=dropped, timed_out=timed_out, reply=reply)
 
 
 def _status(error: BaseException) -> int | None:
@@ -244,7 +257,7 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _retry_after_s(error: BaseException) -> float | None:
+def _retry_after_s(error: BaseException, reply: str) -> float | None:
     """Return the seconds of ``Retry-After``, in either form, or of Google's ``RetryInfo``."""
     for link in _chain(error):
         headers = getattr(getattr(link, "response", None), "headers", None)
@@ -257,9 +270,8 @@ def _retry_after_s(error: BaseException) -> float | None:
             date = None
         if date is not None:
             return max(0.0, (date - datetime.now(UTC)).total_seconds())
-        if delay := _RETRY_DELAY.search(str(link)):
-            return float(delay[1])
-    return None
+    delay = _RETRY_DELAY.search(reply)
+    return float(delay[1]) if delay else None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
