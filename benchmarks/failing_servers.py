@@ -72,8 +72,8 @@ class Run:
     """What was stored and said.
 
     ``words``, ``seen`` and ``written`` are how many lines of each clip are words, local ones on
-    what is in view, and the model's; ``left`` is why clips are not as they should be, and
-    ``again`` those that the next run is to try.
+    what is in view, and the model's; ``left`` is why clips are not as they should be, ``again``
+    are those that the next run is to try, ``in_segments`` those in the event graph.
     """
 
     said: list[str] = field(default_factory=list)
@@ -82,6 +82,7 @@ class Run:
     written: list[int] = field(default_factory=list)
     left: dict[int, str] = field(default_factory=dict)
     again: list[int] = field(default_factory=list)
+    in_segments: list[int] = field(default_factory=list)
     calls: int = 0
     waited_s: float = 0.0
 
@@ -181,6 +182,7 @@ def _run(server: Server, store: Store, film: Path) -> Run:
         run.written.append(sources.count("model"))
         if clip.error or clip.state != "done":
             run.left[clip.index] = clip.error or clip.state
+    run.in_segments = sorted({clip for one in details.segments for clip in one.clips})
     with store.begin() as session:
         run.again = [clip.index for clip in next_clips(session, details.video.id)]
     return run
@@ -225,7 +227,8 @@ def _show(name: str, first: Run, second: Run) -> None:
     for title, run in (("stored", first), ("then", second)):
         counts = f"lines of words {run.words}, in view {run.seen}, of the model {run.written}"
         _say(title, counts + "".join(f"; clip {n}: {why}" for n, why in run.left.items()))
-        _say("", f"to be tried again: {', '.join(map(str, run.again)) or 'none'}")
+        tried = ", ".join(map(str, run.again)) or "none"
+        _say("", f"in the event graph: {run.in_segments}; to be tried again: {tried}")
     for one in first.said or ["nothing"]:
         _say("said", one)
 

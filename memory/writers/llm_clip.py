@@ -391,19 +391,21 @@ def _drop_invalid(written: WrittenClip, people: ClipPeople, facts: set[str]) -> 
 def _limit_lines(written: WrittenClip, max_lines: int, percept: Percept) -> WrittenClip:
     """Drop lines beyond ``max_lines``, one after the other that which adds least to the rest.
 
-    What a line adds is the share of its words that no other line has, nor a quotation of the clip.
+    What a line adds is the share of its words that neither another line nor a quotation has. Of
+    lines that add the same, the one with the closest neighbours goes.
     """
-    lines = [*written.lines]
-    words = [{*content_words(line.text), *TAG.findall(line.text)} for line in lines]
+    words = [{*content_words(line.text), *TAG.findall(line.text)} for line in written.lines]
     quoted = (*percept.utterances, *percept.captions, *percept.subtitles, *percept.screen_texts)
-    counts = Counter({word for one in quoted for word in content_words(one.text)})
+    counts = Counter(word for one in quoted for word in {*content_words(one.text)})
     counts.update(word for some in words for word in some)
-    while len(lines) > max_lines:
-        added = [sum(counts[w] == 1 for w in some) / max(1, len(some)) for some in words]
-        least = min(range(len(lines)), key=lambda n: (added[n], -n))
-        counts.subtract(words.pop(least))
-        lines.pop(least)
-    return written.model_copy(update={"lines": lines})
+    kept = [*range(len(words))]
+    while len(kept) > max_lines:
+        added = {n: sum(counts[w] == 1 for w in words[n]) / max(1, len(words[n])) for n in kept}
+        around = zip([-len(words), *kept], kept, [*kept[1:], 2 * len(words)], strict=False)
+        least = min((added[n], after - before, n) for before, n, after in around)[2]
+        counts.subtract(words[least])
+        kept.remove(least)
+    return written.model_copy(update={"lines": [written.lines[n] for n in kept]})
 
 
 def _draft(line: WrittenLine, percept: Percept, people: ClipPeople) -> MemoryDraft:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
+from domain import errors
 from domain.errors import ModelError, SetupError
 from domain.settings import IMAGE_TOKENS
 from models import endpoint, llama_server
@@ -181,6 +182,20 @@ def test_the_object_is_read_wherever_the_client_puts_it(message: AIMessage, read
     found = ask(Model(json_schema=message))
     assert read_object(found.text) == (read or {"name": "Rome"})
     assert (found.tokens_in, found.tokens_out) == (7, 3)
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"response_metadata": {"finish_reason": "SAFETY"}}, "SAFETY"),
+        ({"response_metadata": {"stop_reason": "refusal"}}, "refusal"),
+        ({"response_metadata": {"prompt_feedback": {"block_reason": "OTHER"}}}, "OTHER"),
+        ({"additional_kwargs": {"refusal": "I cannot look at this."}}, "I cannot look at this."),
+    ],
+)
+def test_a_reply_that_is_withheld_for_safety_is_a_refusal(told: dict[str, Any], why: str) -> None:
+    with pytest.raises(errors.Refused, match=f"openai:m refuses: .*{why}"):
+        ask(Model(json_schema=said("", **told)))
 
 
 def test_what_no_database_holds_is_taken_out_of_an_answer() -> None:
