@@ -12,7 +12,7 @@ from domain.errors import ModelError
 from domain.media import Video
 from domain.settings import WorkSettings
 from flows.alerts.worker import alerts_judged
-from flows.clip_memory import FileIngestion, Ingestion
+from flows.clip_memory import Ingestion
 from flows.executors import DirectExecutor, Executor, Step, Waitable
 from flows.ingest_video import IngestResult, VideoIngestion
 from flows.perception_workers import WorkerPool, perception_slots
@@ -115,7 +115,7 @@ class ClusterSteps(IngestSteps):
 
     def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
         """Start a step that perceives the clip in a worker of the cluster."""
-        file = cast("FileIngestion", ingestion)
+        file = cast("VideoIngestion", ingestion)
         order, at_once = file.order(clip, self._pool.threads), file.workspace.settings.work.at_once
         step = self._executor.start(PERCEIVE_ORDER, order=order, at_once=at_once)
         return _DeliveredStep(step, file)
@@ -124,7 +124,7 @@ class ClusterSteps(IngestSteps):
 class _DeliveredStep:
     """A started step whose result goes to the ingestion."""
 
-    def __init__(self, step: Waitable, file: FileIngestion) -> None:
+    def __init__(self, step: Waitable, file: VideoIngestion) -> None:
         self._step, self._file = step, file
 
     def result(self) -> None:
