@@ -54,31 +54,26 @@ class SilentListener:
         """Ignore it."""
 
 
-def _perceive(ingestion: Ingestion, clip: int, pool: WorkerPool) -> None:
-    """Decode a clip and perceive it."""
-    pool.perceive(ingestion, clip)
-
-
 def _perceive_order(order: Order, at_once: int | None = None) -> Delivery:
     """Perceive a clip in a cluster's worker, without the store, within its machine's limit."""
     with perception_slots(at_once).acquire():
         return carry_out(order)
 
 
-def _remember(ingestion: Ingestion, clip: int) -> None:
-    """Store a perceived clip as memory."""
-    ingestion.remember(clip)
-
-
-def _build_windows(ingestion: Ingestion, final: bool) -> None:
-    """Build what is due of memories that are built by windows."""
-    ingestion.build_windows(final=final)
-
-
-PERCEIVE = Step(name="perceive", run_name="perceive {clip}", call=_perceive)
+PERCEIVE = Step(
+    name="perceive",
+    run_name="perceive {clip}",
+    call=lambda ingestion, clip, pool: pool.perceive(ingestion, clip),
+)
 PERCEIVE_ORDER = Step(name="perceive", run_name="perceive {order.clip}", call=_perceive_order)
-REMEMBER = Step(name="remember", run_name="remember {clip}", call=_remember)
-BUILD_WINDOWS = Step(name="build windows", call=_build_windows)
+REMEMBER = Step(
+    name="remember",
+    run_name="remember {clip}",
+    call=lambda ingestion, clip: ingestion.remember(clip),
+)
+BUILD_WINDOWS = Step(
+    name="build windows", call=lambda ingestion, final: ingestion.build_windows(final=final)
+)
 
 
 class IngestSteps:

@@ -395,8 +395,10 @@ def _limit_lines(written: WrittenClip, max_lines: int, percept: Percept) -> Writ
     lines that add the same, the one with the closest neighbours goes.
     """
     words = [{*content_words(line.text), *TAG.findall(line.text)} for line in written.lines]
-    quoted = (*percept.utterances, *percept.captions, *percept.subtitles, *percept.screen_texts)
-    counts = Counter(word for one in quoted for word in {*content_words(one.text)})
+    texts = (*percept.utterances, *percept.captions, *percept.subtitles)
+    said = [one.text for one in (*texts, *percept.chapters)]
+    quoted = [*said, *(one.text for one in percept.screen_texts)]
+    counts = Counter(word for one in quoted for word in {*content_words(one)})
     counts.update(word for some in words for word in some)
     kept = [*range(len(words))]
     while len(kept) > max_lines:
