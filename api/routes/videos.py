@@ -169,14 +169,9 @@ def videos(
 def _video_body(video: ListedVideo, busy: bool) -> VideoTold:
     paused = video.state == WATCHING and not busy
     return VideoTold(
-        id=video.id,
-        title=video.title,
+        **video.model_dump(include={"id", "title", "profile", "clips", "done", "failed"}),
         duration_s=video.duration_ms / 1000,
         state=PAUSED if paused else video.state,
-        profile=video.profile,
-        clips=video.clips,
-        done=video.done,
-        failed=video.failed,
     )
 
 

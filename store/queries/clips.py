@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.media import Clip, ClipState, Video
 from domain.memories import ClipMemories, MemoryView, Scope
@@ -36,21 +37,19 @@ MOST_CLIPS = 2**31 - 1
 """A number that no clip reaches."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredClip:
+class StoredClip(Frozen):
     """A clip and its state; ``attempts`` counts failures, ``seconds`` is the time it took.
 
-    ``unwritten``: its lines are local, since its model failed.
-
-    ``budget``: maximum tokens of its writer; ``left_out``: what was left out of its prompt for
-    that; ``dropped``: what it wrote, or was to write, that could not be stored.
+    ``unwritten``: its lines are local, since its model failed. ``budget``: maximum tokens of its
+    writer; ``left_out``: what was left out of its prompt for that; ``dropped``: what it wrote, or
+    was to write, that could not be stored; ``gaps``: what of it is not in memory, and why.
     """
 
     index: int
     span: TimeSpan
     state: ClipState
     error: str | None
-    attempts: int
+    attempts: int = 0
     seconds: float = 0.0
     budget: int | None = None
     left_out: tuple[str, ...] = ()
@@ -276,41 +275,19 @@ def _unsettled() -> ColumnElement[bool]:
 def _select_clips(
     session: Session, *conditions: ColumnElement[bool], offset: int = 0, limit: int | None = None
 ) -> list[StoredClip]:
-    columns = (
-        ClipRow.clip,
-        ClipRow.start_ms,
-        ClipRow.end_ms,
-        ClipRow.state,
-        ClipRow.error,
-        ClipRow.attempts,
-        ClipRow.seconds,
-        ClipRow.budget,
-        ClipRow.left_out,
-        ClipRow.dropped,
-        ClipRow.gaps,
-        ClipRow.unwritten,
-    )
-    query = select(*columns).where(*conditions).order_by(ClipRow.clip)
-    rows = session.execute(query.offset(offset).limit(limit))
-    return [
-        StoredClip(
-            index=row.clip,
-            span=TimeSpan.of(row.start_ms, row.end_ms),
-            state=ClipState(row.state),
-            error=row.error,
-            attempts=row.attempts,
-            seconds=row.seconds,
-            budget=row.budget,
-            left_out=tuple(row.left_out),
-            dropped=tuple(row.dropped),
-            gaps=tuple(
-                Gap(span=TimeSpan.of(start, end), reason=GapReason[reason.upper()])
-                for start, end, reason in row.gaps
-            ),
-            unwritten=row.unwritten,
+    names = StoredClip.model_fields.keys() - {"index", "span"}
+    columns = [ClipRow.clip.label("index"), *(getattr(ClipRow, name) for name in names)]
+    query = select(ClipRow.start_ms, ClipRow.end_ms, *columns).where(*conditions)
+    found = session.execute(query.order_by(ClipRow.clip).offset(offset).limit(limit)).mappings()
+    clips = []
+    for values in map(dict, found):
+        span = TimeSpan.of(values.pop("start_ms"), values.pop("end_ms"))
+        gaps = tuple(
+            Gap(span=TimeSpan.of(start, end), reason=GapReason[reason.upper()])
+            for start, end, reason in values.pop("gaps")
         )
-        for row in rows
-    ]
+        clips.append(StoredClip(**values, span=span, gaps=gaps))
+    return clips
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pydantic import Field
 from sqlalchemy import ColumnElement, ScalarSelect, and_, func, not_, or_, select, true
 from sqlalchemy.orm import Session
 
+from domain.base import Frozen
 from domain.media import ClipState
 from domain.texts import make_storable
 from store.queries.conditions import is_left, is_waiting
@@ -26,9 +28,11 @@ from store.tables.schema import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ListedVideo:
-    """A video in the list; ``thumb`` is the SHA-256 of its first keyframe."""
+class ListedVideo(Frozen):
+    """A video in the list, with counts of its clips.
+
+    ``thumb`` is the SHA-256 of its first keyframe.
+    """
 
     id: str
     title: str
@@ -40,7 +44,7 @@ class ListedVideo:
     clips: int
     done: int
     failed: int
-    thumb: str | None
+    thumb: str | None = Field(exclude=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,9 @@ def videos_page(
         query = query.where(v.state == state)
     if only is not None:
         query = query.where(v.id.in_(only))
-    return [ListedVideo(*row) for row in session.execute(query.offset(offset).limit(limit))]
+    rows = session.execute(query.offset(offset).limit(limit))
+    names = ListedVideo.model_fields
+    return [ListedVideo(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def count_videos(session: Session, words: str = "") -> int:
