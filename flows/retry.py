@@ -33,15 +33,8 @@ def clips_to_retry(
 ) -> ClipsToRetry:
     """Return the clips of a video that failed, or that a model failed to write.
 
-    With ``only``, those of them that it names.
-
-    Of several clips, those that are done are skipped: an interrupted run finished them.
-
-    Args:
-        store: the store.
-        name: the video.
-        only: numbers of clips; empty: all that have failed.
-        compare: check that the file is the one that was watched, which reads all of it.
+    With ``only``, those of them that it names; those that are done are skipped: an interrupted run
+    finished them. ``compare``: check that the file is the one that was watched, which reads all.
 
     Raises:
         NotFound: there is no video of that name.

@@ -70,20 +70,8 @@ def import_track(
 ) -> Video:
     """Store a caption track as a video; a second call continues, or does nothing if it is complete.
 
-    Args:
-        store: The store.
-        track: The captions.
-        writers: Who writes the memory.
-        models: Make the text vectors.
-        settings: How long clips and windows are.
-        build_windows: Is called after every batch, and at the end.
-        title: What to call the video; the file's stem by default.
-        profile: The profile's name, for the record.
-        model_names: Port to model name, for the record.
-        progress: Is called after every batch of clips.
-
-    Returns:
-        The video.
+    ``title`` is the file's stem by default; ``profile`` and ``model_names``, by port, are for the
+    record. ``build_windows`` and ``progress`` are called after every batch of clips.
 
     Raises:
         ModelError: The event graph could not be extended; a second call continues.

@@ -102,15 +102,7 @@ def remember(
     called before the transaction that stores their results; if their input has changed by then,
     they are called again.
 
-    Args:
-        store: The store; the video and its clips are in it.
-        video_id: The video.
-        perceived: The clip's percept and blobs.
-        writers: Who writes the memory.
-        models: For text vectors, and the thresholds of the face and speaker models.
-        settings: How many exemplars are kept, and when facts are the same.
-        draft: What the writer wrote in advance (``draft_ahead``).
-        keeping: The keepers of frames with the clip's frames, if there are any.
+    ``draft`` is what the writer wrote in advance (``draft_ahead``).
 
     Returns:
         DONE, or FAILED if a second call is to try again: the clip could not be decoded, and only

@@ -45,7 +45,8 @@ _RETRY_DELAY = re.compile(r"retry_?delay\W+(?:seconds\W+)?(\d+(?:\.\d+)?)", re.I
 class CallFailed(Exception):
     """A call failed. ``status`` is the HTTP status, if the server gave one.
 
-    ``reply`` is what the server said, of which a client's message may tell no more than a part.
+    ``reply`` is what the server said, of which a client's message may tell no more than a part;
+    ``kinds`` are the names of the client's errors: each has its own, but all name them alike.
     """
 
     def __init__(
@@ -53,23 +54,27 @@ class CallFailed(Exception):
         message: str,
         status: int | None = None,
         retry_after_s: float | None = None,
-        *,
-        dropped: bool = False,
-        timed_out: bool = False,
         reply: str = "",
+        kinds: str = "",
     ) -> None:
         super().__init__(message)
-        self.reply = reply or message
-        self.status = status
-        self.retry_after_s = retry_after_s
-        self.dropped, self.timed_out = dropped, timed_out
+        self.status, self.retry_after_s, self.reply = status, retry_after_s, reply or message
+        self._timed_out = status is None and _TIMEOUT.search(kinds) is not None
+        self._dropped = status is None and _DROPPED.search(kinds) is not None
 
     @property
     def transient(self) -> bool:
         """Whether the same call may succeed later: the server is busy, failing, or hung up."""
-        failing = self.status is not None and self.status >= 500
-        busy = self.status == BUSY and not UNPAID.search(self.reply)
-        return self.dropped or busy or (failing and self.status != NOT_IMPLEMENTED)
+        if self.status is None:
+            return self._dropped and not self._timed_out
+        if self.status == BUSY:
+            return UNPAID.search(self.reply) is None
+        return self.status >= 500 and self.status != NOT_IMPLEMENTED
+
+    @property
+    def out(self) -> bool:
+        """Whether the server may be out, which a small request will tell."""
+        return self.transient or self._timed_out
 
 
 class Waiting:
@@ -108,8 +113,7 @@ class Waiting:
             try:
                 return retrying(lambda: call_with_timeout(seconds, call))
             except CallFailed as failure:
-                lost = failure.transient or failure.timed_out
-                if not (lost and self._waited(probe, failure)):
+                if not (failure.out and self._waited(probe, failure)):
                     raise
 
     def _waited(self, probe: Probe, failure: CallFailed) -> bool:
@@ -122,7 +126,7 @@ class Waiting:
                 try:
                     call_with_timeout(PROBE_S, probe)
                 except CallFailed as error:
-                    out = error.transient or error.timed_out
+                    out = error.out
                 else:
                     out = False
                 if not out:
@@ -188,7 +192,7 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
         raise interrupts[0]
     if errors:
         raise _failure(errors[0]) from errors[0]
-    raise CallFailed(f"no answer within {max(0.0, seconds):.1f} s", timed_out=True)
+    raise CallFailed(f"no answer within {max(0.0, seconds):.1f} s", kinds="Timeout")
 
 
 def call_with_retries(
@@ -237,14 +241,11 @@ def _wait_s(state: RetryCallState) -> float:
 def _failure(error: Exception) -> CallFailed:
     """Convert any client's error, with the HTTP status and the pause it asks for."""
     text, status = f"{type(error).__name__}: {error}", _status(error)
-    # Each client has its own classes, but all name them alike.
-    names = " ".join(kind.__name__ for link in _chain(error) for kind in type(link).__mro__)
-    timed_out = status is None and _TIMEOUT.search(names) is not None
-    dropped = status is None and not timed_out and _DROPPED.search(names) is not None
-    message = " ".join(text.split())
-    reply = " ".join([message, *(f"{link} {getattr(link, 'body', '')}" for link in _chain(error))])
+    links = [*_chain(error)]
+    kinds = " ".join(kind.__name__ for link in links for kind in type(link).__mro__)
+    reply = " ".join([text, *(f"{link} {getattr(link, 'body', '')}" for link in links)])
     wish = _retry_after_s(error, reply)
-    return CallFailed(message, status, wish, dropped=dropped, timed_out=timed_out, reply=reply)
+    return CallFailed(" ".join(text.split()), status, wish, reply, kinds)
 
 
 def _status(error: BaseException) -> int | None:

@@ -96,10 +96,7 @@ def end_of_memory(session: Session, video_id: str) -> int:
 def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[StoredClip]:
     """Return the clips that are still to be watched, or written by a model, in order.
 
-    Args:
-        session: An open transaction.
-        video_id: The video.
-        again: Include those that failed for good.
+    ``again``: also those that failed for good.
     """
     pending = ClipRow.state == ClipState.PENDING
     retriable = true() if again else ClipRow.attempts < MAX_ATTEMPTS
@@ -182,12 +179,7 @@ def fail_clip(
 
     Return False if it is not: one that is done, other than by local lines, or deleted is unchanged.
 
-    Args:
-        session: An open transaction.
-        video_id: The video.
-        index: The clip.
-        error: Why, for people.
-        for_good: No run tries again unless it is asked to.
+    ``for_good``: no run tries again unless it is asked to.
 
     Raises:
         NotFound: The video has no such clip; it may just have been deleted.
