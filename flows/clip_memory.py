@@ -171,5 +171,7 @@ class Ingestion(ABC):
     def _reason(self, clip: int) -> str:
         with self.workspace.store.begin() as session:
             row = clip_rows.clips_of(session, self.video.id)[clip]
-        kept = "its words and pictures are kept, without lines of the model: "
-        return (kept if row.unwritten else "") + (row.error or marked("no reason is known"))
+        why = row.error or marked("no reason is known")
+        if row.unwritten:
+            return marked(f"its words and pictures are kept, without lines of the model: {why}")
+        return why

@@ -185,7 +185,8 @@ class VideoIngestion(Ingestion):
             lost = counted(len(left) - len(kept), "clip")
             self.mark(video_rows.FAILED, f"{lost} could not be watched")
         elif kept:
-            why = f"{counted(len(kept), 'clip')} waiting for the model: {kept[0].error}"
+            waiting = counted(len(kept), "clip")
+            why = marked(f"{waiting} will be written by the same command: {kept[0].error}")
             self.mark(video_rows.FAILED, why)
         else:
             self.mark(video_rows.DONE)
