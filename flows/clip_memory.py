@@ -35,7 +35,7 @@ class Ingestion(ABC):
 
     It holds what is perceived of each clip until it is stored. No two steps of a kind run in here
     at a time. A language model may write clips in advance, in threads (``flows.clip_drafts``).
-    ``fresh`` counts the clips that were remembered in here.
+    ``fresh`` counts the clips that were remembered in here, ``failed`` those that could not be.
     """
 
     def __init__(self, workspace: Workspace, video: Video) -> None:
@@ -43,7 +43,7 @@ class Ingestion(ABC):
         self._percepts: dict[int, Perceived] = {}
         self._seconds: dict[int, float] = {}
         self._drafting: ClipDrafts | None = None
-        self.fresh = 0
+        self.fresh = self.failed = 0
 
     @abstractmethod
     def perceive(self, clip: int) -> None:
@@ -142,6 +142,7 @@ class Ingestion(ABC):
         self.drop(clip)
         self._close_draft(clip)
         if state is ClipState.FAILED:
+            self.failed += 1
             raise ClipFailed(self._reason(clip))
         self.fresh += 1
 

@@ -196,7 +196,8 @@ class VideoIngestion(Ingestion):
     def result(self) -> IngestResult:
         """Return the state of the video, and what this run did."""
         state = self.state()
-        return IngestResult(self.video, state.clips, self.fresh, state.failed)
+        failed = max(state.failed, self.failed)
+        return IngestResult(self.video, state.clips, self.fresh, failed)
 
 
 @contextmanager

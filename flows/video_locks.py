@@ -15,7 +15,7 @@ from store.database import Store
 from store.file_locks import locked_paths, try_file_lock
 from store.home import Home
 from store.queries import videos as video_rows
-from store.queries.library_pages import ListedVideo
+from store.queries.library_pages import LibraryEntry
 
 PAUSED = "paused"
 
@@ -40,7 +40,7 @@ def watched_videos(store: Store) -> frozenset[str]:
         return local | claimed_videos(session)
 
 
-def with_current_state(entry: ListedVideo, busy: Collection[str]) -> ListedVideo:
+def with_current_state(entry: LibraryEntry, busy: Collection[str]) -> LibraryEntry:
     """Return a video as paused if it was begun and is in none of ``busy``, the watched ids."""
     return entry.model_copy(update={"state": current_state(entry.id, entry.state, busy)})
 

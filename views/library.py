@@ -43,7 +43,7 @@ from store.queries.clips import StoredClip
 from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.events import PatchAt
 from store.queries.keyframes import StoredKeyframe
-from store.queries.library_pages import ListedVideo
+from store.queries.library_pages import LibraryEntry
 from store.queries.records import dump_video
 from store.recap_files import remove_recap_files
 from views.built import BuiltOf, built_memories
@@ -169,7 +169,7 @@ class VideoCheck(Frozen):
     findings: tuple[GraphFinding, ...]
 
 
-def list_library(store: Store) -> list[ListedVideo]:
+def list_library(store: Store) -> list[LibraryEntry]:
     """Return all videos, by title, then id."""
     with store.begin(snapshot=True) as session:
         return library_pages.videos_page(session)

@@ -28,7 +28,7 @@ from store.tables.schema import (
 )
 
 
-class ListedVideo(Frozen):
+class LibraryEntry(Frozen):
     """A video in the list, with counts of its clips.
 
     ``thumb`` is the SHA-256 of its first keyframe.
@@ -44,7 +44,7 @@ class ListedVideo(Frozen):
     clips: int
     done: int
     failed: int
-    thumb: str | None = Field(exclude=True)
+    thumb: str | None = Field(default=None, exclude=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def videos_page(
     words: str = "",
     state: str | None = None,
     only: Collection[str] | None = None,
-) -> list[ListedVideo]:
+) -> list[LibraryEntry]:
     """Return videos by title, then id; only those with ``words`` in the title and that ``state``.
 
     ``only``: ids to choose from; None: all.
@@ -95,8 +95,8 @@ def videos_page(
     if only is not None:
         query = query.where(v.id.in_(only))
     rows = session.execute(query.offset(offset).limit(limit))
-    names = ListedVideo.model_fields
-    return [ListedVideo(**dict(zip(names, row, strict=True))) for row in rows]
+    names = LibraryEntry.model_fields
+    return [LibraryEntry(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def count_videos(session: Session, words: str = "") -> int:
