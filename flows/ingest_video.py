@@ -243,7 +243,20 @@ def open_video(
             subtitle_track = texts_to_use(path, probed, known, subtitles, default)
         texts = subtitle_track or SourceTexts()
         remarks = (*info.remarks, *_unheard_tracks(probed, track), *texts.remarks)
-        video = _video(workspace, name, path, info, subtitle_track, track, remarks)
+        video = Video(
+            id=name,
+            title=normalize("NFC", path.stem),
+            path=str(path.absolute()),
+            duration_ms=info.duration_ms,
+            width=info.width,
+            height=info.height,
+            has_video=info.has_video,
+            has_audio=info.has_audio,
+            profile=workspace.profile.name,
+            subtitles=subtitle_track.names if subtitle_track else None,
+            audio_track=track,
+            remarks=remarks,
+        )
         with workspace.store.begin() as session:
             clips = clips_of(info.duration_ms, workspace.settings.watch)
             if video_rows.add_video(session, video, clips, models_used(workspace.profile)):
@@ -253,31 +266,6 @@ def open_video(
             # A known video keeps its title even if the file was renamed.
             video = video_rows.find_video(session, video.id)
         yield VideoIngestion(workspace, path, info, video, texts, again=again, only=only)
-
-
-def _video(
-    workspace: Workspace,
-    name: str,
-    path: Path,
-    info: SourceInfo,
-    subtitle_track: SourceTexts | None,
-    track: int | None,
-    remarks: tuple[str, ...],
-) -> Video:
-    return Video(
-        id=name,
-        title=normalize("NFC", path.stem),
-        path=str(path.absolute()),
-        duration_ms=info.duration_ms,
-        width=info.width,
-        height=info.height,
-        has_video=info.has_video,
-        has_audio=info.has_audio,
-        profile=workspace.profile.name,
-        subtitles=subtitle_track.names if subtitle_track else None,
-        audio_track=track,
-        remarks=remarks,
-    )
 
 
 def _probe_track(

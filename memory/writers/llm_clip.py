@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from domain.errors import ModelError, NoReply, ReplayMiss
-from domain.media import ClipView, IdentityKind, Percept
+from domain.media import IdentityKind, Percept
 from domain.memories import PRESENCE_SOURCES, ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement
 from domain.settings import CLIP_TRIES, REPLY_SHARE
@@ -147,8 +147,9 @@ class LlmClipWriter:
         With them the descriptions of keyframes for those that the model leaves without one.
         """
         quoted = LocalClipWriter().write(percept, people, context)
-        words = (one for one in quoted.drafts if one.source not in PRESENCE_SOURCES)
-        return quoted.model_copy(update={"drafts": tuple(filter(_is_episodic, words))})
+        episodic = (one for one in quoted.drafts if one.kind == MemoryKind.EPISODIC)
+        words = tuple(one for one in episodic if one.source not in PRESENCE_SOURCES)
+        return quoted.model_copy(update={"drafts": words})
 
     def request_size(
         self, percept: Percept, people: ClipPeople, context: ClipContext
@@ -165,12 +166,13 @@ class LlmClipWriter:
     ) -> _ClipRequest:
         system_message = system(prompt("clip_system", lines=self._lines))
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
+        too_large = ["the video, which would be too large"] if context.view.too_large else []
         blank = [system_message, user(clip_prompt(percept, people, context, {}))]
         parts = fit_parts(all_parts, budget.tokens_left_for(blank))
         return _ClipRequest(
             [system_message, user(clip_prompt(percept, people, context, parts))],
             [item for items in parts.values() for item in items if item.image is not None],
-            (*describe_omitted(all_parts, parts), *_too_large(context.view)),
+            (*describe_omitted(all_parts, parts), *too_large),
         )
 
     def _ask(
@@ -209,10 +211,6 @@ class _ClipRequest:
 def _labels(images: Sequence[PromptItem]) -> list[str]:
     """Return the text before each image: its number in the list, and what it is."""
     return [f"{number}. {item.text}" for number, item in enumerate(images, 1)]
-
-
-def _too_large(view: ClipView) -> tuple[str, ...]:
-    return ("the video, which would be too large",) if view.too_large else ()
 
 
 @dataclass(frozen=True)
@@ -310,10 +308,6 @@ class ClipBudget:
         self._spent += call.tokens_in + call.tokens_out
         if self._sink is not None:
             self._sink(call)
-
-
-def _is_episodic(draft: MemoryDraft) -> bool:
-    return draft.kind == MemoryKind.EPISODIC
 
 
 def _retry_messages(
