@@ -51,7 +51,7 @@ class PrefectServer:
         secret = ensure_login(self._home)
         postgres = EmbeddedPostgres(self._home)
         postgres.start()
-        url = postgres.ensure_database(DATABASE).replace("+psycopg:", "+asyncpg:", 1)
+        url = _for_asyncpg(postgres.ensure_database(DATABASE))
         server = {
             "PREFECT_API_DATABASE_CONNECTION_URL": url,
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": url,
@@ -96,6 +96,10 @@ def api_url(home: Home) -> str:
 def _command(port: int) -> Sequence[str]:
     server = ["--stop-idle", "--host", "127.0.0.1", "--port", str(port)]
     return [*MODULE, "services.prefect_server", *server]
+
+
+def _for_asyncpg(url: str) -> str:
+    return url.replace("postgresql+psycopg://", "postgresql+asyncpg://", 1)
 
 
 def login_for(home: Home, api: str) -> str | None:

@@ -194,12 +194,7 @@ def _depth(levels: Sequence[OutlineLevel], node: OutlineNode) -> int:
 
 
 class _NodeNames:
-    """Shows nodes and entities of a video with the names that people have now.
-
-    Args:
-        session: an open transaction.
-        scope: the video.
-    """
+    """Shows nodes and entities of a video with the names that people have now."""
 
     def __init__(self, session: Session, scope: Scope) -> None:
         self._people = ClipPeople(characters=tuple(people_as_of(session, scope)))

@@ -24,7 +24,7 @@ def fit_cards(cards: Sequence[Card], tokens: int) -> list[str]:
     texts = [_text(card) for card in cards]
     if sum(map(text_tokens, texts)) <= tokens:
         return texts
-    left = tokens - sum(text_tokens(_text(_without_evidence(card))) for card in cards)
+    left = tokens - sum(text_tokens(_text(_restricted(card, set()))) for card in cards)
     kept: set[tuple[int, int]] = set()
     for number, place, line in _best_first(cards):
         if text_tokens(line.text) <= left:
@@ -52,10 +52,6 @@ def _best_first(cards: Sequence[Card]) -> list[tuple[int, int, CardLine]]:
         if line.score is not None
     ]
     return sorted(lines, key=lambda one: (-(one[2].score or 0.0), -one[0], one[1]))
-
-
-def _without_evidence(card: Card) -> Card:
-    return _restricted(card, set())
 
 
 def _restricted(card: Card, places: set[int]) -> Card:
