@@ -44,7 +44,7 @@ class Endpoint:
     def __init__(self, spec: ChatSpec, factory: ChatFactory = make_chat_model) -> None:
         self.spec = spec
         self.structure: Structure = spec.structure
-        self.streams = True
+        self.streams, self._joined = True, False
         self._factory = factory
         self._models: dict[tuple[float | None, int], BaseChatModel] = {}
 
@@ -86,9 +86,15 @@ class Endpoint:
                 call = partial(
                     request, model, structure, messages, schema, protocol, guarded, max_characters
                 )
+                call = partial(call, joined=self._joined)
                 try:
                     answer = call_with_retries(call, deadline, self.spec.retries, probe)
                 except CallFailed as failure:
+                    if "alternate" in failure.reply and not self._joined:
+                        self._joined = True  # Some servers take no two turns of one role.
+                        return self.send(
+                            messages, schema, temperature, timeout_s, protocol, max_tokens, on_text
+                        )
                     error = server_error(self.spec, failure)
                     if not _method_unsupported(failure) or type(error) is not NoReply:
                         raise error from None  # It has the key, maybe.

@@ -71,6 +71,8 @@ def request(
     protocol: str = "",
     on_text: OnText | None = None,
     max_characters: int | None = None,
+    *,
+    joined: bool = False,
 ) -> StructuredReply:
     """Send one request, holding the model to ``schema`` by the method ``structure``.
 
@@ -82,14 +84,18 @@ def request(
         protocol: How to answer as text, where that is not a JSON object.
         on_text: With it the reply is streamed.
         max_characters: A longer reply is read no further; None: no limit.
+        joined: Turns of one role that follow each other are sent as one.
 
     Raises:
         NotImplementedError: The client knows no such method.
         Exception: Whatever else the client raises.
     """
-    sent = _in_turns(messages)
+    sent = list(messages)
     if structure == "text":
-        sent = _in_turns([*sent, {"role": "user", "content": protocol or _protocol(schema)}])
+        sent = [*sent, {"role": "user", "content": protocol or _protocol(schema)}]
+    if joined:
+        sent = _in_turns(sent)
+    if structure == "text":
         if on_text:
             return _stream_reply(model, sent, on_text, max_characters)
         return _truncate(_reply_of_message(model.invoke(sent), sent), max_characters)

@@ -221,8 +221,8 @@ def test_as_text_the_model_is_told_the_form_or_the_protocol_of_its_own() -> None
     request(model, "text", TURNS, SCHEMA, protocol="Answer in three lines.")
     first, second = (sent[-1]["content"] for sent in model.sent)
     assert json.dumps(SCHEMA) in first
-    assert second == f"{TURNS[-1]['content']}\n\nAnswer in three lines."
-    assert [sent[:-1] for sent in model.sent] == [TURNS[:-1], TURNS[:-1]]
+    assert second == "Answer in three lines."
+    assert [sent[:-1] for sent in model.sent] == [TURNS, TURNS]
 
 
 @given(st.integers(-5, 10_000), st.integers(1, 5000))
