@@ -101,7 +101,7 @@ def report(
         ),
         scores=tuple(
             type_score
-            for arm in _main_first(arms_shown, main)
+            for arm in sorted(arms_shown, key=lambda arm: arm != main)
             for type_score in by_type(arm, tested[arm])
         ),
         ablation=tuple(_ablation(tested, settings.stages)),
@@ -147,10 +147,6 @@ def _arms(settings: RunSettings) -> tuple[str, ...]:
     if settings.protocol is Protocol.NONE or AUTO in settings.strategies:
         return (*map(str, settings.stages), *settings.strategies)
     return WITHOUT_SKILLS, WITH_SKILLS
-
-
-def _main_first(arms: Iterable[str], main: str) -> list[str]:
-    return sorted(arms, key=lambda arm: arm != main)
 
 
 def _of(rows: Iterable[AnsweredQuestion], arm: str, part: QuestionPart) -> list[AnsweredQuestion]:

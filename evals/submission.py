@@ -63,14 +63,10 @@ def _file_names(arms: Iterable[str]) -> dict[str, str]:
     """Return what the file of each arm is named by; of equal names later ones have a number."""
     names: dict[str, str] = {}
     for arm in arms:
-        name = written = _in_a_file_name(arm)
+        name = written = re.sub(r"[^a-z0-9.+]+", "-", arm.lower()).strip("-")
         number = 1
         while written in names.values():
             number += 1
             written = f"{name}-{number}"
         names[arm] = written
     return names
-
-
-def _in_a_file_name(arm: str) -> str:
-    return re.sub(r"[^a-z0-9.+]+", "-", arm.lower()).strip("-")

@@ -150,12 +150,9 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
 
 def _video_time(period: Period, began: datetime) -> TimeSpan | None:
     """Return the video time of a period; None if it ended before the video began."""
-    start, end = ((moment - began) / timedelta(milliseconds=1) for moment in _bounds(period))
+    moments = (period.start, period.end)
+    start, end = ((moment - began) / timedelta(milliseconds=1) for moment in moments)
     return None if end <= 0 else TimeSpan.of(max(0, round(start)), round(end))
-
-
-def _bounds(period: Period) -> tuple[datetime, datetime]:
-    return period.start, period.end
 
 
 def chosen_events(segments: Iterable[Segment], span: TimeSpan) -> list[Segment]:

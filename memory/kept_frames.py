@@ -122,14 +122,7 @@ def _changed(frame: FrameChange, before: str, blobs: BlobStore, files: Jpegs) ->
 
 
 class ClipKeeping:
-    """What the keepers make of one clip, for a transaction that stores it.
-
-    Args:
-        store: the store.
-        keepers: the keepers of the video.
-        clip: the clip.
-        sampled: its frames.
-    """
+    """What the keepers make of one clip, for a transaction that stores it."""
 
     def __init__(
         self, store: Store, keepers: VideoKeepers, clip: Clip, sampled: Sequence[SampledFrame]

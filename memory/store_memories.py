@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from domain.memories import MemoryDraft, MemoryKind
+from domain.memories import PRESENCE_SOURCES, Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import Settings
 from people.characters import identities_of_tags
 from people.clip_people import ClipPeople
@@ -16,6 +16,7 @@ from store.queries.memories import (
     add_memories,
     closest_fact,
     link_memories,
+    memories_of_clips,
     strengthen,
     supersede,
 )
@@ -56,6 +57,31 @@ def store_memories(
         if draft.kind != MemoryKind.EPISODIC:
             same_fact = settings.memory.same_fact
             _add_fact(session, video_id, clip, draft, vector, encoder, people, same_fact)
+
+
+def supersede_local_lines(
+    session: Session, video_id: str, clip: int, drafts: Sequence[MemoryDraft]
+) -> tuple[list[MemoryDraft], int]:
+    """Supersede what a clip was stored with while its model failed, except for quotations.
+
+    Returns:
+        What the clip is to have: first those of ``drafts`` that are stored, and how many they are,
+        then what is new. A quotation that is no longer stored was deleted since, and is not new.
+    """
+    rows = memories_of_clips(session, video_id, [clip], clip)
+    stored = {_line(row.memory): row.memory for row in rows}
+    made = {_line(draft) for draft in drafts}
+    local = PRESENCE_SOURCES
+    gone = [m.id for line, m in stored.items() if line not in made and m.source in local]
+    supersede(session, video_id, gone, clip)
+    known = [draft for draft in drafts if _line(draft) in stored]
+    possible = {*PRESENCE_SOURCES, MemorySource.MODEL}
+    new = [draft for draft in drafts if _line(draft) not in stored and draft.source in possible]
+    return [*known, *new], len(known)
+
+
+def _line(memory: Memory | MemoryDraft) -> tuple[object, ...]:
+    return memory.kind, memory.source, memory.text, memory.span, memory.speaker
 
 
 def _add(

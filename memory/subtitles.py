@@ -74,16 +74,9 @@ class SourceTexts:
 
 def _starting_in(clip: Clip, utterances: Sequence[Utterance]) -> Sequence[Utterance]:
     """Return the utterances that begin in a clip."""
-    first, last = (bisect_left(utterances, ms, key=_start_ms) for ms in _clip_bounds(clip))
+    ends = (clip.span.start_ms, clip.span.end_ms)
+    first, last = (bisect_left(utterances, ms, key=lambda one: one.span.start_ms) for ms in ends)
     return utterances[first:last]
-
-
-def _start_ms(utterance: Utterance) -> int:
-    return utterance.span.start_ms
-
-
-def _clip_bounds(clip: Clip) -> tuple[int, int]:
-    return clip.span.start_ms, clip.span.end_ms
 
 
 def _clip_chapter(chapter: Utterance, clip: Clip) -> Utterance:
@@ -137,7 +130,7 @@ def reject_changed_subtitles(video: Video | None, texts: SourceTexts | None) -> 
     Raises:
         InputError: it was begun otherwise; says how to watch it anew.
     """
-    if video is None or _are_same(video.subtitles, texts.names if texts else None):
+    if video is None or [*(video.subtitles or ())] == [*(texts.names if texts else ())]:
         return
     stored_names = ", ".join(video.subtitles) if video.subtitles else marked("no subtitles")
     current_names = ", ".join(texts.names) if texts and texts.names else "none"
@@ -146,11 +139,6 @@ def reject_changed_subtitles(video: Video | None, texts: SourceTexts | None) -> 
         f"{video.title} was watched with {stored_names}, and {current_names} would be used now: "
         f"to have that, homer delete {video.id} and ingest it again with --subtitles {choice}"
     )
-
-
-def _are_same(stored: Sequence[str] | None, current: Sequence[str] | None) -> bool:
-    """Tell whether two lists of sources are equal; None is the same as an empty list."""
-    return list(stored or ()) == list(current or ())
 
 
 def read_source_texts(path: Path, probed: SourceProbe) -> SourceTexts:

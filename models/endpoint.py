@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -10,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from domain.errors import ModelError, SetupError
+from domain.errors import ModelError, NoReply, Refused, SetupError
 from models.chat_models import ChatFactory, key_variable, make_chat_model, redact_key
 from models.profile import ChatSpec, Structure
-from models.retries import CallFailed, call_with_retries
+from models.retries import UNPAID, CallFailed, call_with_retries
 from models.secrets import redacted_url
-from models.structured import OnText, StructuredReply, request, structures_from
+from models.structured import REFUSAL, OnText, StructuredReply, request, structures_from
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
 UNSUPPORTED = frozenset({400, 422, 501})
 """Statuses with which servers refuse a method that they do not know."""
 TOKEN_STEP = 256
+PROBE_TOKENS = 16
 KEY_REFUSED = frozenset({401, 403})
+NOT_PAID, UNKNOWN = 402, 404
+_KEY_REFUSED = re.compile(r"API_KEY_INVALID|API key (?:not valid|expired)", re.IGNORECASE)
+"""Google refuses a key with status 400."""
+_UNKNOWN = re.compile(r"model_not_found|invalid model|unknown model", re.IGNORECASE)
+_REFUSED = re.compile(rf"{REFUSAL}|^ContentFilterFinishReasonError|content_filter")
 
 
 class Endpoint:
@@ -37,7 +44,7 @@ class Endpoint:
     def __init__(self, spec: ChatSpec, factory: ChatFactory = make_chat_model) -> None:
         self.spec = spec
         self.structure: Structure = spec.structure
-        self.streams = True
+        self.streams, self._joined = True, False
         self._factory = factory
         self._models: dict[tuple[float | None, int], BaseChatModel] = {}
 
@@ -66,10 +73,11 @@ class Endpoint:
         grows, from another thread, and no more once this returns.
 
         Raises:
-            ModelError: No reply, or an error.
-            SetupError: A package or key is missing, or the key is refused.
+            NoReply: The server is away or fails, or the model refuses (``Refused``).
+            SetupError: A package or key is missing, or the key or the model's name is refused.
         """
         model = self._model(temperature, max_tokens)
+        probe = partial(_probe, self._model(temperature, PROBE_TOKENS))
         deadline = time.monotonic() + timeout_s
         refusal: CallFailed | None = None
         for structure, listener in self._attempts(on_text):
@@ -78,18 +86,26 @@ class Endpoint:
                 call = partial(
                     request, model, structure, messages, schema, protocol, guarded, max_characters
                 )
+                call = partial(call, joined=self._joined)
                 try:
-                    answer = call_with_retries(call, deadline, self.spec.retries)
+                    answer = call_with_retries(call, deadline, self.spec.retries, probe)
                 except CallFailed as failure:
-                    if not _method_unsupported(failure):
-                        raise self._error(failure) from None  # It has the key, maybe.
+                    if "alternate" in failure.reply and not self._joined:
+                        self._joined = True  # Some servers take no two turns of one role.
+                        return self.send(
+                            messages, schema, temperature, timeout_s, protocol, max_tokens, on_text
+                        )
+                    error = server_error(self.spec, failure)
+                    if not _method_unsupported(failure) or type(error) is not NoReply:
+                        raise error from None  # It has the key, maybe.
                     refusal = refusal or failure
                     continue
             self.structure, self.streams = structure, self.streams and listener is on_text
             # A server may say in its reply what it was sent.
             return replace(answer, text=redact_key(answer.text, self.spec))
         # Whatever was wrong, it was not the method: the first refusal says it best.
-        raise self._error(refusal or CallFailed("the server takes no request")) from None
+        refusal = refusal or CallFailed("the server takes no request")
+        raise server_error(self.spec, refusal) from None
 
     def _attempts(self, on_text: OnText | None) -> Iterator[tuple[Structure, OnText | None]]:
         """Yield the methods to try, strongest first, each streamed first if that is asked for."""
@@ -113,15 +129,26 @@ class Endpoint:
             1, max_tokens - max_tokens % TOKEN_STEP if max_tokens > TOKEN_STEP else max_tokens
         )
 
-    def _error(self, failure: CallFailed) -> ModelError | SetupError:
-        name = self.spec.model
-        if failure.status in KEY_REFUSED:
-            variable = key_variable(self.spec) or "the key"
-            return SetupError(f"{name} does not let us in ({failure.status}): check {variable}")
-        reason = redact_key(str(failure), self.spec)
-        if not self.spec.base_url:
-            return ModelError(f"{name} did not answer: {reason}")
-        return ModelError(f"{name} at {redacted_url(self.spec.base_url)} did not answer: {reason}")
+
+def server_error(spec: ChatSpec, failure: CallFailed) -> ModelError | SetupError:
+    """Return the error that tells a person what a failed call means, and what to do."""
+    name, status, reply = spec.model, failure.status, failure.reply
+    if status in KEY_REFUSED or _KEY_REFUSED.search(reply):
+        variable = key_variable(spec) or "the key"
+        return SetupError(f"{name} does not let us in ({status}): check {variable}")
+    if status == NOT_PAID or UNPAID.search(reply):
+        return SetupError(f"{name} is not paid for ({status}): see the account of its key")
+    if spec.base_url:
+        name = f"{name} at {redacted_url(spec.base_url)}"
+    if status == UNKNOWN or _UNKNOWN.search(reply):
+        return SetupError(f"{name} is not there ({status}): check model and base_url")
+    if _REFUSED.search(reply):
+        return Refused(f"{name} refuses: {redact_key(str(failure), spec)}")
+    return NoReply(f"{name} did not answer: {redact_key(str(failure), spec)}")
+
+
+def _probe(model: BaseChatModel) -> None:
+    model.invoke("Say ok.")
 
 
 @contextmanager

@@ -119,7 +119,9 @@ def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
     candidates = list(dict.fromkeys([*stacked, *inline]))
     # With two plates and one face on a frame, it is unknown which plate is the face's.
     return (
-        [(_title_case(name), title) for name, title in candidates] if len(candidates) == 1 else []
+        [(name.title() if name.isupper() else name, title) for name, title in candidates]
+        if len(candidates) == 1
+        else []
     )
 
 
@@ -154,7 +156,3 @@ def _adjacent(first: ScreenText, second: ScreenText) -> bool:
     gap = lower.box.y0 - upper.box.y1
     shared = min(first.box.x1, second.box.x1) - max(first.box.x0, second.box.x0)
     return first is not second and -height / 2 <= gap <= 1.5 * height and shared > 0
-
-
-def _title_case(name: str) -> str:
-    return name.title() if name.isupper() else name

@@ -168,8 +168,8 @@ def _example(session: Session, trajectory: str) -> Example:
         question_event.question.text,
         course,
         modes=tuple(event.mode for event in searches if isinstance(event.mode, Mode)),
-        searches=tuple(f"{e.mode}: {e.query} (+{gains.get(e.round, 0):.0%})" for e in searches),
-        # Not its words: a video could speak through them to all later questions.
+        searches=tuple(f"{e.mode} (+{gains.get(e.round, 0):.0%})" for e in searches),
+        # No words of searches and answers: a video could speak through them to all questions.
         answer=f"{'right' if judged and judged.right else 'wrong'}, {course.confidence:.0%} sure",
     )
 

@@ -20,8 +20,8 @@ LONGEST = 3
 class Example:
     """A trajectory in which a pattern was seen.
 
-    ``modes``: of its searches, in order; ``searches``: each in words, with what it added, as in
-    ``event: Ann opens the gate (+60%)``; ``answer``: how it was judged, and how sure it was.
+    ``modes``: of its searches, in order; ``searches``: what each added, as in ``event (+60%)``;
+    ``answer``: how it was judged, and how sure it was.
     """
 
     trajectory: str

@@ -33,7 +33,13 @@ from ui.formatting import escape_markdown, format_duration
 from ui.language import use_language
 from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import SIGN_IN, set_acting_user
-from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
+from views.library_view import (
+    LibraryEntry,
+    being_watched,
+    failed_clips_of,
+    seconds_left,
+    watch_rate,
+)
 from views.sentences import translate_sentence
 from views.streams import load_stream_details
 from views.translation import translate
@@ -228,7 +234,7 @@ def _show_jobs() -> None:
     _rerun_if_changed([*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)])
 
 
-def _job_of(video: ListedVideo, all_jobs: Sequence[Job]) -> Job | None:
+def _job_of(video: LibraryEntry, all_jobs: Sequence[Job]) -> Job | None:
     """Return the running job of a video."""
     return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
 
@@ -241,7 +247,7 @@ def _rerun_if_changed(current: Sequence[str]) -> None:
         st.rerun()
 
 
-def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVideo]) -> None:
+def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[LibraryEntry]) -> None:
     names = ", ".join(job.names[:5])
     with st.container(border=True, key=f"job_{job.id}"):
         st.markdown(f"**{escape_markdown(names)}** {translate(STATE_TEXTS[job.stage])}")
@@ -320,7 +326,7 @@ def _clear(jobs: Jobs, job: Job) -> None:
         ).format(names=names)
 
 
-def _show_progress(store: Store, video: ListedVideo) -> None:
+def _show_progress(store: Store, video: LibraryEntry) -> None:
     left = video.clips - video.done - video.failed
     remaining_s = seconds_left(watch_rate(store, video.id), left, datetime.now(UTC))
     eta = (

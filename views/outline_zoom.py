@@ -13,7 +13,7 @@ from agent.strategy import Strategy
 from domain.base import Frozen
 from domain.built import OutlineLevel
 from domain.memories import Scope
-from domain.people import Character, tags_in_words
+from domain.people import tags_in_words
 from domain.time import TimeSpan
 from people.clip_people import ClipPeople
 from people.corrected import people_as_of
@@ -194,12 +194,7 @@ def _depth(levels: Sequence[OutlineLevel], node: OutlineNode) -> int:
 
 
 class _NodeNames:
-    """Shows nodes and entities of a video with the names that people have now.
-
-    Args:
-        session: an open transaction.
-        scope: the video.
-    """
+    """Shows nodes and entities of a video with the names that people have now."""
 
     def __init__(self, session: Session, scope: Scope) -> None:
         self._people = ClipPeople(characters=tuple(people_as_of(session, scope)))
@@ -223,16 +218,13 @@ class _NodeNames:
 
     def entity(self, entity: EntityAt) -> GraphVertex:
         """Return an entity, with who it is."""
-        person = self._person(entity.name)
+        person = self._people.character(entity.name) or self._by_name.get(entity.name.casefold())
         return GraphVertex(
             id=entity.id,
             name=shortened(self.words(entity.name), MAX_NAME),
             kind=entity.type.lower(),
             person=person.number if person else None,
         )
-
-    def _person(self, name: str) -> Character | None:
-        return self._people.character(name) or self._by_name.get(name.casefold())
 
 
 def load_graph(store: Store, video: str, outline: BuiltOutline, node: int) -> NodeGraph | None:
@@ -335,7 +327,8 @@ def _drawn(relations: Sequence[GraphRelation], vertices: Mapping[int, GraphVerte
     for subject, predicate, target in by_lesser:
         if len({*chosen, subject, target}) <= MAX_VERTICES and len(edges) < MAX_EDGES:
             chosen |= dict.fromkeys((subject, target))
-            edges.append(DrawnEdge(subject=subject, label=_label(predicate), target=target))
+            label = plain_line(predicate).replace("_", " ").lower()
+            edges.append(DrawnEdge(subject=subject, label=label, target=target))
     if not edges:
         chosen = dict.fromkeys(list(vertices)[:MAX_VERTICES])
     return NodeGraph(
@@ -345,10 +338,6 @@ def _drawn(relations: Sequence[GraphRelation], vertices: Mapping[int, GraphVerte
         edges_total=len(between),
         people=tuple(_people(vertices)),
     )
-
-
-def _label(predicate: str) -> str:
-    return plain_line(predicate).replace("_", " ").lower()
 
 
 def _people(vertices: Mapping[int, GraphVertex]) -> Iterator[GraphVertex]:

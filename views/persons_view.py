@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 
 from sqlalchemy.orm import Session
@@ -173,7 +173,7 @@ def _persons(session: Session, videos: Sequence[str]) -> Iterator[Persons]:
     links = person_links(session)
     order = {video: place for place, video in enumerate(videos)}
     joined = links.joined_persons()
-    yield from sorted(joined, key=lambda person: _place(person, order))
+    yield from sorted(joined, key=lambda one: min((order[ref.video], ref.number) for ref in one))
     in_several = frozenset[CharacterRef]().union(*joined)
     for start in range(0, len(videos), BATCH):
         batch = videos[start : start + BATCH]
@@ -185,25 +185,18 @@ def _persons(session: Session, videos: Sequence[str]) -> Iterator[Persons]:
                     yield frozenset({ref})
 
 
-def _place(person: Persons, order: Mapping[str, int]) -> tuple[int, int]:
-    return min((order[ref.video], ref.number) for ref in person)
-
-
 class _Cards:
     """Makes the cards of characters; the people of a video are read once."""
 
     def __init__(self, session: Session, titles: Mapping[str, str]) -> None:
         self._session, self._titles = session, titles
-        self._people = cache(self._read_people)
+        self._people = cache(partial(people_of_video, session))
         self.card = cache(self._read_card)
 
     def person(self, characters: Persons) -> LibraryPerson:
         """Return a person with the cards of its characters."""
         cards = sorted(map(self.card, characters), key=_recency, reverse=True)
         return LibraryPerson(label=_label(cards), characters=tuple(cards))
-
-    def _read_people(self, video: str) -> VideoPeople:
-        return people_of_video(self._session, video)
 
     def _read_card(self, ref: CharacterRef) -> CharacterCard:
         people = self._people(ref.video)

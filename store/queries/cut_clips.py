@@ -233,6 +233,7 @@ def _mark_deleted(session: Session, video_id: str, clips: Collection[int]) -> No
         "state": str(ClipState.DELETED),
         "error": None,
         "attempts": 0,
+        "unwritten": False,
         "gaps": [],
         "text": "",
         "embedding": None,

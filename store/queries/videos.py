@@ -8,7 +8,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from unicodedata import normalize
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, text, update
+from sqlalchemy import ColumnElement, delete, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -17,6 +17,7 @@ from domain.marked import marked
 from domain.media import Clip, ClipState, Video
 from domain.texts import WORD_JOINER, make_storable
 from store.queries.blobs import unused_blobs
+from store.queries.conditions import is_left, is_waiting
 from store.queries.percepts import lock_video
 from store.tables.schema import (
     BlobRow,
@@ -42,7 +43,8 @@ CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 class VideoState:
     """The progress of a video. ``state``: watching, done or failed; counts are of clips.
 
-    ``done`` includes deleted clips, which need no watching.
+    ``done`` includes deleted clips, which need no watching; ``failed`` those of which only local
+    lines are stored, since their model failed, and that the next run has written.
     """
 
     state: str
@@ -167,8 +169,8 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
         return None
     counts = (
         func.count(),
-        func.count().filter(ClipRow.state.in_(FINISHED_STATES)),
-        func.count().filter(ClipRow.state == ClipState.FAILED),
+        func.count().filter(ClipRow.state.in_(FINISHED_STATES), not_(is_waiting())),
+        func.count().filter(is_left()),
     )
     query = select(*counts).where(ClipRow.video_id == video_id)
     clips, done, failed = session.execute(query).one()

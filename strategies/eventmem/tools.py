@@ -100,12 +100,7 @@ class ShortTermTool:
 
 
 class SearchMemory:
-    """Searches the long-term memory.
-
-    Args:
-        indexes: the documents.
-        settings: the numbers.
-    """
+    """Searches the long-term memory."""
 
     def __init__(self, indexes: DocumentIndexes, settings: EventMemorySettings) -> None:
         self._indexes, self._settings = indexes, settings
