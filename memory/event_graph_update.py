@@ -160,7 +160,7 @@ class _GraphUpdate:
 
 def _window_key(window: EventWindow) -> object:
     """Return a key that is equal where a patch writer's input is."""
-    lines = [[replace(one, vector=()) for one in some] for some in (window.lines, window.before)]
+    lines = window.lines, window.before  # Their vectors are not compared.
     segments = [
         [(one.number, one.label, one.summary, one.clips, one.span) for one in some]
         for some in (window.previous, window.related)
