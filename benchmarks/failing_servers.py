@@ -27,7 +27,7 @@ from memory.writers.llm_clip import LlmClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
 from models import endpoint, retries
-from models.profile import ChatSpec
+from models.specs import ChatSpec
 from perception import worker
 from perception.perceive_clip import Perceived
 from store.database import Store

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from domain.errors import ModelError, NoReply, Refused, SetupError
 from models.chat_models import ChatFactory, key_variable, make_chat_model, redact_key
-from models.profile import ChatSpec, Structure
 from models.retries import UNPAID, CallFailed, call_with_retries
 from models.secrets import redacted_url
+from models.specs import ChatSpec, Structure
 from models.structured import REFUSAL, OnText, StructuredReply, request, structures_from
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ NOT_PAID, UNKNOWN = 402, 404
 _KEY_REFUSED = re.compile(r"API_KEY_INVALID|API key (?:not valid|expired)", re.IGNORECASE)
 """Google refuses a key with status 400."""
 _UNKNOWN = re.compile(r"model_not_found|invalid model|unknown model", re.IGNORECASE)
+_TEMPERATURE = re.compile(r"[Uu]nsupported[^.]*temperature|temperature[^.]*(?:support|default)")
 _REFUSED = re.compile(rf"{REFUSAL}|^ContentFilterFinishReasonError|content_filter")
 
 
@@ -44,7 +45,7 @@ class Endpoint:
     def __init__(self, spec: ChatSpec, factory: ChatFactory = make_chat_model) -> None:
         self.spec = spec
         self.structure: Structure = spec.structure
-        self.streams, self._joined = True, False
+        self.streams, self._joined, self._heated = True, False, True
         self._factory = factory
         self._models: dict[tuple[float | None, int], BaseChatModel] = {}
 
@@ -90,8 +91,11 @@ class Endpoint:
                 try:
                     answer = call_with_retries(call, deadline, self.spec.retries, probe)
                 except CallFailed as failure:
-                    if "alternate" in failure.reply and not self._joined:
-                        self._joined = True  # Some servers take no two turns of one role.
+                    joined, heated = self._joined, self._heated
+                    # Some servers take no two turns of one role, some models no temperature.
+                    self._joined = joined or "alternate" in failure.reply
+                    self._heated = heated and not _TEMPERATURE.search(failure.reply)
+                    if (joined, heated) != (self._joined, self._heated):
                         return self.send(
                             messages, schema, temperature, timeout_s, protocol, max_tokens, on_text
                         )
@@ -115,10 +119,10 @@ class Endpoint:
             yield structure, None
 
     def _model(self, temperature: float | None, max_tokens: int | None = None) -> BaseChatModel:
-        key = temperature, self._token_limit(max_tokens)
+        key = temperature if self._heated else None, self._token_limit(max_tokens)
         if key not in self._models:
             spec = self.spec.model_copy(update={"max_tokens": key[1]})
-            self._models[key] = self._factory(spec, temperature)
+            self._models[key] = self._factory(spec, key[0])
         return self._models[key]
 
     def _token_limit(self, max_tokens: int | None) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
 from domain.texts import make_storable
-from models.profile import Structure
+from models.specs import Structure
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

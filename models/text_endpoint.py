@@ -22,10 +22,9 @@ from models.chat_models import api_key
 from models.endpoint import server_error
 from models.extras import extra_of
 from models.messages import text_tokens
-from models.prices import cost_usd
-from models.profile import ChatSpec, EncoderSpec
 from models.retries import CallFailed, call_with_retries
 from models.secrets import redacted_url
+from models.specs import ChatSpec, EncoderSpec, cost_usd
 from store.queries.calls import EMBED
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import av
 import psutil
 
 from domain.errors import HomerError, InputError
-from models.prices import known_models
 from models.profile_tables import bundled_profiles
+from models.specs import known_models
 from perception.containers import open_media
 from perception.originals import original_file
 from services.health import Check, versions
@@ -33,7 +33,8 @@ from telemetry.ids import mask_id
 from telemetry.logs import log_path
 
 if TYPE_CHECKING:
-    from models.profile import ChatSpec, Profile
+    from models.profile import Profile
+    from models.specs import ChatSpec
     from store.queries.diagnostics import TrajectoryOutline, VideoOutline
 
 VIDEOS, TRAJECTORIES, RECORDS = 50, 20, 5_000

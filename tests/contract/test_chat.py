@@ -16,8 +16,9 @@ from domain.settings import IMAGE_TOKENS
 from models import retries
 from models.chat import CallRecord, Recorded, StructuredChat
 from models.messages import system, user
-from models.profile import ChatSpec, Price, Profile, Structure
+from models.profile import Profile
 from models.slots import Slots
+from models.specs import ChatSpec, Price, Structure
 from models.toolbox import Toolbox
 from telemetry import tracing
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer

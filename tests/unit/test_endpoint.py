@@ -17,9 +17,9 @@ from models import endpoint, llama_server
 from models.chat_models import api_key, key_variable, redact_key
 from models.endpoint import TOKEN_STEP, Endpoint
 from models.json_repair import read_object
-from models.profile import ChatSpec, Structure
 from models.retries import CallFailed
 from models.secrets import REDACTED
+from models.specs import ChatSpec, Structure
 from models.structured import (
     CHARACTERS_A_TOKEN,
     STRUCTURES,

@@ -13,7 +13,8 @@ from domain.errors import SetupError, WeightsMissing
 from models import llama_server, toolbox
 from models.chat_models import api_key
 from models.llama_server import llama_url
-from models.profile import ChatSpec, Profile, load_profile
+from models.profile import Profile, load_profile
+from models.specs import ChatSpec
 from models.text_folder import EncoderFiles
 from models.toolbox import Toolbox
 
