@@ -32,7 +32,6 @@ def show_report(found: RunReport) -> None:
 
 
 def _show_table(table: ReportTable) -> None:
-    """Print a table under its title."""
     say(table.title)
     say_table(table.heads, table.rows)
     say()

@@ -185,7 +185,6 @@ def _show_difference(found: Difference, a: Question, b: Question) -> None:
 
 
 def _round_line(step: ComparedRound | None, what: str) -> str:
-    """Describe a round by its evidence or its action."""
     if step is None:
         return "had ended"
     if what == "evidence":

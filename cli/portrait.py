@@ -57,7 +57,6 @@ def _head(portrait: VideoDetails) -> None:
 
 
 def _image_search(portrait: VideoDetails) -> str:
-    """Describe what its images are found by."""
     model = portrait.models.get("images", "none")
     if model == "none":
         return "images are found by descriptions and words of their time (no image-text model)"

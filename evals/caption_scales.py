@@ -168,7 +168,6 @@ def _watched(video: Video, captions: Iterable[StoredNode]) -> Iterator[WatchedCl
 
 
 def _stated_at(change: Change, caption: StoredNode) -> Facts:
-    """Return what the finest node states in which a caption begins."""
     start_ms = caption.span.start_ms
     here = [node for node in change.nodes if node.span.start_ms <= start_ms < node.span.end_ms]
     if not here:

@@ -108,9 +108,7 @@ def build(
     """Build what is missing of a strategy's memory of a video, as far as it was watched.
 
     Args:
-        workspace: the store and the models.
         name: the video's id or title.
-        strategy: the strategy.
         on_step: called after each step.
         again: delete what was built before, except frames; the language model is asked anew.
         on_use: called before the first step and after each, where a language model writes.
@@ -205,9 +203,6 @@ class VideoBuild:
     ``through`` is the last clip that is built, ``model`` writes if there is one.
 
     Args:
-        workspace: the store and the models.
-        video: the video.
-        strategy: the strategy.
         builder: the strategy's.
         last: the last clip that was watched.
         ended: no clip follows it.
@@ -327,7 +322,6 @@ class VideoBuild:
 
 
 def _take_step(building: VideoBuild, stop: int) -> None:
-    """Build what is next of a video."""
     building.take(stop)
 
 

@@ -24,10 +24,7 @@ class WindowsBuild:
     ``through`` is the last clip that is built.
 
     Args:
-        workspace: the store and the models.
-        video: the video.
         strategy: the strategy whose memory is built.
-        builder: its own.
         ended: no clip follows what was watched.
     """
 
@@ -108,7 +105,6 @@ class WindowsBuild:
 
 
 def _take_window(building: WindowsBuild, stop: int) -> None:  # noqa: ARG001 - names the run
-    """Build the next window of a video."""
     building.take()
 
 

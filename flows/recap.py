@@ -178,7 +178,6 @@ def document(period: Period, recaps: Sequence[VideoRecap], app: str) -> str:
 
     Args:
         period: the day or hour.
-        recaps: of its videos.
         app: the app's address.
     """
     parts = [f"# {period.name}"]

@@ -92,7 +92,6 @@ def uploaded_files(home: Home, video: str) -> list[Path]:
     """Return the uploaded files of a video, without other files in the same folder.
 
     Args:
-        home: the data directory.
         video: the id, which is the digest of the file's content.
     """
     folder = home.uploads / video

@@ -210,7 +210,6 @@ def _lines(ledger: Ledger) -> tuple[PlanLine, ...]:
 
 
 def _action(events: Sequence[Event], number: int) -> Action | None:
-    """Return the round's last action."""
     acted = [e.action for e in events if isinstance(e, Acted) and e.round == number and e.action]
     return acted[-1] if acted else None
 

@@ -125,7 +125,6 @@ def delete_span(
     A second call removes files that a killed run left on the disk.
 
     Args:
-        store: the store.
         name: id, unambiguous beginning of one, or title.
         span: milliseconds of video time.
         embedder: makes the vectors of texts that change.

@@ -68,10 +68,7 @@ def import_track(
     """Store a caption track as a video; a second call continues, or does nothing if it is complete.
 
     Args:
-        store: The store.
-        track: The captions.
         writers: Who writes the memory.
-        models: Make the text vectors.
         settings: How long clips and windows are.
         build_windows: Is called after every batch, and at the end.
         title: What to call the video; the file's stem by default.

@@ -30,9 +30,6 @@ def mark_continued(
     """Mark sounds that continue from the previous clip, in a clip's drafts.
 
     Args:
-        session: An open transaction.
-        video_id: The video.
-        clip: The clip.
         drafts: The clip's drafts.
         pause_ms: The longest pause within one sound, in milliseconds.
     """
@@ -71,5 +68,4 @@ def _is_sound(line: MemoryDraft | Memory) -> bool:
 
 
 def _kind(line: MemoryDraft | Memory) -> str:
-    """Return the kind of sound that a line says is heard."""
     return line.text.removeprefix(_HEARD).removesuffix(_END).removesuffix(_CONTINUED)

@@ -73,7 +73,6 @@ class SourceTexts:
 
 
 def _starting_in(clip: Clip, utterances: Sequence[Utterance]) -> Sequence[Utterance]:
-    """Return the utterances that begin in a clip."""
     first, last = (bisect_left(utterances, ms, key=_start_ms) for ms in _clip_bounds(clip))
     return utterances[first:last]
 
@@ -103,8 +102,6 @@ def texts_to_use(
     """Read the subtitles and chapters of a video's file; None where they are not to be used.
 
     Args:
-        path: The file.
-        probed: The file as probed.
         known: The video as stored; None if it is new.
         requested: The choice of this run, if it makes one.
         settings: The choice for new videos.

@@ -22,11 +22,6 @@ class CallRecording:
     Each call is stored at once, in a transaction of its own, even if the clip is not stored later.
     After an interrupted run, its recorded replies are returned instead of new calls. Replies of a
     failed attempt are not reused.
-
-    Args:
-        store: The store.
-        video_id: The video.
-        clip: The clip.
     """
 
     sound = False

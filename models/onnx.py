@@ -155,5 +155,4 @@ def run_both(one: Callable[[], T], other: Callable[[], R]) -> tuple[T, R]:
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Return a pool whose threads have this one's limit of threads."""
     return ThreadPoolExecutor(threads, "onnx", allow_threads, (threads,))

@@ -78,7 +78,6 @@ def call_with_retries(call: Callable[[], T], deadline: float, retries: int) -> T
     """Return the result of ``call``, retried with growing pauses after transient failures.
 
     Args:
-        call: One request.
         deadline: When there must be an answer, on the clock of ``time.monotonic``. No pause goes
             past it.
         retries: How often to repeat at most.

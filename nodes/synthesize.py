@@ -90,7 +90,6 @@ def _fullest(question: Question, evidence: Sequence[Evidence]) -> int:
 
 
 def _settled(state: State, context: RunContext, conclusion: Conclusion, note: str) -> State:
-    """Record the conclusion."""
     action = concluding_action(conclusion)
     context.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))
     changes = {"action": action, "ranked": conclusion.ranked, "share": conclusion.share}

@@ -54,11 +54,9 @@ def join(
     have no such name, a learned one for those without any.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
         other_video: The other video, in the same way.
-        other: The person there.
         why: What the history says after "as".
 
     Returns:
@@ -138,7 +136,6 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
     """Set a person's preferred name, in all videos that they are joined across.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
         name: The name. Empty: they are shown by a tag, and learned names are ignored.

@@ -183,7 +183,6 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
     other one gets the original number of one of its members.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
         tags: Such as ``face_3``; some, but not all, of the character's.
@@ -268,7 +267,6 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
     One that was made in several videos is undone in all of them.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title.
         number: The correction; None: the last one that is in force.
 
@@ -406,7 +404,6 @@ def _members_of_tags(
 def _numbers_of_parts(
     people: VideoPeople, character: CharacterAt, removed: Sequence[int], remaining: Sequence[int]
 ) -> tuple[int, int]:
-    """Return the numbers of the removed and the remaining part."""
     original_numbers = [
         {people.origins[row].began for row in members} for members in (removed, remaining)
     ]

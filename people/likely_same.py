@@ -47,7 +47,6 @@ def likely_in_other_videos(session: Session, video: str) -> list[LikelySame]:
     threshold. Pairs that are joined, or that a user said are two people, are left out.
 
     Args:
-        session: An open transaction.
         video: The video's id.
     """
     models = models_of_videos(session, [video])[video]
@@ -67,7 +66,6 @@ def join_sure(store: Store, video: str) -> list[Correction]:
     Each pair is a correction of its own, which can be undone.
 
     Args:
-        store: The store.
         video: The video's id.
     """
     with store.begin(snapshot=True) as session:

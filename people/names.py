@@ -70,7 +70,6 @@ def find_name_plates(percept: Percept, is_person: Callable[[str], bool]) -> list
     """Find the name plates of a clip; the first reading of each face and name.
 
     Args:
-        percept: what was perceived.
         is_person: says whether a text has the form of a person's name.
     """
     plates: dict[tuple[int, str], NamePlate] = {}

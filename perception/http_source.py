@@ -378,7 +378,6 @@ def resolve_playlist(base: str, data: bytes, *, nested: bool) -> bytes:
 
     Args:
         base: where it was found, after redirects.
-        data: what was found there.
         nested: another playlist named it, so that it may name segments only.
 
     Raises:

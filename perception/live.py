@@ -155,7 +155,6 @@ def connect(
     """Open a live source; close what is returned, the container first.
 
     Args:
-        source: the source.
         settings: how long to wait for it.
         is_stopping: whether to read no more of a pipe.
         is_timed_out: whether to wait no longer for the writer of a pipe.

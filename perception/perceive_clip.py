@@ -203,7 +203,6 @@ def _group_faces(
     settings: WatchSettings,
     blobs: Blobs,
 ) -> tuple[Group, ...]:
-    """Detect the faces and group them by person."""
     if not raw.frames:
         return ()
     keyframes = [one.index for one in chosen]

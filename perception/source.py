@@ -118,7 +118,6 @@ def probe_source(path: Path, track: int | None = None) -> SourceProbe:
     """Read what a source is, and make sure that something in it decodes.
 
     Args:
-        path: a media file.
         track: the number of the track of sound to hear, from 1; None: the main one.
 
     Raises:

@@ -99,7 +99,6 @@ def find_candidates(
 
     Args:
         database: A connection or session.
-        plan: The search.
         read: Reads stored lines by id.
         wanted: Clips that the mode requires.
     """

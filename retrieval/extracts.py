@@ -52,7 +52,6 @@ def coarser_caption(finer: Sequence[str], counts: DocumentCounts, most: int) -> 
     Args:
         finer: captions in order of time.
         counts: of the finest captions up to the window's end.
-        most: sentences.
 
     Returns:
         Sentences in their order; empty where there are none.

@@ -63,12 +63,7 @@ class ImageEncoders:
 
 
 class ImageQuery:
-    """A text that pictures of several encoders are compared with, embedded by each that is needed.
-
-    Args:
-        encoders: The encoders.
-        text: What is searched for.
-    """
+    """A text that pictures of several encoders are compared with; each that is needed embeds it."""
 
     def __init__(self, encoders: ImageEncoders, text: str) -> None:
         self._encoders, self._text = encoders, text

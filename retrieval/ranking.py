@@ -161,8 +161,6 @@ def relevance(
 
     Args:
         candidates: At least one cell.
-        question: The question.
-        vectors: Its vectors.
         weights: The weight of each signal; the defaults if None.
     """
     weights = weights or SearchSettings()

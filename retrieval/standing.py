@@ -30,7 +30,6 @@ class StandingQuestions:
     """Questions with their vectors, which are made once.
 
     Args:
-        questions: their texts.
         text: embeds them, and the lines.
         reranker: reads the closest line again where it is not close enough; None: nothing does.
     """

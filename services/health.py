@@ -230,7 +230,6 @@ def _put(lacking: str, folder: Path) -> str:
 
 
 def _device(profile: ProfileModel) -> Check:
-    """Check what models run on."""
     try:
         return Check(marked("device"), True, describe_devices(profile.device))
     except SetupError as error:
@@ -240,7 +239,6 @@ def _device(profile: ProfileModel) -> Check:
 
 
 def _languages(profile: ProfileModel) -> Iterator[Check]:
-    """Check the languages of speech and search."""
     supported = profile.speech_languages
     names = ", ".join(profile.languages) or _any_language(len(supported))
     unsupported = [one for one in profile.languages if supported and one not in supported]
@@ -281,7 +279,6 @@ def check_images(profile: ProfileModel, weights: Path) -> Check:
 
 
 def _sounds(profile: ProfileModel) -> Check:
-    """Check the package that sounds are recognised with."""
     if profile.sounds == NO_MODEL:
         return Check(
             marked("sounds"),
@@ -314,7 +311,6 @@ def _key(role: str, variable: str | None) -> Iterator[Check]:
 
 
 def _codecs() -> Check:
-    """Check the decoders of the bundled FFmpeg."""
     missing = [name for name in DECODERS if name not in av.codecs_available]
     found = marked(f"FFmpeg in PyAV {av.__version__}")
     fix = marked(f"reinstall av: it lacks {', '.join(missing)}")

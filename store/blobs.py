@@ -28,7 +28,6 @@ def image_size(data: bytes, formats: tuple[str, ...] | None = None) -> tuple[int
     """Read an image's width and height from its header, without decoding it.
 
     Args:
-        data: The file.
         formats: As Pillow names them; None: all that it reads.
 
     Raises:

@@ -60,7 +60,6 @@ class EmbeddedPostgres:
     """The server of one data directory.
 
     Args:
-        home: The data directory.
         fsync: False trades safety against power loss for speed; for tests only.
     """
 

@@ -195,7 +195,6 @@ def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
 
 
 def _confidence_line(answer: Answer) -> str:
-    """Return the confidence and standing of an answer in sentences."""
     line = translate("Confidence {level}.").format(
         level=translate(level_of_confidence(answer.confidence))
     )

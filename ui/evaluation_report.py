@@ -112,7 +112,6 @@ def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:
 
 
 def _curve_caption(points: Sequence[Point]) -> str:
-    """Return the last value of each curve in a sentence."""
     last = {point.arm: point.so_far for point in points if point.part is QuestionPart.TEST}
     ends = "; ".join(f"{arm} {percent(share)} %" for arm, share in last.items())
     return translate(

@@ -131,7 +131,6 @@ def _show_run() -> None:
 
 
 def _show_figures(report: RunReport) -> None:
-    """Draw the charts and the tables of a run."""
     show_curves(report)
     for table in tables(report):
         charts.report_table(table)
@@ -180,7 +179,6 @@ def _rerun_if_changed(name: str, judged: int) -> None:
 
 
 def _show_skills(report: RunReport) -> None:
-    """Link the skills that the run used."""
     if report.skills:
         st.caption(translate("Skills of this run:"))
         with st.container(horizontal=True, key="skills_of_run"):

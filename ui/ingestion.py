@@ -229,7 +229,6 @@ def _show_jobs() -> None:
 
 
 def _job_of(video: ListedVideo, all_jobs: Sequence[Job]) -> Job | None:
-    """Return the running job of a video."""
     return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
 
 

@@ -128,7 +128,6 @@ def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequ
 
 
 def _summary(state: PageState, video: ListedVideo) -> str:
-    """Return the length of a video and how far it is."""
     clips = translate("{done} of {clips}").format(
         done=video.done, clips=counted(video.clips, "clip")
     )
@@ -149,7 +148,6 @@ def _summary(state: PageState, video: ListedVideo) -> str:
 
 
 def _show_menu(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequence[Job]) -> None:
-    """Draw what can be done with a video."""
     busy = is_watched(state.store, video.id)
     job = next((one for one in all_jobs if one.running and one.watches(video.path)), None)
     page_link("ask", translate("Ask about it"), video=video.id)

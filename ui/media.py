@@ -85,7 +85,6 @@ def media_routes(user_of: UserOf) -> list[Route]:
 
 
 def _video(store: Store, video_id: str) -> Response:
-    """Serve the file of a video."""
     path = _original_by_id(store, video_id) if _is_hex(video_id, 16) else None
     if path is None:
         return _missing()
@@ -102,7 +101,6 @@ def _preview(store: Store, part: str) -> Response:
 
 
 def _recording(store: Store, sha: str) -> Response:
-    """Serve the recording of a clip of a stream."""
     path = Path(store.blobs.path(sha)) if _is_visible(store, sha) else None
     if path is None or not path.is_file():
         return _missing()

@@ -149,7 +149,6 @@ def _show_card(store: Store, people: PeopleView, card: PersonCard) -> None:
 
 
 def _appearances(card: PersonCard) -> str:
-    """Return when and how often a person is seen and heard."""
     person = card.person
     facts = [format_span(person.span)] if person.span else []
     if person.seen:

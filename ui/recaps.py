@@ -56,7 +56,6 @@ def _show() -> None:
 
 
 def _write_buttons() -> None:
-    """Draw the buttons that sum up a day."""
     with st.container(horizontal=True, vertical_alignment="center", key="write"):
         for day, (label, _) in DAYS.items():
             if st.button(translate(label), key=f"sum_up_{day}"):

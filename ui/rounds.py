@@ -252,7 +252,6 @@ def _show_evidence(
 def _show_round_video(
     inspected: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
 ) -> None:
-    """Play the video that the round found evidence in."""
     round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
     evidence = round_.evidence if round_ else ()
     video = played_video() or (evidence[0].video if evidence else next(iter(videos), ""))

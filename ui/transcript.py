@@ -40,8 +40,6 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
     """Draw the lines around the moment that plays, or those that are sought, with a field for it.
 
     Args:
-        state: of the app.
-        video: the video.
         start_ms: where the player starts, until a moment is sought.
     """
     words = st.text_input(

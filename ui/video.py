@@ -376,7 +376,6 @@ def _show_clips(state: PageState, video: Video) -> None:
 def _show_gaps_before(
     stream: StreamDetails | None, clip: ShownClip, clips: Sequence[ShownClip]
 ) -> None:
-    """Draw the gaps of a stream between the clip before and this one."""
     starts = [earlier.span.start_ms for earlier in clips if earlier.index == clip.index - 1]
     since = starts[0] if starts else 0
     for gap in stream.gaps if stream and (starts or not clip.index) else ():

@@ -86,7 +86,6 @@ def page_of_events(
     """Return a page of events, the latest first, and how many there are.
 
     Args:
-        store: The store.
         offset: Events to skip.
         limit: Events at most.
         alert: The name of the only alert.

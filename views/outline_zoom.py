@@ -133,12 +133,8 @@ def load_zoomed(
     """Return a node of the outline of a video as it is now, with ``limit`` of its parts.
 
     Args:
-        store: the store.
-        video: its id.
-        outline: the outline.
         node: the row id of the node; None, or not in this outline: the coarsest.
         offset: the first part that is returned.
-        limit: how many are.
     """
     levels = outline.levels
     with store.begin(snapshot=True) as session:
@@ -194,12 +190,7 @@ def _depth(levels: Sequence[OutlineLevel], node: OutlineNode) -> int:
 
 
 class _NodeNames:
-    """Shows nodes and entities of a video with the names that people have now.
-
-    Args:
-        session: an open transaction.
-        scope: the video.
-    """
+    """Shows nodes and entities of a video with the names that people have now."""
 
     def __init__(self, session: Session, scope: Scope) -> None:
         self._people = ClipPeople(characters=tuple(people_as_of(session, scope)))

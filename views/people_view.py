@@ -94,7 +94,6 @@ def load_people_view(
     """Return the people of a video as they are now: all by name, ``limit`` of them in full.
 
     Args:
-        store: the store.
         video: id, unambiguous beginning of one, or title.
         offset: the first that is returned in full.
         limit: how many are; None: all from there on.

@@ -97,7 +97,6 @@ def load_library_people(store: Store, offset: int = 0, limit: int | None = None)
     Both begin with those of the newest video.
 
     Args:
-        store: The store.
         offset: The first to return.
         limit: The most to return; None: all.
     """
@@ -132,10 +131,8 @@ def likely_across_videos(
     """Return characters of different videos that may be one person, most alike first.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title of the video of the first of each pair;
             None: the newest videos in turn, up to ``MOST_VIDEOS``, until there are enough pairs.
-        limit: The most to return.
 
     Raises:
         NotFound: no such video.

@@ -114,9 +114,6 @@ def load_transcript(
     """Return the window of a video around a moment; None before its first clip is remembered.
 
     Args:
-        store: the store.
-        video: its id.
-        at_ms: the moment.
         groups: those of ``GROUPS`` whose lines are returned.
     """
     with store.begin(snapshot=True) as session:
@@ -269,7 +266,6 @@ def _in_words(text: str, people: ClipPeople) -> str:
 
 
 def _unmarked(text: str) -> tuple[str, tuple[Mark, ...]]:
-    """Split a marked text into the text and where its marks are."""
     plain, marks, start = "", list[Mark](), -1
     for char in text:
         if char == MARK_START:

@@ -171,8 +171,6 @@ def closest_clips(workspace: Workspace, name: str, most: int) -> Iterator[tuple[
     Nothing is recorded or delivered.
 
     Args:
-        workspace: the store and the models.
-        name: the alert.
         most: clips of each video.
 
     Raises:

@@ -112,7 +112,6 @@ class ScheduleDeployments:
         """Create a schedule, or change the one of its name.
 
         Args:
-            draft: the schedule.
             version: the digest of its part of ``homer.toml``; by default the same as before, so
                 that a user's change stays until the file changes too.
 

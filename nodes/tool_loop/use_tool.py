@@ -54,7 +54,6 @@ def _use(state: State, context: RunContext) -> ToolUse:
 
 
 def _seen(context: RunContext) -> frozenset[str]:
-    """Return all refs that were shown before."""
     return frozenset(
         e.ref for found in context.recorder.of(EvidenceRetrieved) for e in found.evidence
     )

@@ -84,8 +84,6 @@ def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[
     """Return the clips that are still to be watched, in order.
 
     Args:
-        session: An open transaction.
-        video_id: The video.
         again: Include those that failed for good.
     """
     pending = ClipRow.state == ClipState.PENDING
@@ -182,7 +180,6 @@ def memory_view(
     as of a moment sees the same whether or not more has been watched since.
 
     Args:
-        session: An open transaction.
         video_ids: The videos, in the order of the view's scopes.
         as_of_ms: Milliseconds of video time; None is the end.
 

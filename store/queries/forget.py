@@ -178,7 +178,6 @@ def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]
 
 
 def _on_keyframes(traces: Traces) -> ColumnElement[bool]:
-    """Return the condition for objects on the keyframes to delete."""
     times = select(KeyframeRow.time_ms).where(KeyframeRow.id.in_(traces.keyframes))
     return and_(ObjectRow.video_id == traces.video, ObjectRow.time_ms.in_(times))
 

@@ -134,7 +134,6 @@ def recurring_patterns(session: Session, least: int, size: int) -> list[tuple[Pa
     """Return patterns that recur within one batch and that no skill was made of.
 
     Args:
-        session: A transaction.
         least: The number of observations that make a pattern.
         size: Answers per batch, filled in the order in which they are learned from, however few
             at a time.
@@ -190,8 +189,6 @@ def source_questions(session: Session, skills: Sequence[str], most: int) -> dict
     """Return the questions that skills were learned from, by skill: the latest, each once.
 
     Args:
-        session: an open transaction.
-        skills: their names.
         most: questions of a skill, at most.
     """
     observation, run, question = ObservationRow, TrajectoryRow, QuestionRow

@@ -55,9 +55,6 @@ def add_percept(
     """Store a percept.
 
     Args:
-        session: An open transaction.
-        video_id: The video.
-        percept: What was perceived.
         owners: The identity row of every group.
         speakers: The identity row of every speaker that the source names.
 

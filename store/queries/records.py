@@ -60,7 +60,6 @@ def video_records(session: Session, video_id: str) -> Iterator[Record]:
 
     Args:
         session: An open transaction, ideally a snapshot.
-        video_id: The video.
     """
     for kind, query in _SUBJECTS:
         rows = session.execute(query(video_id).execution_options(yield_per=1000))
@@ -339,7 +338,6 @@ def _identity_name(table: Any = IdentityRow) -> ColumnElement[str]:
 
 
 def _entity_name(table: Any) -> ColumnElement[str]:
-    """Return the type and the name of an entity."""
     return cast(table.type, Text).concat(" ").concat(table.name)
 
 

@@ -62,8 +62,6 @@ def add_video(
     An existing video keeps everything but its path, since a file may have been moved.
 
     Args:
-        session: An open transaction.
-        video: The source.
         clips: All its clips, in order.
         models: Port -> model name, for the record.
     """

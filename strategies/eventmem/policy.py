@@ -94,7 +94,6 @@ class ReactPolicy:
 
     Args:
         parts: what a policy may use.
-        calls: to the language model.
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:

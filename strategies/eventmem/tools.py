@@ -46,8 +46,6 @@ class ShortTermTool:
     """Returns the short-term memory: its frames, and the documents of their time.
 
     Args:
-        indexes: the documents.
-        frames: the kept frames.
         recall: finds the short-term memory.
     """
 
@@ -100,12 +98,7 @@ class ShortTermTool:
 
 
 class SearchMemory:
-    """Searches the long-term memory.
-
-    Args:
-        indexes: the documents.
-        settings: the numbers.
-    """
+    """Searches the long-term memory."""
 
     def __init__(self, indexes: DocumentIndexes, settings: EventMemorySettings) -> None:
         self._indexes, self._settings = indexes, settings
@@ -166,8 +159,6 @@ class _FrameTool:
     """What both tools on frames share.
 
     Args:
-        indexes: the documents.
-        frames: the kept frames.
         recall: finds the short-term memory.
     """
 

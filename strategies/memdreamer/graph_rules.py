@@ -72,7 +72,6 @@ class RuleGraph:
     """Reads the graph of one macro event.
 
     Args:
-        parser: parses sentences.
         span: of the macro event.
         numbers: of the next nodes.
         types: the kind of each entity of the video by name; those that are new are added.

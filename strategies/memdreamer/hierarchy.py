@@ -55,9 +55,7 @@ class Hierarchy:
     """The super events of a video. A super event has the number of its first macro event.
 
     Args:
-        settings: the numbers.
         writer: writes super events and the root.
-        title: of the video.
         built: what was built before.
     """
 
@@ -82,7 +80,6 @@ class Hierarchy:
         Args:
             macros: that a clip completed, in order; there is at least one.
             clip: after which the change holds.
-            embed: the text encoder.
         """
         self._macros |= {macro.number: macro for macro in macros}
         before = {one.run[0]: one for one in self._supers}
@@ -104,7 +101,6 @@ class Hierarchy:
         )
 
     def _touched(self, macros: Sequence[Macro]) -> list[SuperEvent]:
-        """Return the super events with the last ones formed anew."""
         kept, touched = self._supers[:-TOUCHED], self._supers[-TOUCHED:]
         numbers = [number for one in touched for number in one.run]
         numbers += [macro.number for macro in macros]
@@ -192,7 +188,6 @@ def _edge(
 
 
 def _embedded(nodes: Sequence[NodeDraft], embed: Embed) -> list[NodeDraft]:
-    """Return nodes with the vectors of their labels and descriptions."""
     texts = [f"{node.label}: {node.text.splitlines()[0]}" for node in nodes]
     vectors = halved(embed, texts)
     return [replace(node, vector=vector) for node, vector in zip(nodes, vectors, strict=True)]

@@ -33,7 +33,6 @@ class NotePolicy:
 
     Args:
         parts: what a policy may use.
-        calls: to the language model.
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:

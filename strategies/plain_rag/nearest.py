@@ -46,7 +46,6 @@ class NearestLines:
     """Finds the lines nearest to a query.
 
     Args:
-        store: The store.
         models: Has the text encoders that the memory was embedded with.
     """
 

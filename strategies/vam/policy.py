@@ -91,7 +91,6 @@ class PlanningPolicy:
 
     Args:
         parts: what a policy may use.
-        calls: to the language model.
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:

@@ -76,8 +76,6 @@ class Search:
     """Finds frames, events and summaries.
 
     Args:
-        indexes: the documents.
-        frames: the kept frames.
         inspection: looks at frames.
         clocks: the times of day of streams.
         images: the profile's image-text model; None: frames are not found by text.
@@ -361,7 +359,6 @@ def with_seen_text(piece: Evidence, seen: dict[str, str]) -> Evidence:
 def _within(
     documents: EventDocuments, span: TimeSpan | None, sources: Sequence[Source], use: ToolUse
 ) -> EventDocuments:
-    """Return the documents of these sources that overlap a span."""
     wanted = set(sources) or {Source.EVENT, Source.SUMMARY}
     if SUMMARIES in use.without:
         wanted.discard(Source.SUMMARY)
@@ -374,7 +371,6 @@ def _within(
 
 
 def _in_spans(found: Sequence[ScoredFrame], inside: dict[str, TimeSpan]) -> list[ScoredFrame]:
-    """Return the frames within the spans of their videos."""
     if not inside:
         return list(found)
     return [

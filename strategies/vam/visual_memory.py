@@ -67,7 +67,6 @@ class VisualMemory:
     """Decides which frames stay, strictly in order of time.
 
     Args:
-        settings: the numbers.
         vectors: what distances are measured on.
         state: of a memory that goes on.
     """

@@ -68,7 +68,6 @@ class WorldBuild:
     """One build: what it still needs of what came before.
 
     Args:
-        settings: the numbers.
         video: its length decides the scales.
         built: what was built before.
         earlier: the last clips that were built.
@@ -284,5 +283,4 @@ def _starts_in(line: SeenLine, span: TimeSpan) -> bool:
 
 
 def _clip_at(clips: Sequence[WatchedClip], end_ms: int) -> int:
-    """Return the clip after which a window that ends there is known."""
     return next((c.clip for c in clips if c.span.end_ms >= end_ms), clips[-1].clip)

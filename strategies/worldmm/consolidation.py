@@ -31,7 +31,6 @@ def candidates_for(vector: Vectors, existing: Vectors, least: float, most: int) 
         vector: (D,) of the new triple's text, unit.
         existing: (N, D) of the texts of all triples that are not closed, unit rows.
         least: cosine of a candidate.
-        most: candidates.
     """
     cosines = existing @ vector
     order = np.argsort(-cosines, kind="stable")[:most]
@@ -55,7 +54,6 @@ def consolidate(
     joined.
 
     Args:
-        new: as it was written.
         candidates: existing triples like it, most alike first.
         decide: the decision; not asked where there are no candidates.
         clip: from which on the change is known.

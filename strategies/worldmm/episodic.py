@@ -68,9 +68,7 @@ def search_scale(
     """Return the captions of a scale for a query, best first.
 
     Args:
-        index: what is searched.
         query: (D,), unit.
-        most: captions.
         settings: the strategy's.
         keep: chooses among the matched triples; None keeps all.
         words: (C,), how well each caption matches in words; None ranks by PageRank alone.
