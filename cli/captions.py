@@ -121,7 +121,10 @@ def _import_many(
         with open_workspace(profile) as workspace, meter() as bar:
             bar.start("videos", len(tracks))
             for track in tracks:
-                _import_one(workspace, track, imported, failed)
+                try:
+                    imported.append(_import_track(workspace, track, track.title, SilentMeter()))
+                except (InputError, ModelError) as error:
+                    failed[track.title] = str(error)
                 bar.step()
             build_index(workspace.store, bar)
     except KeyboardInterrupt as stop:
@@ -131,18 +134,6 @@ def _import_many(
     else:
         _show_many(imported, failed)
     raise typer.Exit(4 if failed or any(row["failed"] for row in imported) else 0)
-
-
-def _import_one(
-    workspace: Workspace,
-    track: CaptionTrack,
-    imported: list[dict[str, object]],
-    failed: dict[str, str],
-) -> None:
-    try:
-        imported.append(_import_track(workspace, track, track.title, SilentMeter()))
-    except (InputError, ModelError) as error:
-        failed[track.title] = str(error)
 
 
 def _show_many(imported: Sequence[Mapping[str, object]], failed: Mapping[str, str]) -> None:

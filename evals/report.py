@@ -94,14 +94,14 @@ def report(
         settings=settings,
         main=main,
         remarks=(
-            *_remarks(line, _with_learned(tested, main), online=online),
+            *_remarks(line, [*tested[main], *tested.get(AUTO, ())], online=online),
             *_of_judge(settings, tested[main]),
             *_of_no_model(settings),
             *([auto.verdict] if auto else []),
         ),
         scores=tuple(
             type_score
-            for arm in _main_first(arms_shown, main)
+            for arm in sorted(arms_shown, key=lambda arm: arm != main)
             for type_score in by_type(arm, tested[arm])
         ),
         ablation=tuple(_ablation(tested, settings.stages)),
@@ -124,13 +124,6 @@ def report(
     )
 
 
-def _with_learned(
-    tested: Mapping[str, Sequence[AnsweredQuestion]], main: str
-) -> list[AnsweredQuestion]:
-    """Return the rows of the main arm, and of the one that chooses strategies."""
-    return [*tested[main], *tested.get(AUTO, ())]
-
-
 def _compared(
     plain: Sequence[AnsweredQuestion], rows: Sequence[AnsweredQuestion], main: str
 ) -> Iterator[BaselineRow]:
@@ -147,10 +140,6 @@ def _arms(settings: RunSettings) -> tuple[str, ...]:
     if settings.protocol is Protocol.NONE or AUTO in settings.strategies:
         return (*map(str, settings.stages), *settings.strategies)
     return WITHOUT_SKILLS, WITH_SKILLS
-
-
-def _main_first(arms: Iterable[str], main: str) -> list[str]:
-    return sorted(arms, key=lambda arm: arm != main)
 
 
 def _of(rows: Iterable[AnsweredQuestion], arm: str, part: QuestionPart) -> list[AnsweredQuestion]:

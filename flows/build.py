@@ -286,21 +286,18 @@ class VideoBuild:
             self.begin()
         run, self._run = self._run, None
         if run is not None and stop > self.through:
-            self._take(run, stop)
+            store, video, memory = self._store, self._video, self._strategy.memory
+            clips = watched_clips(store, video.id, range(self.through + 1, stop + 1), memory)
+            if self.model is not None:
+                self.model.begin_step(stop)
+            with step_writers() as writers:
+                change = run.step(clips, ended=self._ended and stop == self._last)
+                if not self._writes and (change.nodes or change.relations):
+                    note_writer(RULES)
+            made = self._made(stop)._replace(writers=tuple(writers))
+            self._apply(made, change)
+            self.through = stop
         self._run = run
-
-    def _take(self, run: Build, stop: int) -> None:
-        store, video, memory = self._store, self._video, self._strategy.memory
-        clips = watched_clips(store, video.id, range(self.through + 1, stop + 1), memory)
-        if self.model is not None:
-            self.model.begin_step(stop)
-        with step_writers() as writers:
-            change = run.step(clips, ended=self._ended and stop == self._last)
-            if not self._writes and (change.nodes or change.relations):
-                note_writer(RULES)
-        made = self._made(stop)._replace(writers=tuple(writers))
-        self._apply(made, change)
-        self.through = stop
 
     def _apply(self, made: StepMade, change: Change) -> None:
         """Store a step, unless another process stored it or parts of the video were erased."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy.orm import Session
@@ -134,7 +134,11 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     known, began = known_video(session, video.id), began_at(session, video.id)
     if known is None or began is None:
         return None
-    span = _video_time(period, began)
+    # The video time of a period; None if it ended before the video began.
+    start, end = (
+        (moment - began) / timedelta(milliseconds=1) for moment in ((period.start, period.end))
+    )
+    span = None if end <= 0 else TimeSpan.of(max(0, round(start)), round(end))
     clip = None if span is None else last_clip_within(session, video.id, span)
     if span is None or clip is None:
         return None
@@ -146,16 +150,6 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     events = tuple(shown_segment(one, people) for one in chosen_events(within, span))
     material = RecapMaterial(period.name, began, events)
     return RecapDraft(video.id, known.title, span, clip, material)
-
-
-def _video_time(period: Period, began: datetime) -> TimeSpan | None:
-    """Return the video time of a period; None if it ended before the video began."""
-    start, end = ((moment - began) / timedelta(milliseconds=1) for moment in _bounds(period))
-    return None if end <= 0 else TimeSpan.of(max(0, round(start)), round(end))
-
-
-def _bounds(period: Period) -> tuple[datetime, datetime]:
-    return period.start, period.end
 
 
 def chosen_events(segments: Iterable[Segment], span: TimeSpan) -> list[Segment]:

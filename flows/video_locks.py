@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from domain.errors import Busy
 from store.advisory_locks import claim_video, claimed_videos
 from store.database import Store
 from store.file_locks import locked_paths, try_file_lock
-from store.home import Home
 from store.queries import videos as video_rows
 from views.library import LibraryEntry
 
@@ -50,10 +48,6 @@ def current_state(video: str, state: str, busy: Collection[str]) -> str:
     return PAUSED if state == video_rows.WATCHING and video not in busy else state
 
 
-def _lock_path(home: Home, video: str) -> Path:
-    return home.run / f"watch-{video}.lock"
-
-
 @contextmanager
 def exclusive_lock(
     store: Store, video: str, title: str, grace_s: float | None = None
@@ -70,7 +64,7 @@ def exclusive_lock(
     Raises:
         Busy: another process holds one of them.
     """
-    with try_file_lock(_lock_path(store.home.make(), video)) as locked:
+    with try_file_lock(store.home.make().run / f"watch-{video}.lock") as locked:
         if not locked:
             raise _busy(title)
         with claim_video(store, video, grace_s) as claimed:

@@ -100,7 +100,7 @@ def _orphans(graph: CheckedGraph) -> Iterator[GraphFinding]:
                 if missing
                 else "has no clips"
             )
-            yield _finding(GraphFault.ORPHAN, f"{segment.label!r} {reason}", _segment_ref(segment))
+            yield _finding(GraphFault.ORPHAN, f"{segment.label!r} {reason}", f"s{segment.id}")
 
 
 def _dangling(graph: CheckedGraph) -> Iterator[GraphFinding]:
@@ -203,10 +203,6 @@ def _describe_edge(edge: Edge, segments: Mapping[int, Segment]) -> str:
 
 def _segment_refs(edge: Edge) -> tuple[str, str]:
     return f"s{edge.source}", f"s{edge.target}"
-
-
-def _segment_ref(segment: Segment) -> str:
-    return f"s{segment.id}"
 
 
 def _clip_ranges(clips: Sequence[int]) -> str:

@@ -48,7 +48,7 @@ def continue_sounds(
     """Mark drafts of sounds that ended in ``previous`` at most ``pause_ms`` before."""
     ends = {_kind(line): line.span.end_ms for line in previous if _is_sound(line)}
     return [
-        _as_continued(draft)
+        draft.model_copy(update={"text": f"{_HEARD}{_kind(draft)}{_CONTINUED}{_END}"})
         if _is_sound(draft) and _continues(draft, ends.get(_kind(draft)), pause_ms)
         else draft
         for draft in drafts
@@ -57,10 +57,6 @@ def continue_sounds(
 
 def _continues(draft: MemoryDraft, ended_ms: int | None, pause_ms: int) -> bool:
     return ended_ms is not None and draft.span.start_ms - ended_ms <= pause_ms
-
-
-def _as_continued(draft: MemoryDraft) -> MemoryDraft:
-    return draft.model_copy(update={"text": f"{_HEARD}{_kind(draft)}{_CONTINUED}{_END}"})
 
 
 def _is_sound(line: MemoryDraft | Memory) -> bool:

@@ -54,7 +54,12 @@ def store_memories(
     for draft, vector in zip(drafts, vectors, strict=True):
         if draft.kind != MemoryKind.EPISODIC:
             same_fact = settings.memory.same_fact
-            _add_fact(session, video_id, clip, draft, vector, encoder, people, same_fact)
+            identities = [identity.id for identity in identities_of_tags(people, draft.tags)]
+            closest = closest_fact(session, video_id, identities, vector, encoder)
+            if closest is not None and closest[1] > same_fact:
+                strengthen(session, [closest[0]], clip)
+            else:
+                _add(session, video_id, clip, [draft], [vector], encoder, people)
 
 
 def _add(
@@ -73,21 +78,3 @@ def _add(
         for identity in identities_of_tags(people, draft.tags)
     ]
     link_memories(session, links)
-
-
-def _add_fact(
-    session: Session,
-    video_id: str,
-    clip: int,
-    draft: MemoryDraft,
-    vector: Vector,
-    encoder: str,
-    people: ClipPeople,
-    same_fact: float,
-) -> None:
-    identities = [identity.id for identity in identities_of_tags(people, draft.tags)]
-    closest = closest_fact(session, video_id, identities, vector, encoder)
-    if closest is not None and closest[1] > same_fact:
-        strengthen(session, [closest[0]], clip)
-    else:
-        _add(session, video_id, clip, [draft], [vector], encoder, people)

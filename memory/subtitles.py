@@ -134,7 +134,7 @@ def reject_changed_subtitles(video: Video | None, texts: SourceTexts | None) -> 
     Raises:
         InputError: it was begun otherwise; says how to watch it anew.
     """
-    if video is None or _are_same(video.subtitles, texts.names if texts else None):
+    if video is None or list(video.subtitles or ()) == list((texts.names if texts else None) or ()):
         return
     stored_names = ", ".join(video.subtitles) if video.subtitles else marked("no subtitles")
     current_names = ", ".join(texts.names) if texts and texts.names else "none"
@@ -143,11 +143,6 @@ def reject_changed_subtitles(video: Video | None, texts: SourceTexts | None) -> 
         f"{video.title} was watched with {stored_names}, and {current_names} would be used now: "
         f"to have that, homer delete {video.id} and ingest it again with --subtitles {choice}"
     )
-
-
-def _are_same(stored: Sequence[str] | None, current: Sequence[str] | None) -> bool:
-    """Tell whether two lists of sources are equal; None is the same as an empty list."""
-    return list(stored or ()) == list(current or ())
 
 
 def read_source_texts(path: Path, probed: SourceProbe) -> SourceTexts:

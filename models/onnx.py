@@ -93,17 +93,14 @@ def _repaired(path: Path) -> bytes:
     import onnx
 
     model = onnx.load_model(str(path))
-    _drop_unread_inputs(model.graph)
-    _drop_idle_block_sizes(model.graph)
-    return bytes(model.SerializeToString())
-
-
-def _drop_unread_inputs(graph: GraphProto) -> None:
+    graph = model.graph
     read = {name for node in graph.node for name in node.input}
     stored = {value.name for value in graph.initializer}
     for value in list(graph.input):
         if value.name not in read or value.name in stored:
             graph.input.remove(value)
+    _drop_idle_block_sizes(model.graph)
+    return bytes(model.SerializeToString())
 
 
 def _drop_idle_block_sizes(graph: GraphProto) -> None:

@@ -89,7 +89,11 @@ def read_encoder_folder(folder: Path) -> EncoderFiles:
             f"sentence-transformers model ({' or '.join(MODELS)}, {TOKENIZER}, and its "
             "1_Pooling/config.json), or set `text` in the profile to a model of 'homer models'"
         )
-    _check_modules(folder)
+    # Refuse a model with layers after pooling: its ONNX file does not have them.
+    for module in _list(folder / "modules.json"):
+        kind = str(_table(module).get("type", "")).rpartition(".")[2]
+        if kind not in _KNOWN_MODULES:
+            raise SetupError(f"the text model in {folder} has a layer {kind!r} that is not known")
     prompts = _table(_json(folder / "config_sentence_transformers.json").get("prompts"))
     sentence = _json(folder / "sentence_bert_config.json")
     return EncoderFiles(
@@ -101,14 +105,6 @@ def read_encoder_folder(folder: Path) -> EncoderFiles:
         str(prompts.get("passage") or prompts.get("document") or ""),
         bool(sentence.get("do_lower_case")),
     )
-
-
-def _check_modules(folder: Path) -> None:
-    """Refuse a model with layers after pooling: its ONNX file does not have them."""
-    for module in _list(folder / "modules.json"):
-        kind = str(_table(module).get("type", "")).rpartition(".")[2]
-        if kind not in _KNOWN_MODULES:
-            raise SetupError(f"the text model in {folder} has a layer {kind!r} that is not known")
 
 
 def _pooling(folder: Path) -> Pooling:

@@ -48,7 +48,14 @@ def end(state: State, context: RunContext, how: Literal["done", "stopped"]) -> S
     outcome, number = outcome_of(state), state.get("round", 0)
     answer = answer_of(state, context, outcome)
     if how == "done":
-        answer = _with_support(state, context, outcome, answer)
+        # Add each citation's support: the reasoner's own, else scored.
+        stated = outcome.action.support if outcome.action else ()
+        cited = {citation.ref for citation in answer.citations}
+        given = {support.ref: support.score for support in stated if support.ref in cited}
+        unscored = [piece for piece in answer.citations if piece.ref not in given]
+        claim = answer_claim(question_of(state), answer.option)
+        scores = {**given, **score(context, state.get("round", 0), claim, unscored)}
+        answer = supported(answer, scores, context.settings)
     answer = _with_confidence(state, context, outcome, answer)
     if how == "stopped" and outcome.action and not outcome.action.not_in_memory:
         # A stopped search cannot tell that the memory does not hold the answer.
@@ -98,19 +105,6 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
         searched=searches_made(context) if missing else (),
         note=" ".join(filter(None, _notes(state, context, outcome, missing=missing))),
     )
-
-
-def _with_support(
-    state: State, context: RunContext, outcome: LoopOutcome, answer: Answer
-) -> Answer:
-    """Add each citation's support: the reasoner's own, else scored."""
-    stated = outcome.action.support if outcome.action else ()
-    cited = {citation.ref for citation in answer.citations}
-    given = {support.ref: support.score for support in stated if support.ref in cited}
-    unscored = [piece for piece in answer.citations if piece.ref not in given]
-    claim = answer_claim(question_of(state), answer.option)
-    scores = {**given, **score(context, state.get("round", 0), claim, unscored)}
-    return supported(answer, scores, context.settings)
 
 
 def _notes(

@@ -30,7 +30,12 @@ def synthesize(state: State, context: RunContext) -> State:
         conclusion = None
     if conclusion is None:
         conclusion, note = fallback(decision), NO_ANSWER
-    return _settled(state, context, conclusion, note)
+    action = concluding_action(conclusion)
+    context.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))
+    changes = {"action": action, "ranked": conclusion.ranked, "share": conclusion.share}
+    changes |= {"sure": conclusion.sure, "note": note}
+    outcome = outcome_of(state).model_copy(update=changes)
+    return {"outcome": plain(outcome), "next": "finish"}
 
 
 def _checked(context: RunContext, decision: DecisionContext) -> Conclusion:
@@ -87,15 +92,6 @@ def _fullest(question: Question, evidence: Sequence[Evidence]) -> int:
         len(evidence_words & set(words(o))) / max(1, len(set(words(o)))) for o in question.options
     ]
     return shares.index(max(shares))
-
-
-def _settled(state: State, context: RunContext, conclusion: Conclusion, note: str) -> State:
-    action = concluding_action(conclusion)
-    context.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))
-    changes = {"action": action, "ranked": conclusion.ranked, "share": conclusion.share}
-    changes |= {"sure": conclusion.sure, "note": note}
-    outcome = outcome_of(state).model_copy(update=changes)
-    return {"outcome": plain(outcome), "next": "finish"}
 
 
 def concluding_action(conclusion: Conclusion) -> Action:

@@ -74,7 +74,15 @@ def find_name_plates(percept: Percept, is_person: Callable[[str], bool]) -> list
     """
     plates: dict[tuple[int, str], NamePlate] = {}
     for frame in percept.keyframes:
-        face = _only_face(percept, frame.time_ms)
+        visible = [
+            group.number
+            for group in percept.faces
+            if any(
+                s.start_ms - FACE_TOLERANCE_MS <= frame.time_ms <= s.end_ms + FACE_TOLERANCE_MS
+                for s in visible_spans(group)
+            )
+        ]
+        face = visible[0] if len(visible) == 1 else None
         lines = [
             line
             for line in percept.screen_texts
@@ -93,18 +101,6 @@ def _unambiguous(plates: Sequence[NamePlate]) -> list[NamePlate]:
     return [plate for plate in plates if faces.count(plate.face) == 1]
 
 
-def _only_face(percept: Percept, time_ms: int) -> int | None:
-    visible = [
-        group.number
-        for group in percept.faces
-        if any(
-            s.start_ms - FACE_TOLERANCE_MS <= time_ms <= s.end_ms + FACE_TOLERANCE_MS
-            for s in visible_spans(group)
-        )
-    ]
-    return visible[0] if len(visible) == 1 else None
-
-
 def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
     """Return name and occupation of the plate on a frame, on two adjacent lines or on one."""
     legible = [line for line in lines if line.score >= MIN_SCORE]
@@ -118,7 +114,9 @@ def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
     candidates = list(dict.fromkeys([*stacked, *inline]))
     # With two plates and one face on a frame, it is unknown which plate is the face's.
     return (
-        [(_title_case(name), title) for name, title in candidates] if len(candidates) == 1 else []
+        [(name.title() if name.isupper() else name, title) for name, title in candidates]
+        if len(candidates) == 1
+        else []
     )
 
 
@@ -153,7 +151,3 @@ def _adjacent(first: ScreenText, second: ScreenText) -> bool:
     gap = lower.box.y0 - upper.box.y1
     shared = min(first.box.x1, second.box.x1) - max(first.box.x0, second.box.x0)
     return first is not second and -height / 2 <= gap <= 1.5 * height and shared > 0
-
-
-def _title_case(name: str) -> str:
-    return name.title() if name.isupper() else name

@@ -91,10 +91,7 @@ def live_source(text: str, title: str = "") -> LiveSource:
         return LiveSource("pipe", STDIN, STDIN, title)
     if "://" in text:
         return LiveSource("network", redacted_address(text), text, title)
-    return _device(Path(text), title)
-
-
-def _device(path: Path, title: str) -> LiveSource:
+    path = Path(text)
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -77,17 +77,7 @@ class QualityMeter:
 
     def measure(self, picture: av.VideoFrame) -> FrameMetrics:
         """Measure ``picture``; its ``change`` is against the picture measured before."""
-        bgr = self._sample_pixels(picture)
-        before, self._last = self._last, MeasuredPicture(picture, grey_of(bgr))
-        change, similarity = (
-            (0.0, 0.0) if before is None else compare(before, self._last, self._threshold)
-        )
-        return FrameMetrics(
-            change, self._sharpness(picture), hue_entropy(bgr, self._bins), similarity
-        )
-
-    def _sample_pixels(self, picture: av.VideoFrame) -> NDArray[np.uint8]:
-        """Return every n-th pixel as H x W x 3 BGR: about 90 on the shorter side."""
+        # Every n-th pixel as H x W x 3 BGR: about 90 on the shorter side.
         step = max(1, min(picture.width, picture.height) // _SAMPLED_SIDE)
         sampled = self._reformatter.reformat(
             picture,
@@ -97,7 +87,14 @@ class QualityMeter:
             interpolation="POINT",
             threads=1,
         )
-        return bgr_pixels(sampled)
+        bgr = bgr_pixels(sampled)
+        before, self._last = self._last, MeasuredPicture(picture, grey_of(bgr))
+        change, similarity = (
+            (0.0, 0.0) if before is None else compare(before, self._last, self._threshold)
+        )
+        return FrameMetrics(
+            change, self._sharpness(picture), hue_entropy(bgr, self._bins), similarity
+        )
 
     def _sharpness(self, picture: av.VideoFrame) -> float:
         """Return the variance of the Laplacian of luma, as if it ranged from 0 to 255."""

@@ -144,14 +144,11 @@ def settings(profile: Profile) -> dict[str, Any]:
         "images": bool(profile.images),
         "languages": len(profile.languages),
         "chat": {
-            _role(role, n): _chat(spec) for n, (role, spec) in enumerate(profile.chat.items())
+            role if role in ROLES else f"role {n}": _chat(spec)
+            for n, (role, spec) in enumerate(profile.chat.items())
         },
         "settings": redaction.numbers_of(profile.settings.model_dump(mode="json")),
     }
-
-
-def _role(name: str, number: int) -> str:
-    return name if name in ROLES else f"role {number}"
 
 
 def _chat(spec: ChatSpec) -> dict[str, Any]:

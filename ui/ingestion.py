@@ -24,7 +24,6 @@ from models.profile import profile_names
 from perception.source import find_media
 from services.job_status import JobState
 from store.database import Store
-from store.home import Home
 from store.queries.clips import StoredClip
 from ui.added_sources import MAX_UPLOAD_MB, parse_source, source_label, upload_hint
 from ui.app_state import PageState, page_state
@@ -122,7 +121,14 @@ def _watch(
         HomerError: nothing is watched.
     """
     named = parse_source(source)
-    uploads = _store_uploads(store.home, files)
+    # Store uploads; those that cannot be stored are listed as failed with the reason.
+    uploads: list[Path] = []
+    for file in files:
+        try:
+            with file.getbuffer() as data:
+                uploads.append(store_upload(store.home, file.name, data))
+        except InputError as error:
+            st.session_state.setdefault(FAILED_UPLOADS, []).append((file.name, str(error)))
     if not (uploads or named.paths or named.urls):
         return
     try:
@@ -145,18 +151,6 @@ class UploadedFile(Protocol):
 
     def getbuffer(self) -> memoryview:
         """Return its content."""
-
-
-def _store_uploads(home: Home, files: Sequence[UploadedFile]) -> list[Path]:
-    """Store uploads; those that cannot be stored are listed as failed with the reason."""
-    stored: list[Path] = []
-    for file in files:
-        try:
-            with file.getbuffer() as data:
-                stored.append(store_upload(home, file.name, data))
-        except InputError as error:
-            st.session_state.setdefault(FAILED_UPLOADS, []).append((file.name, str(error)))
-    return stored
 
 
 def show_failed_uploads() -> None:
@@ -225,19 +219,16 @@ def _show_jobs() -> None:
             _show_progress(state.store, video)
             if load_stream_details(state.store, video.id) is not None:
                 page_link("video", translate("See it live"), video=video.id, show="Live")
-    _rerun_if_changed([*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)])
-
-
-def _job_of(video: ListedVideo, all_jobs: Sequence[Job]) -> Job | None:
-    return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
-
-
-def _rerun_if_changed(current: Sequence[str]) -> None:
-    """Draw the whole page again when a job began or ended since the last poll."""
+    # Draw the whole page again when a job began or ended since the last poll.
+    current = [*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)]
     before = st.session_state.get(LAST_SEEN)
     st.session_state[LAST_SEEN] = list(current)
     if before is not None and before != list(current):
         st.rerun()
+
+
+def _job_of(video: ListedVideo, all_jobs: Sequence[Job]) -> Job | None:
+    return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
 
 
 def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVideo]) -> None:

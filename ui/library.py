@@ -90,7 +90,8 @@ def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[ListedVideo], to
             _show_video(state, jobs, video, all_jobs)
     deleted = next((video for video in videos if video.id == text_param("delete")), None)
     if deleted is not None and state.store.may_change:
-        _confirm_deletion(state, deleted)
+        dialog = st.dialog(translate("Delete this video?"), on_dismiss=_keep)
+        dialog(_show_deletion)(state, deleted)
 
 
 def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequence[Job]) -> None:
@@ -200,12 +201,6 @@ def _original(video: ListedVideo) -> Path:
 
 def _keep() -> None:
     set_params(delete=None)
-
-
-def _confirm_deletion(state: PageState, video: ListedVideo) -> None:
-    """Show what would be deleted, and delete it once confirmed."""
-    dialog = st.dialog(translate("Delete this video?"), on_dismiss=_keep)
-    dialog(_show_deletion)(state, video)
 
 
 def _show_deletion(state: PageState, video: ListedVideo) -> None:

@@ -65,7 +65,9 @@ def media_routes(user_of: UserOf) -> list[Route]:
     def served(serve: Callable[[Store, str], Response], name: str) -> Callable[[Request], Response]:
         def endpoint(request: Request) -> Response:
             if not _is_allowed(request):
-                return _expired()
+                return PlainTextResponse(
+                    "this link has expired: open the page again", status_code=403
+                )
             try:
                 store = store_for(shared_store(), user_of(request.cookies))
                 response = serve(store, request.path_params[name])
@@ -138,10 +140,6 @@ def _is_allowed(request: Request) -> bool:
     """Return whether the link is signed by this process and has not expired."""
     params = request.query_params
     return is_signed(request.url.path, params.get("until", ""), params.get("key", ""))
-
-
-def _expired() -> Response:
-    return PlainTextResponse("this link has expired: open the page again", status_code=403)
 
 
 def _missing() -> Response:

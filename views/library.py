@@ -328,7 +328,9 @@ def shown_clips(
             dropped=clip.dropped,
             gaps=clip.gaps,
             lines=tuple(lines.get(clip.index, ())),
-            objects=tuple(seen for seen in objects if _contains(clip.span, seen.time_ms)),
+            objects=tuple(
+                seen for seen in objects if clip.span.start_ms <= seen.time_ms < clip.span.end_ms
+            ),
             keyframes=tuple(frames.get(clip.index, ())),
         )
 
@@ -336,10 +338,6 @@ def shown_clips(
 def _keyframe(frame: StoredKeyframe, people: ClipPeople) -> DescribedKeyframe:
     text = people.display(people.replace_tags(frame.description or ""))
     return DescribedKeyframe(id=frame.id, time_ms=frame.time_ms, description=text)
-
-
-def _contains(span: TimeSpan, time_ms: int) -> bool:
-    return span.start_ms <= time_ms < span.end_ms
 
 
 def shown_segment(segment: Segment, people: ClipPeople) -> Segment:

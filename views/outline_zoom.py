@@ -13,7 +13,7 @@ from agent.strategy import Strategy
 from domain.base import Frozen
 from domain.built import OutlineLevel
 from domain.memories import Scope
-from domain.people import Character, tags_in_words
+from domain.people import tags_in_words
 from domain.time import TimeSpan
 from people.clip_people import ClipPeople
 from people.corrected import people_as_of
@@ -214,16 +214,13 @@ class _NodeNames:
 
     def entity(self, entity: EntityAt) -> GraphVertex:
         """Return an entity, with who it is."""
-        person = self._person(entity.name)
+        person = self._people.character(entity.name) or self._by_name.get(entity.name.casefold())
         return GraphVertex(
             id=entity.id,
             name=shortened(self.words(entity.name), MAX_NAME),
             kind=entity.type.lower(),
             person=person.number if person else None,
         )
-
-    def _person(self, name: str) -> Character | None:
-        return self._people.character(name) or self._by_name.get(name.casefold())
 
 
 def load_graph(store: Store, video: str, outline: BuiltOutline, node: int) -> NodeGraph | None:

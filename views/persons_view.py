@@ -170,7 +170,9 @@ def _persons(session: Session, videos: Sequence[str]) -> Iterator[Persons]:
     links = person_links(session)
     order = {video: place for place, video in enumerate(videos)}
     joined = links.joined_persons()
-    yield from sorted(joined, key=lambda person: _place(person, order))
+    yield from sorted(
+        joined, key=lambda person: min((order[ref.video], ref.number) for ref in person)
+    )
     in_several = frozenset[CharacterRef]().union(*joined)
     for start in range(0, len(videos), BATCH):
         batch = videos[start : start + BATCH]
@@ -180,10 +182,6 @@ def _persons(session: Session, videos: Sequence[str]) -> Iterator[Persons]:
                 ref = CharacterRef(video=video, number=one.number)
                 if one.name and ref not in in_several:
                     yield frozenset({ref})
-
-
-def _place(person: Persons, order: Mapping[str, int]) -> tuple[int, int]:
-    return min((order[ref.video], ref.number) for ref in person)
 
 
 class _Cards:

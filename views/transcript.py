@@ -250,14 +250,10 @@ def shown_lines(
             id=line.id,
             span=line.span,
             group=group_of(MemorySource(line.source)),
-            who=_speaker(line.speaker, people) if line.speaker else "",
+            who=_in_words(people.label(line.speaker), people) if line.speaker else "",
             text=text,
             marks=marks,
         )
-
-
-def _speaker(speaker: str, people: ClipPeople) -> str:
-    return _in_words(people.label(speaker), people)
 
 
 def _in_words(text: str, people: ClipPeople) -> str:

@@ -114,7 +114,7 @@ class AlertJudge:
     def _matches(self, alerts: Sequence[Alert], known: JudgedClip) -> Iterator[Match]:
         """Yield what answers these alerts: texts and faces."""
         closest = self._closest(alerts, known.texts)
-        yield from (match for match, alert in closest if _answers(match, alert))
+        yield from (match for match, alert in closest if match.score >= alert.threshold)
         for alert in alerts:
             if alert.kind is not AlertKind.TEXT:
                 yield from _face_matches(alert, known)
@@ -197,10 +197,6 @@ def _texts_of_segment(segment: Segment, names: Mapping[str, str]) -> Iterator[Ju
 def _numbers(vector: object) -> object:
     to_list = getattr(vector, "to_list", None)
     return vector if to_list is None else to_list()
-
-
-def _answers(match: Match, alert: Alert) -> bool:
-    return match.score >= alert.threshold
 
 
 def _face_matches(alert: Alert, known: JudgedClip) -> Iterator[Match]:

@@ -34,6 +34,7 @@ class ScheduleWorker:
             SetupError: it does not start.
         """
         secret = login_for(self._home, api)
+        # The folder of Homer's packages: a run starts in an empty folder.
         env = {
             **prefect_environment(self._home),
             "HOMER_HOME": str(self._home.root),
@@ -42,7 +43,7 @@ class ScheduleWorker:
             "PREFECT_WORKER_QUERY_SECONDS": str(POLL_S),
             "PREFECT_WORKER_WEBSERVER_HOST": HOST,
             "PYTHONPATH": os.pathsep.join(
-                [str(_code_dir()), os.environ.get("PYTHONPATH", "")]
+                [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
             ).strip(os.pathsep),
         }
         return self._daemon.start(partial(_command, pool), env)
@@ -50,11 +51,6 @@ class ScheduleWorker:
     def stop(self) -> bool:
         """Stop it with its runs, which are resumed later; return False if it did not run."""
         return self._daemon.stop()
-
-
-def _code_dir() -> Path:
-    """Return the folder of Homer's packages: a run starts in an empty folder."""
-    return Path(__file__).parents[2]
 
 
 def _command(pool: str, port: int) -> Sequence[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from retrieval.line_set import LineSet
 
@@ -33,7 +32,9 @@ def complete_sentences(line_set: LineSet, line: int) -> tuple[int, ...]:
     ):
         lines.append(after)
     last = _adjacent(line_set, lines[-1], 1)
-    if _words(line_set, lines) < SHORT and _same_speech(line_set, lines[-1], last):
+    if sum(len(line_set.line(number)[1].text.split()) for number in lines) < SHORT and _same_speech(
+        line_set, lines[-1], last
+    ):
         lines.append(last)
     return tuple(lines)
 
@@ -45,10 +46,6 @@ def _adjacent(line_set: LineSet, line: int, step: int) -> int:
     while 0 <= number < line_set.line_count and line_set.line(number)[1].source == other:
         number += step
     return number
-
-
-def _words(line_set: LineSet, lines: Sequence[int]) -> int:
-    return sum(len(line_set.line(number)[1].text.split()) for number in lines)
 
 
 def _continues(line_set: LineSet, first: int, second: int) -> bool:

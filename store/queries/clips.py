@@ -191,7 +191,7 @@ def memory_view(
     for video_id in video_ids:
         if video_id not in last:
             raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
-    scopes = tuple(Scope(video=v, last_clip=last[v]) for v in _unique(video_ids))
+    scopes = tuple(Scope(video=v, last_clip=last[v]) for v in list(dict.fromkeys(video_ids)))
     return MemoryView(scopes=scopes, as_of_ms=as_of_ms)
 
 
@@ -250,10 +250,6 @@ def _select_clips(
         )
         for row in rows
     ]
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)

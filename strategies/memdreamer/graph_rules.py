@@ -110,7 +110,17 @@ class RuleGraph:
         for line in lines:
             self._read_line(line, facts.get(line.id, StatedFacts()))
         self._order_events()
-        self._annotate()
+        names = {
+            key: _spaced(key.name)
+            for key in self._graph.entities
+            if len(key.name) >= LEAST_LETTERS and (not TAG.fullmatch(key.name))
+        }
+        for text in self._graph.of_level(TEXT):
+            shown = _spaced(text.text)
+            for key, name in names.items():
+                if name in shown:
+                    edge = GraphEdge(text.key, ANNOTATES, key, text.span, (text.clip,))
+                    self._graph.edges.append(edge)
         return self._graph
 
     def _read_line(self, line: Memory, facts: StatedFacts) -> None:
@@ -249,20 +259,6 @@ class RuleGraph:
             label = OVERLAP if one.span.overlap_ms(other.span) else BEFORE
             span, clips = one.span.union(other.span), tuple(sorted({one.clip, other.clip}))
             self._graph.edges.append(GraphEdge(one.key, label, other.key, span, clips))
-
-    def _annotate(self) -> None:
-        """Join texts on screen to the entities that they name."""
-        names = {
-            key: _spaced(key.name)
-            for key in self._graph.entities
-            if len(key.name) >= LEAST_LETTERS and not TAG.fullmatch(key.name)
-        }
-        for text in self._graph.of_level(TEXT):
-            shown = _spaced(text.text)
-            for key, name in names.items():
-                if name in shown:
-                    edge = GraphEdge(text.key, ANNOTATES, key, text.span, (text.clip,))
-                    self._graph.edges.append(edge)
 
 
 def _spaced(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from agent.builder import BuildModels
@@ -12,7 +12,6 @@ from agent.step_writers import note_rules
 from domain.built import (
     BuiltMemory,
     Change,
-    ClosedRelation,
     EntityDraft,
     EntityKey,
     NodeDraft,
@@ -134,7 +133,18 @@ class WorldBuild:
         self._built_ms = seen_ms
         relations += lasting.relations
         new = {key: clip for key, clip in _first_clips(relations).items() if key.name not in before}
-        return self._embedded(nodes, new, relations, lasting.closed)
+        triples = [one for one in relations if one.predicate != MENTIONED]
+        texts = [node.text for node in nodes] + [key.name for key in new]
+        distinct = list(dict.fromkeys([*texts, *map(triple_text, triples)]))
+        vectors = dict(zip(distinct, self._embed(distinct), strict=True)) if distinct else {}
+        return Change(
+            nodes=[replace(node, vector=vectors[node.text]) for node in nodes],
+            entities=[
+                EntityDraft(key, clip, vector=vectors[key.name]) for key, clip in new.items()
+            ],
+            relations=[replace(one, vector=vectors.get(triple_text(one))) for one in relations],
+            closed=lasting.closed,
+        )
 
     def _known(self, lines: Sequence[SeenLine]) -> Known:
         """Return who is known by now, and whether these descriptions are in the first person."""
@@ -232,27 +242,6 @@ class WorldBuild:
 
     def _key(self, name: str) -> EntityKey:
         return EntityKey(self._types.setdefault(name, str(EntityKind.CONCEPT)), name)
-
-    def _embedded(
-        self,
-        nodes: Sequence[NodeDraft],
-        new: Mapping[EntityKey, int],
-        relations: Sequence[RelationDraft],
-        closed: Sequence[ClosedRelation],
-    ) -> Change:
-        """Return the change with the vectors of captions, of entities' names and of triples."""
-        triples = [one for one in relations if one.predicate != MENTIONED]
-        texts = [node.text for node in nodes] + [key.name for key in new]
-        distinct = list(dict.fromkeys([*texts, *map(triple_text, triples)]))
-        vectors = dict(zip(distinct, self._embed(distinct), strict=True)) if distinct else {}
-        return Change(
-            nodes=[replace(node, vector=vectors[node.text]) for node in nodes],
-            entities=[
-                EntityDraft(key, clip, vector=vectors[key.name]) for key, clip in new.items()
-            ],
-            relations=[replace(one, vector=vectors.get(triple_text(one))) for one in relations],
-            closed=closed,
-        )
 
 
 def _first_clips(relations: Iterable[RelationDraft]) -> dict[EntityKey, int]:
