@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -132,16 +132,12 @@ def _import_many(
     if as_json:
         say_json({"videos": imported, "left": failed})
     else:
-        _show_many(imported, failed)
+        for row in imported:
+            _show(row)
+        for name, why in failed.items():
+            note(f"homer: {plain_line(name)}: {plain_line(why)}")
+        say(f"{len(imported)} of {len(imported) + len(failed)} videos are in memory")
     raise typer.Exit(4 if failed or any(row["failed"] for row in imported) else 0)
-
-
-def _show_many(imported: Sequence[Mapping[str, object]], failed: Mapping[str, str]) -> None:
-    for row in imported:
-        _show(row)
-    for name, why in failed.items():
-        note(f"homer: {plain_line(name)}: {plain_line(why)}")
-    say(f"{len(imported)} of {len(imported) + len(failed)} videos are in memory")
 
 
 def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:

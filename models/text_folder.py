@@ -90,7 +90,9 @@ def read_encoder_folder(folder: Path) -> EncoderFiles:
             "1_Pooling/config.json), or set `text` in the profile to a model of 'homer models'"
         )
     # Refuse a model with layers after pooling: its ONNX file does not have them.
-    for module in _list(folder / "modules.json"):
+    path = folder / "modules.json"
+    found = _read(path) if path.is_file() else []
+    for module in found if isinstance(found, list) else []:
         kind = str(_table(module).get("type", "")).rpartition(".")[2]
         if kind not in _KNOWN_MODULES:
             raise SetupError(f"the text model in {folder} has a layer {kind!r} that is not known")
@@ -135,11 +137,6 @@ def _max_tokens(folder: Path, sentence: dict[str, Any]) -> int:
 def _json(path: Path) -> dict[str, Any]:
     """Return the table of a file; empty where there is no such file."""
     return _table(_read(path)) if path.is_file() else {}
-
-
-def _list(path: Path) -> list[Any]:
-    found = _read(path) if path.is_file() else []
-    return found if isinstance(found, list) else []
 
 
 def _table(value: object) -> dict[str, Any]:

@@ -93,29 +93,23 @@ def known_people(
     """Describe some of the video's people, in their order."""
     rows = [row for person in people for row in person.members]
     times = stored.appearances_of(session, video_people.video.id, rows)
-    maybe = _possible_matches(session, video_people)
+    owners = {row: person for person in video_people.characters for row in person.members}
+    overlay = overlay_of(stored.corrections_of(session, video_people.video.id)) or Overlay()
+    maybe: dict[int, list[MaybeSame]] = {}
+    for claim in stored.claims_of(session, video_people.video.id):
+        face, voice = owners.get(claim.face), owners.get(claim.voice)
+        if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
+            continue
+        if are_distinct(overlay, video_people.tags(face), video_people.tags(voice)):
+            continue
+        tags = (video_people.origins[claim.face].tag, video_people.origins[claim.voice].tag)
+        for person, candidate in ((face, voice), (voice, face)):
+            match = MaybeSame(number=candidate.character.number, tags=tags, reason=claim.reason)
+            maybe.setdefault(person.character.number, []).append(match)
     return [
         _known_person(video_people, person, times, maybe.get(person.character.number, []))
         for person in people
     ]
-
-
-def _possible_matches(session: Session, people: VideoPeople) -> dict[int, list[MaybeSame]]:
-    """Return, by character number, face-voice statements whose identities are not joined."""
-    owners = {row: person for person in people.characters for row in person.members}
-    overlay = overlay_of(stored.corrections_of(session, people.video.id)) or Overlay()
-    matches: dict[int, list[MaybeSame]] = {}
-    for claim in stored.claims_of(session, people.video.id):
-        face, voice = owners.get(claim.face), owners.get(claim.voice)
-        if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
-            continue
-        if are_distinct(overlay, people.tags(face), people.tags(voice)):
-            continue
-        tags = (people.origins[claim.face].tag, people.origins[claim.voice].tag)
-        for person, candidate in ((face, voice), (voice, face)):
-            match = MaybeSame(number=candidate.character.number, tags=tags, reason=claim.reason)
-            matches.setdefault(person.character.number, []).append(match)
-    return matches
 
 
 def has_name(character: CharacterAt, name: str) -> bool:

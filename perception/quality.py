@@ -102,7 +102,8 @@ class QualityMeter:
         self._laplacian = laplacian(luma_plane(stored), self._laplacian)
         # Its mean is next to nothing: inside a picture the differences add up to none.
         mean_square = cv2.norm(self._laplacian, cv2.NORM_L2SQR) / self._laplacian.size
-        return mean_square * _contrast(stored) ** 2
+        full = stored.color_range == ColorRange.JPEG or stored.format.name.startswith("yuvj")
+        return mean_square * (1.0 if full else 255 / _LIMITED_LUMA) ** 2
 
 
 def _begins_with_luma(picture: av.VideoFrame) -> bool:
@@ -110,12 +111,6 @@ def _begins_with_luma(picture: av.VideoFrame) -> bool:
     name = picture.format.name
     eight_bits = picture.format.components[0].bits == 8
     return name.startswith(_PLANAR) and eight_bits and picture.planes[0].line_size > 0
-
-
-def _contrast(picture: av.VideoFrame) -> float:
-    """Return how many steps of grey one step of a picture's luma is."""
-    full = picture.color_range == ColorRange.JPEG or picture.format.name.startswith("yuvj")
-    return 1.0 if full else 255 / _LIMITED_LUMA
 
 
 def luma_plane(picture: av.VideoFrame) -> Grey:

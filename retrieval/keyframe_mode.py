@@ -293,7 +293,16 @@ def _shown(
     context: QueryContext, videos: Sequence[VideoKeyframes], chosen: Sequence[ScoredKeyframe]
 ) -> tuple[ShownImage, ...]:
     by_video = {keyframes.video: keyframes for keyframes in videos}
-    scores = _closeness(context, videos, chosen)
+    # Closeness in [0, 1] of images: of those with an image cosine, this.
+    image_cosines = _image_cosines(videos)
+    by_words = [image for image in chosen if image.frame.id not in image_cosines]
+    words = iter(_closeness_by_words(context, videos, by_words))
+    scores = [
+        float(np.clip(image_cosines[image.frame.id], 0, 1))
+        if image.frame.id in image_cosines
+        else next(words)
+        for image in chosen
+    ]
     return tuple(
         shown_image(
             image.video, image.frame, _description(context, by_video[image.video], image), score
@@ -314,21 +323,6 @@ def _line_at_frame(context: QueryContext, image: ScoredKeyframe, names: Mapping[
     row = context.lines.line(image.line)[1]
     near = row.start_ms - NEAR_MS <= image.frame.time_ms <= row.end_ms + NEAR_MS
     return line_text(row, names) if near else ""
-
-
-def _closeness(
-    context: QueryContext, videos: Sequence[VideoKeyframes], chosen: Sequence[ScoredKeyframe]
-) -> list[float]:
-    """Return closeness in [0, 1] of images: of those with an image cosine, this."""
-    image_cosines = _image_cosines(videos)
-    by_words = [image for image in chosen if image.frame.id not in image_cosines]
-    words = iter(_closeness_by_words(context, videos, by_words))
-    return [
-        float(np.clip(image_cosines[image.frame.id], 0, 1))
-        if image.frame.id in image_cosines
-        else next(words)
-        for image in chosen
-    ]
 
 
 def _closeness_by_words(

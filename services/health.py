@@ -84,7 +84,10 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield names_taken(distributions())
     yield from _database(home)
     yield Check(marked("profile"), True, profile.name)
-    yield from _weights(home, profile)
+    for name in profile.weights:
+        bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
+        fix = f"homer models pull {name}" if bad else ""
+        yield Check(marked(f"model {name}"), not bad, _found_files(bad), fix)
     yield from check_speech_model(profile, home.weights)
     yield from check_text_model(profile, home.weights)
     yield _device(profile)
@@ -94,7 +97,14 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield _sounds(profile)
     yield from _chat(profile)
     yield _codecs()
-    yield from _telemetry()
+    if wanted("TRACES") or wanted("METRICS"):
+        is_installed = installed()
+        sent, named = (
+            marked("sent to the collector of OTEL_..."),
+            marked("OTEL_... names a collector"),
+        )
+        found = sent if is_installed else named
+        yield Check(marked("telemetry"), is_installed, found, "" if is_installed else OTEL.hint)
 
 
 def names_taken(installed: Iterable[Distribution]) -> Check:
@@ -155,13 +165,6 @@ def check_search_index(store: Store) -> Check:
         )
     found = marked("a library of this size is searched faster through an index")
     return Check(marked("search index"), True, found, "homer db index", warning=True)
-
-
-def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
-    for name in profile.weights:
-        bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
-        fix = f"homer models pull {name}" if bad else ""
-        yield Check(marked(f"model {name}"), not bad, _found_files(bad), fix)
 
 
 def _found_files(bad: Sequence[FileStatus]) -> str:
@@ -315,18 +318,6 @@ def _codecs() -> Check:
     found = marked(f"FFmpeg in PyAV {av.__version__}")
     fix = marked(f"reinstall av: it lacks {', '.join(missing)}")
     return Check(marked("codecs"), not missing, found, fix if missing else "")
-
-
-def _telemetry() -> Iterator[Check]:
-    """Check the packages for a collector, if the environment names one."""
-    if wanted("TRACES") or wanted("METRICS"):
-        is_installed = installed()
-        sent, named = (
-            marked("sent to the collector of OTEL_..."),
-            marked("OTEL_... names a collector"),
-        )
-        found = sent if is_installed else named
-        yield Check(marked("telemetry"), is_installed, found, "" if is_installed else OTEL.hint)
 
 
 FOLDER = marked("A file of a schedule")

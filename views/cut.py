@@ -117,7 +117,11 @@ def _cut_recordings(
         parts = [_part(store, one, span, Path(folder)) for one in recordings]
         if len(parts) > 1:
             join_parts(parts, partial)
-            return CutFile(_seen(recordings, span), copied=False)
+            # The span that recordings have of another; gaps within count.
+            begin, end = recordings[0].span.start_ms, recordings[-1].span.end_ms
+            return CutFile(
+                TimeSpan.of(max(span.start_ms, begin), min(span.end_ms, end)), copied=False
+            )
         (part,), (only,) = parts, recordings
         cut = cut_file(part.path, part.span, partial)
         shift = only.start_ms
@@ -132,9 +136,3 @@ def _part(store: Store, recording: StoredRecording, span: TimeSpan, folder: Path
     end = min(span.end_ms, recording.span.end_ms)
     shift = recording.start_ms
     return FileSpan(path, TimeSpan.of(begin - shift, max(begin, end) - shift))
-
-
-def _seen(recordings: Sequence[StoredRecording], span: TimeSpan) -> TimeSpan:
-    """Return the span that recordings have of another; gaps within count."""
-    begin, end = recordings[0].span.start_ms, recordings[-1].span.end_ms
-    return TimeSpan.of(max(span.start_ms, begin), min(span.end_ms, end))

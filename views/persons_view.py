@@ -195,7 +195,12 @@ class _Cards:
     def person(self, characters: Persons) -> LibraryPerson:
         """Return a person with the cards of its characters."""
         cards = sorted(map(self.card, characters), key=_recency, reverse=True)
-        return LibraryPerson(label=_label(cards), characters=tuple(cards))
+        named = [name for card in cards for name in card.person.names]
+        given = (name.name for name in named if name.source == "person")
+        return LibraryPerson(
+            label=next(given, next((name.name for name in named), cards[0].person.label)),
+            characters=tuple(cards),
+        )
 
     def _read_people(self, video: str) -> VideoPeople:
         return people_of_video(self._session, video)
@@ -236,10 +241,3 @@ class _Cards:
 
 def _recency(card: CharacterCard) -> tuple[bool, float]:
     return (card.last is not None, card.last.at.timestamp() if card.last else 0.0)
-
-
-def _label(cards: Sequence[CharacterCard]) -> str:
-    """Return the name that a user gave, else a learned one, else the label of the first."""
-    named = [name for card in cards for name in card.person.names]
-    given = (name.name for name in named if name.source == "person")
-    return next(given, next((name.name for name in named), cards[0].person.label))

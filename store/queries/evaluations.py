@@ -203,8 +203,9 @@ def _result(
     row: EvalResultRow, trajectory: TrajectoryRow | None, usage: _RunUsage | None
 ) -> Result:
     usage = usage or _RunUsage()
+    part = QuestionPart(row.part)
     return Result(
-        slot=_slot(row),
+        slot=Slot(row.arm, row.question, row.place, part, row.batch, row.video_id, row.item),
         trajectory=row.trajectory_id,
         state=trajectory.state if trajectory else None,
         verdict=Verdict.model_validate(row.verdict) if row.verdict else None,
@@ -217,11 +218,6 @@ def _result(
         strategy=trajectory.machine if trajectory else "",
         chosen_by=usage.chosen_by,
     )
-
-
-def _slot(row: EvalResultRow) -> Slot:
-    part = QuestionPart(row.part)
-    return Slot(row.arm, row.question, row.place, part, row.batch, row.video_id, row.item)
 
 
 def _usage_by_trajectory(session: Session, run: str) -> dict[str, _RunUsage]:

@@ -79,8 +79,10 @@ def videos_page(
     v = VideoRow
     columns = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
     counts = (_clips(), _clips(*FINISHED_STATES), _clips(ClipState.FAILED))
+    row = KeyframeRow
+    first = select(row.blob).where(row.video_id == VideoRow.id).order_by(row.clip, row.time_ms)
     query = (
-        select(*columns, *counts, _first_keyframe())
+        select(*columns, *counts, first.limit(1).correlate(VideoRow).scalar_subquery())
         .where(*_title_has(words))
         .order_by(v.title, v.id)
     )
@@ -137,12 +139,6 @@ def _clips(*states: ClipState) -> ScalarSelect[int]:
     if states:
         query = query.where(ClipRow.state.in_(states))
     return query.correlate(VideoRow).scalar_subquery()
-
-
-def _first_keyframe() -> ScalarSelect[str]:
-    row = KeyframeRow
-    first = select(row.blob).where(row.video_id == VideoRow.id).order_by(row.clip, row.time_ms)
-    return first.limit(1).correlate(VideoRow).scalar_subquery()
 
 
 def _title_has(words: str) -> list[ColumnElement[bool]]:

@@ -87,7 +87,11 @@ class Hierarchy:
         changed = [one for one in self._supers if one != before.get(one.run[0])]
         gone = before.keys() - {one.run[0] for one in self._supers}
         nodes = [self._node(one, clip) for one in changed]
-        nodes.append(self._root(macros[-1].span.end_ms, clip))
+        seen_ms = macros[-1].span.end_ms
+        span = TimeSpan.of(self._macros[0].span.start_ms, seen_ms)
+        root = self._writer.root(self._title, self._supers)
+        children = tuple(one.run[0] for one in self._supers)
+        nodes.append(NodeDraft(ROOT, 0, root.text, span, clip, label=root.title, children=children))
         stated = list(self._stated(clip))
         spans = {relation_key(relation): relation.span for relation in stated}
         held, self._edges = self._edges, spans
@@ -145,12 +149,6 @@ class Hierarchy:
 
     def _span(self, one: SuperEvent) -> TimeSpan:
         return self._macros[one.run[0]].span.union(self._macros[one.run[-1]].span)
-
-    def _root(self, seen_ms: int, clip: int) -> NodeDraft:
-        span = TimeSpan.of(self._macros[0].span.start_ms, seen_ms)
-        root = self._writer.root(self._title, self._supers)
-        children = tuple(one.run[0] for one in self._supers)
-        return NodeDraft(ROOT, 0, root.text, span, clip, label=root.title, children=children)
 
     def _stated(self, clip: int) -> Iterator[RelationDraft]:
         """Yield all edges that hold between super events, and between macro events of one."""

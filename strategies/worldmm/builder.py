@@ -129,7 +129,9 @@ class WorldBuild:
         ]
         span = TimeSpan.of(clips[0].span.start_ms, seen_ms)
         lasting = self._semantic.step(relations, span, clips[-1].clip)
-        self._forget(seen_ms)
+        finest = self._scales[0]
+        open_from = seen_ms // finest * finest
+        self._lines = [line for line in self._lines if line.span.start_ms >= open_from]
         self._built_ms = seen_ms
         relations += lasting.relations
         new = {key: clip for key, clip in _first_clips(relations).items() if key.name not in before}
@@ -213,12 +215,6 @@ class WorldBuild:
                 one.number for one in parts if (one.scale_ms, one.number) in self._captions
             ),
         )
-
-    def _forget(self, seen_ms: int) -> None:
-        """Drop lines whose finest window is complete."""
-        finest = self._scales[0]
-        open_from = seen_ms // finest * finest
-        self._lines = [line for line in self._lines if line.span.start_ms >= open_from]
 
     def _relations(
         self, found: StatedFacts, window: ScaleWindow, clip: int, seen_ms: int
