@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent.budget import RunBudget
-from agent.reasoners.port import Reasoner
+from agent.reasoners.port import LLM, Reasoner
 from agent.recorder import Recorder
 from agent.strategy import AgentPolicy, ToolLoop
 from domain.asking import Mode
@@ -87,12 +87,11 @@ class RunContext:
     """The ports of one run.
 
     ``cite`` resolves refs to rows; ``people`` are names by tag. ``moments``: how many moments of
-    the whole view a search adds to what its mode finds. ``by_rules``: the reasoner compares scores
-    and reads no cards. ``contents``: what happens when in the videos, a line an event. ``skills``
-    is None without a skill library. ``languages``: those the text model was made for; empty:
-    unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None for the HOMER machine, to which
-    ``unbuilt`` returns the titles of videos without its memory. ``writers`` wrote the strategy's
-    memory: rules, or models by name.
+    the whole view a search adds to what its mode finds. ``contents``: what happens when in the
+    videos, a line an event. ``skills`` is None without a skill library. ``languages``: those the
+    text model was made for; empty: unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None
+    for the HOMER machine, to which ``unbuilt`` returns the titles of videos without its memory.
+    ``writers`` wrote the strategy's memory: rules, or models by name.
     """
 
     reasoner: Reasoner
@@ -103,7 +102,6 @@ class RunContext:
     budget: RunBudget
     people: tuple[tuple[str, str], ...] = ()
     moments: int = 0
-    by_rules: bool = False
     contents: tuple[str, ...] = ()
     skills: Skills | None = None
     languages: tuple[str, ...] = ()
@@ -111,6 +109,11 @@ class RunContext:
     tool_loop: ToolLoop | None = None
     unbuilt: Callable[[], tuple[str, ...]] = tuple
     writers: tuple[str, ...] = ()
+
+    @property
+    def by_rules(self) -> bool:
+        """Whether the reasoner compares scores and reads no cards."""
+        return self.reasoner.name != LLM
 
     @property
     def actor(self) -> Reasoner | AgentPolicy:

@@ -96,7 +96,6 @@ class ProfileContexts:
             recorder=recorder,
             budget=budget,
             moments=settings.moments if reads else MOMENTS,
-            by_rules=not reads,
             contents=self._contents(view, setup, reads=reads and strategy.policy is None),
             people=setup.people if setup else self._people(view),
             skills=self._skills,

@@ -245,7 +245,6 @@ def _make_context(
         settings=settings,
         recorder=recorder,
         budget=budget,
-        by_rules=kind != LlmReasoner.name,
         people=question_event.setup.people,
         contents=question_event.setup.contents,
         languages=question_event.setup.languages,

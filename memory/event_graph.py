@@ -147,13 +147,15 @@ def _apply_edge(
 
 
 def _find_subsets(segments: Mapping[int, OpenSegment], touched: set[int]) -> dict[int, int]:
-    """Map each segment whose clips are a strict subset of another's to its largest superset."""
+    """Map each segment whose clips are all in another to the largest such; of equals the later."""
     absorbed = {}
     for segment in segments.values():
         supersets = [
             other
             for other in segments.values()
-            if set(segment.clips) < set(other.clips) and touched & {segment.number, other.number}
+            if set(segment.clips) <= set(other.clips)
+            and (len(segment.clips), -segment.number) < (len(other.clips), -other.number)
+            and touched & {segment.number, other.number}
         ]
         if supersets:
             best = min(supersets, key=lambda other: (-len(other.clips), other.number))

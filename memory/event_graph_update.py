@@ -167,11 +167,11 @@ def _window_key(window: EventWindow) -> object:
         [_segment_key(segment) for segment in known_segments]
         for known_segments in (window.previous, window.related)
     ]
-    return window.new, window.clips, lines, segments, window.edges
+    return window.new, window.clips, lines, segments, window.edges, window.people.characters
 
 
 def _line_key(line: WindowLine) -> object:
-    return line.clip, line.span, line.text, line.source, line.speaker, line.tags
+    return line.clip, line.span, line.text, line.source, line.speaker, line.tags, line.kind
 
 
 def _segment_key(segment: KnownSegment) -> object:

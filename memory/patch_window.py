@@ -107,6 +107,7 @@ def read_window(
         previous=tuple(_to_known_segment(segment, spans) for segment in previous),
         edges=tuple(_to_known_edges(edges, previous)),
         related=tuple(_to_known_segment(segment, spans) for segment in related),
+        people=people,
     )
 
 
@@ -142,6 +143,7 @@ def to_window_lines(
             vector=again.get(row.memory.id, row.vector),
             speaker=people.label(row.memory.speaker) if row.memory.speaker else None,
             tags=row.memory.tags,
+            kind=row.memory.kind,
         )
         for row in rows
     )

@@ -212,6 +212,8 @@ def _check_evidence(draft: EdgeDraft, context: PatchContext) -> Iterator[str]:
         return
     if not draft.rationale.strip():
         yield "has no rationale: say why in one sentence"
+    if not draft.evidence:
+        yield "has no evidence: name the clips that show it"
     future = [clip for clip in draft.evidence if clip > context.at_clip]
     if future:
         yield f"has evidence that is in the future: {_join_clips(future)}"

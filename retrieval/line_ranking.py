@@ -8,12 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from retrieval.line_set import Ints, Scores
+from retrieval.line_set import Ints, Scores, search_text
 from retrieval.ranking import CandidateLines, PreparedQuestion
-from retrieval.relevance import Relevance
+from retrieval.relevance import Relevance, standardise
+from retrieval.terms import terms
+from retrieval.word_scores import WordScores
 
 CELLS = 100
 """Number of best cells whose lines are ranked."""
+WORDS = 1.0
+"""Weight of the words of a line by itself, in standard deviations."""
 LINE = 0.5
 """Weight of a line's cosines relative to the score of its cell."""
 
@@ -51,13 +55,22 @@ def best_lines(
     question: PreparedQuestion,
     relevance: Relevance,
     limit: int,
+    words: Sequence[str] = (),
 ) -> list[RankedLine]:
-    """Return the best line of each of the best ``limit`` cells, best first."""
+    """Return the best line of each of the best ``limit`` cells, best first.
+
+    With ``words``, a line that has them in itself counts for more than one whose clip does.
+    """
     cells = np.argsort(-relevance.cells, kind="stable")[:CELLS]
     lines = candidates.lines.lines_of(cells.tolist())
     if not len(lines):
         return []
     scores = line_scores(candidates, relevance, lines)
+    if words:
+        numbers = lines.tolist()
+        candidates.lines.read_lines(numbers)
+        texts = [terms(search_text(candidates.lines.line(n)[1])) for n in numbers]
+        scores = scores + WORDS * standardise(WordScores(texts).of(words))
     options = bool(question.options)
     best, chosen = scores.max(axis=0), scores.argmax(axis=0)
     best_by_cell: dict[int, RankedLine] = {}

@@ -232,6 +232,17 @@ def lines_around(store: Store, context: QueryContext, numbers: Sequence[int]) ->
     return LineSet(lines.scopes, arrays, lines.read, lines.parts)
 
 
+def lines_beside(
+    store: Store, context: QueryContext, number: int, score: float
+) -> tuple[Evidence, ...]:
+    """Return what was remembered right before and right after a line, with this score."""
+    lines = lines_around(store, context, [number])
+    (place,) = lines.lines_with([int(context.lines.arrays.id[number])]).tolist()
+    beside = [lines.line(n) for n in (place - 1, place + 1) if 0 <= n < lines.line_count]
+    video = context.lines.line(number)[0]
+    return tuple(context.row_evidence(*one, score) for one in beside if one[0] == video)
+
+
 def _candidates(
     context: QueryContext, around: LinesAround, looked_at: Ints | None
 ) -> list[Candidate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -28,7 +29,7 @@ from retrieval.options import temperature, weigh_evidence
 from retrieval.ports import SearchModels
 from retrieval.preparation import SearchPreparation
 from retrieval.query_context import ModeSearch, QueryContext, nothing_close
-from retrieval.quotes import Quoted, QuoteSearch, lines_around, quoted
+from retrieval.quotes import Quoted, QuoteSearch, lines_around, lines_beside, quoted
 from retrieval.result import Retrieval, ShownImage
 from retrieval.structure import last_seen
 from retrieval.video_mode import about_people, video
@@ -304,10 +305,8 @@ class Retrievers:
         return context.with_clips(segment.places), segment
 
     def _segment(self, view: MemoryView, focus: int) -> Segment | None:
-        segments = self._store.run_read_only(
-            partial(read_segments, scopes=view.scopes, ids=[focus])
-        )
-        return segments.get(focus)
+        read = partial(read_segments, scopes=view.scopes, ids=[focus])
+        return self._store.run_read_only(read).get(focus)
 
     def _rank_segments(self, context: QueryContext) -> RankedSegments:
         scopes, read = context.lines.scopes, self._store.run_read_only
@@ -384,10 +383,15 @@ class Retrievers:
         """
         if context.relevance is None:
             return result
-        best = best_lines(context.candidates, context.question, context.relevance, aim.moments)
+        words = () if aim.quotes else sorted(context.words)
+        best = best_lines(
+            context.candidates, context.question, context.relevance, aim.moments, words
+        )
         lines = context.evidence(add_strength(best, self._confirmation_counts(context, best)))
         far = nothing_close(lines, context.candidates.view_lines)
         every = not aim.quotes or bool(context.question.options)
+        if best and not aim.quotes:
+            lines += lines_beside(self._store, context, best[0].line, lines[0].score)
         of_mode = () if result.nothing_close and not (far or every) else result.evidence
         more = () if far and not result.nothing_close and not every else lines
         known = {e.ref for e in of_mode}
@@ -403,10 +407,9 @@ class Retrievers:
     ) -> dict[int, int]:
         """Return how often the facts of lines were confirmed as of the view, by line."""
         arrays = context.lines.arrays
-        ids_by_scope: dict[int, dict[int, int]] = {}
+        ids_by_scope = defaultdict[int, dict[int, int]](dict)
         for line in ranked:
-            lines_by_id = ids_by_scope.setdefault(int(arrays.video[line.line]), {})
-            lines_by_id[int(arrays.id[line.line])] = line.line
+            ids_by_scope[int(arrays.video[line.line])][int(arrays.id[line.line])] = line.line
         confirmations: dict[int, int] = {}
         for number, ids in ids_by_scope.items():
             as_of = context.lines.scopes[number].last_clip

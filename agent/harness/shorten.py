@@ -8,7 +8,7 @@ from agent.harness.inform import CardLine
 
 Card = Sequence[CardLine]
 
-WHOLE = 3
+WHOLE = 2
 """The last cards are shown whole, so many."""
 
 

@@ -34,7 +34,7 @@ from agent.pictures import (
     load_pictures,
     pictures_of,
 )
-from agent.reasoners.port import Assessment, CompletedRound, Conclusion, DecisionContext
+from agent.reasoners.port import LLM, Assessment, CompletedRound, Conclusion, DecisionContext
 from agent.reasoners.prompts import prompt
 from agent.reasoners.question_parts import as_query
 from agent.reasoners.replies import PlanReply, ReplanReply
@@ -100,7 +100,7 @@ class LlmReasoner:
         images: loads a keyframe's JPEG by its SHA-256.
     """
 
-    name = "llm"
+    name = LLM
     note = ""
 
     def __init__(

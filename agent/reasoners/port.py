@@ -23,6 +23,9 @@ from domain.trajectory import (
     SupportScored,
 )
 
+LLM = "llm"
+"""The name of the reasoner that is a language model; others decide by rules."""
+
 
 class Unreadable(ModelError):
     """A reply that is not a decision; its message is shown to the reasoner."""

@@ -8,17 +8,19 @@ from itertools import groupby
 from pydantic import BaseModel, Field, NonNegativeInt
 
 from domain.errors import ModelError, ReplayMiss
-from domain.memories import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, MemoryKind, SegmentDraft
 from domain.settings import MemorySettings
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.llm_clip import ChatFactory
-from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
+from memory.writers.port import EventWindow, KnownEdge, KnownSegment
 from models.messages import Message, assistant, request_tokens, system, user
 
 MAX_TRIES = 2
 """Most requests for a patch while its reply cannot be parsed."""
 
 
+CLIPS_A_SEGMENT = 3
+"""A window asks for a segment for so many of its clips at least."""
 MAX_LABEL, MAX_SUMMARY, MAX_RATIONALE = 200, 4_000, 1_000
 """Most characters that are stored, since later prompts repeat them."""
 
@@ -115,18 +117,18 @@ class LlmEventWriter:
         limits = self._settings
         rules = prompt(
             "events_system",
-            least=limits.segments_min,
-            most=limits.segments_max,
+            least=min(limits.segments_min, max(1, -(-len(window.new) // CLIPS_A_SEGMENT))),
+            most=min(limits.segments_max, max(1, len(window.new))),
             words=limits.label_words,
             clips=limits.segment_clips,
         )
         page = prompt(
             "events",
-            previous=join_lines(_segment_line(segment) for segment in window.previous),
+            previous=join_lines(_segment_line(segment, window) for segment in window.previous),
             edges=join_lines(_edge_line(edge) for edge in window.edges),
-            related=join_lines(_segment_line(segment) for segment in window.related),
+            related=join_lines(_segment_line(segment, window) for segment in window.related),
             new=", ".join(str(clip) for clip in window.new),
-            memories=join_lines(_memory_lines(window.lines)),
+            memories=join_lines(_memory_lines(window)),
         )
         return [system(rules), user(page)]
 
@@ -159,9 +161,10 @@ def _plain_label(label: str) -> str:
     return sanitise_generated(label).strip()
 
 
-def _segment_line(segment: KnownSegment) -> str:
+def _segment_line(segment: KnownSegment, window: EventWindow) -> str:
     clips = ", ".join(str(clip) for clip in segment.clips)
-    label, summary = sanitise_generated(segment.label), sanitise(segment.summary)
+    label = sanitise_generated(segment.label)
+    summary = sanitise_generated(window.people.display(segment.summary))
     return f'"{label}" ({segment.span}, clips {clips}): {summary}'
 
 
@@ -172,7 +175,11 @@ def _edge_line(edge: KnownEdge) -> str:
     return f"{names} ({edge.confidence:.2f}): {sanitise_generated(edge.rationale)}"
 
 
-def _memory_lines(lines: Sequence[WindowLine]) -> Iterable[str]:
-    for clip, of_clip in groupby(lines, key=lambda line: line.clip):
+def _memory_lines(window: EventWindow) -> Iterable[str]:
+    """Yield the lines of each clip with their times and kinds, one tag or name for each person."""
+    for clip, of_clip in groupby(window.lines, key=lambda line: line.clip):
         yield f"clip {clip}:"
-        yield from (f"- {sanitise(line.attributed_text)}" for line in of_clip)
+        for line in of_clip:
+            kind = line.source if line.kind == MemoryKind.EPISODIC else line.kind
+            text = sanitise_generated(window.people.display(line.attributed_text))
+            yield f"- {line.span} {kind}: {text}"

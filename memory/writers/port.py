@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.media import KEYFRAMES_ONLY, ClipView, Percept
-from domain.memories import ClipMemories, EventPatch, Memory, MemorySource, with_attribution
+from domain.memories import (
+    ClipMemories,
+    EventPatch,
+    Memory,
+    MemoryKind,
+    MemorySource,
+    with_attribution,
+)
 from domain.time import TimeSpan
 from models.chat import Replay, Sink
 from people.clip_people import ClipPeople
@@ -70,6 +77,7 @@ class WindowLine:
         source: The source of the memory.
         vector: Its embedding, shape (D,).
         tags: The people it mentions.
+        kind: What kind of memory it is.
     """
 
     clip: int
@@ -79,6 +87,7 @@ class WindowLine:
     vector: Sequence[float] | NDArray[np.float32] = field(repr=False, compare=False)
     speaker: str | None = None
     tags: tuple[str, ...] = ()
+    kind: MemoryKind = MemoryKind.EPISODIC
 
     @property
     def attributed_text(self) -> str:
@@ -127,6 +136,7 @@ class EventWindow:
         previous: The segments of the previous patch, by number; the last is the open one.
         edges: The edges between them.
         related: Earlier segments close to the new clips, for long-range edges.
+        people: Who was known after the window.
         sink: Receives every model call, to record it.
         replay: Returns recorded replies of an interrupted run.
     """
@@ -140,6 +150,7 @@ class EventWindow:
     previous: tuple[KnownSegment, ...] = ()
     edges: tuple[KnownEdge, ...] = ()
     related: tuple[KnownSegment, ...] = ()
+    people: ClipPeople = field(default_factory=ClipPeople)
     sink: Sink | None = None
     replay: Replay | None = None
 

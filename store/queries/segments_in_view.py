@@ -81,7 +81,9 @@ def segments_in_view(
 
 _SEGMENT_TEXTS = """
     WITH {view}
-    SELECT s.id, r.label || ' ' || r.summary
+    SELECT s.id, concat_ws(' ', r.label, r.summary, (
+        SELECT string_agg(concat_ws(' ', h->>'label', h->>'summary'), ' ')
+        FROM jsonb_array_elements(r.history) AS h))
     FROM view JOIN segments AS s ON s.video_id = view.video
     JOIN segment_revisions AS r ON r.segment_id = s.id
          AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
@@ -92,7 +94,10 @@ _SEGMENT_TEXTS = """
 def segment_texts(
     database: Reader, scopes: Sequence[Scope], ids: Collection[int]
 ) -> dict[int, str]:
-    """Return label and summary of those of ``ids`` that are valid in the view, by id."""
+    """Return label and summary of those of ``ids`` that are valid in the view, by id.
+
+    Those of the segments that each absorbed follow.
+    """
     statement = SQL(_SEGMENT_TEXTS).format(view=SQL(VIEW))
     parameters = view_parameters(scopes) | {"ids": list(ids)}
     return dict(reading_driver(database).execute(statement, parameters).fetchall())

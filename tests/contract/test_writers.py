@@ -288,7 +288,7 @@ def test_the_patch_prompt_holds_the_open_segments_and_the_new_memories() -> None
     text = prompt_of(factory)
     assert '\\"Breakfast\\" (00:00-00:30, clips 0): They eat.' in text
     assert "New clips: 1, 2, 3" in text
-    assert "clip 2:\\n- Ada: Ada opens door number 2 now" in text
+    assert "clip 2:\\n- 01:00-01:02 said: Ada: Ada opens door number 2 now" in text
     assert "at most 8 words" in text
 
 

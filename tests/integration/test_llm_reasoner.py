@@ -216,10 +216,10 @@ def test_the_budget_of_tokens_is_hard(party: Store) -> None:
         made = obedient(request)
         if purpose_of(request) == "assess":
             made = {"resolved": []}
-        return Answer(made, tokens=(9_000, 1_000))
+        return Answer(made, tokens=(38_000, 2_000))
 
     asked, events, server = run(party, expensive)
-    assert asked.tokens == 50_000
+    assert asked.tokens == 200_000
     assert [purpose_of(r) for r in server.requests] == ["plan", "act", "assess", "act", "conclude"]
     assert "tokens are spent" in of(events, Ended)[0].why
     assert asked.answer.option

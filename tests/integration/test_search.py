@@ -477,6 +477,22 @@ def test_ranking_finds_the_narrow_moment_and_quotes_it(
     assert ids
 
 
+def test_a_model_is_shown_the_line_with_the_words_of_its_query_and_what_came_right_after(
+    store: Store, retrievers: Retrievers
+) -> None:
+    """Many lines are nearly alike: the one with all the words is shown, whatever the event."""
+    who, what = ("Ann", "Ben", "Eve", "Max", "Zoe"), ("vase", "mug", "lamp", "drum")
+    told = [[Said(f"{a} hides the striped {b}")] for b in what for a in who]
+    watch(store, V, [*told, [Said("The bus leaves")]])
+    aim = Aim(text="Max hides the striped mug", moments=5, quotes=False)
+    found = retrievers.search(seen(20), Mode.EVENT, aim.text, aim=aim)
+    shown = texts(found)
+    after = [f"{a} hides the striped mug" for a in ("Eve", "Zoe")]
+    assert "Max hides the striped mug" in shown
+    assert set(after) <= set(shown)
+    assert found.quotes == ()
+
+
 def test_ranking_weighs_options_and_names_what_speaks_for_them(
     retrievers: Retrievers, ids: dict[int, int]
 ) -> None:

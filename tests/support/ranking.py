@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from domain.asking import Mode, Question
 from domain.memories import MemoryView
+from domain.search import Aim
 from retrieval.relevance import Relevance
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
@@ -18,7 +19,7 @@ def rank(search: Retrievers, view: MemoryView, question: Question, limit: int = 
     """The best lines of a view, as a search by rules adds them to what its mode finds."""
     context = search._preparation.context(view, question.text, question.options)
     nothing = Retrieval(mode=Mode.VIDEO, query=question.text, nothing_close=True)
-    return search._with_best_lines(nothing, context, limit)
+    return search._with_best_lines(nothing, context, Aim(text=question.text, moments=limit))
 
 
 def shares(relevance: Relevance) -> NDArray[np.float64]:

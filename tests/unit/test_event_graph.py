@@ -73,8 +73,8 @@ def test_the_words_of_all_that_were_ever_absorbed_are_stored() -> None:
     assert [one.label for one in graph.segments[2].history] == ["Small", "Wide"]
 
 
-def test_segments_of_the_same_clips_both_stay() -> None:
-    assert set(shape(woven(([segment("A", 1, 2), segment("B", 1, 2)], [])))) == {"A", "B"}
+def test_segments_of_the_same_clips_are_one() -> None:
+    assert set(shape(woven(([segment("A", 1, 2), segment("B", 1, 2)], [])))) == {"A"}
 
 
 def test_of_nested_segments_the_widest_takes_all() -> None:

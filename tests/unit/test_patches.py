@@ -36,7 +36,7 @@ def segment(
 
 
 def edge(source: str, target: str, relation: str = "before", **more: object) -> EdgeDraft:
-    values = {"rationale": "One is over before the other."} | more
+    values = {"rationale": "One is over before the other.", "evidence": (9,)} | more
     return EdgeDraft(source=source, target=target, relation=relation, **values)
 
 
