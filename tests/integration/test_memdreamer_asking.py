@@ -73,18 +73,13 @@ class Asked(ScriptedRun):
         return [texts_of(one)[1] for one in self.requests if is_step(one)]
 
 
-def first_macro(page: str) -> str:
-    """The first macro event that was named but not opened."""
-    listed = page.partition("Macro events not opened yet: ")[2].partition("\n")[0]
-    return listed.split(", ")[0]
-
-
 def opening(note: Callable[[str], str] | str = "noted") -> Callable[[str], dict[str, Any]]:
     """Open a macro event that was not opened yet."""
 
     def step(page: str) -> dict[str, Any]:
         said = note(page) if callable(note) else note
-        return use("get_subgraph", said, macro_id=first_macro(page))
+        listed = page.partition("Macro events not opened yet: ")[2].partition("\n")[0]
+        return use("get_subgraph", said, macro_id=listed.split(", ")[0])
 
     return step
 

@@ -125,7 +125,10 @@ def uses() -> tuple[Use, ...]:
     }
     for file in sorted({call.file for call in calls() if call.method == "compile"}):
         for name, pattern in _held(file):
-            for method in _used(methods, file, name):
+            # How a file's pattern is used: in that file or, where it is not private, in all.
+            files = [file] if name.startswith("_") else list(methods)
+            called = {method for one in files for method in methods.get(one, {}).get(name, ())}
+            for method in sorted(called or UNKNOWN):
                 use = Use(f"{file}:{name}", pattern, method)
                 found.setdefault((pattern.pattern, pattern.flags, _kind(method)), use)
     for call in calls():
@@ -155,13 +158,6 @@ def _patterns(value: object) -> Iterator[re.Pattern[str]]:
     elif isinstance(value, tuple | list | set | frozenset):
         for one in value:
             yield from _patterns(one)
-
-
-def _used(methods: dict[str, dict[str, set[str]]], file: str, name: str) -> list[str]:
-    """How a file's pattern is used: in that file or, where it is not private, in all."""
-    files = [file] if name.startswith("_") else list(methods)
-    called = {method for one in files for method in methods.get(one, {}).get(name, ())}
-    return sorted(called or UNKNOWN)
 
 
 def _methods(tree: ast.Module) -> dict[str, set[str]]:

@@ -228,21 +228,6 @@ class Asked:
         )
 
 
-def asked_of(question: str) -> Asked:
-    """Read a question."""
-    wanted = _WANTED.match(question)
-    rest = question[wanted.end() :] if wanted else question
-    time = _TIME.search(rest)
-    named = re.findall(r"\b[A-Z]{3,}\b|\b\d{2,}\b", _TIME.sub(" ", rest))
-    return Asked(
-        wanted=wanted[1].lower() if wanted else "",
-        colour=next((one for one in COLOURS if one in rest.split()), ""),
-        shape=next((one for one in SHAPES if one in rest), ""),
-        words=tuple(named),
-        at_ms=parse_clock(time[0]) if time else None,
-    )
-
-
 class SeeingModel:
     """The script of a server: what the model says to each request.
 
@@ -290,7 +275,17 @@ class SeeingModel:
         self, question: str, images: Sequence[tuple[Image, Sight]]
     ) -> tuple[str, str] | None:
         """Return what is asked for and the ref of the image that shows it."""
-        asked = asked_of(question)
+        wanted = _WANTED.match(question)
+        rest = question[wanted.end() :] if wanted else question
+        time = _TIME.search(rest)
+        named = re.findall("\\b[A-Z]{3,}\\b|\\b\\d{2,}\\b", _TIME.sub(" ", rest))
+        asked = Asked(
+            wanted=wanted[1].lower() if wanted else "",
+            colour=next((one for one in COLOURS if one in rest.split()), ""),
+            shape=next((one for one in SHAPES if one in rest), ""),
+            words=tuple(named),
+            at_ms=parse_clock(time[0]) if time else None,
+        )
         for image, sight in images:
             if asked.fits(image, sight) and sight.value(asked.wanted):
                 return sight.value(asked.wanted), image.ref

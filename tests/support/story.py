@@ -69,11 +69,7 @@ def candidates_at(last_clip: int, *videos: StoryVideo) -> CandidateLines:
     ]
     texts = [row.text for _, row in rows]
     vectors = WordEmbedder().embed(texts) if texts else np.zeros((0, SIZE), dtype=np.float32)
-    return candidates_of_lines(line_set(scopes, rows, vectors, CLIP_MS))
-
-
-def candidates_of_lines(lines: LineSet) -> CandidateLines:
-    """Return what is ranked of lines that are all there is, with who speaks and narrates."""
+    lines = line_set(scopes, rows, vectors, CLIP_MS)
     sample = np.ones(lines.cell_count, dtype=np.bool_)
     mean = float(np.diff(lines.bounds).mean()) if lines.cell_count else 1.0
     hits = hits_of(lines).with_lengths(lines, mean, 0.0)
