@@ -58,7 +58,6 @@ def addresses(store: Store) -> Iterator[tuple[str, str]]:
 
 
 def take(page: Page, url: str, width: int, path: Path) -> None:
-    """Take a screenshot of a whole page."""
     page.set_viewport_size({"width": width, "height": WIDTHS[width]})
     page.goto(url)
     page.locator("[data-testid=stMain] h1").first.wait_for()

@@ -46,7 +46,6 @@ BESIDE = """(width) => {
 
 @pytest.fixture(scope="module", params=sorted(language_names()))
 def phone(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Page]:
-    """A narrow window of a browser in a language."""
     assert context.browser is not None
     made = context.browser.new_context(
         viewport={"width": WIDTH, "height": HEIGHT}, locale=request.param, has_touch=True

@@ -44,7 +44,6 @@ def read(path: Path, settings: WatchSettings = SETTINGS, first: int = 0) -> list
 
 
 def content(clip: RawClip) -> tuple[object, ...]:
-    """All of a clip, to the byte."""
     frames = [(f.time_ms, f.metrics, f.image.shape, f.image.tobytes()) for f in clip.frames]
     return clip.clip, frames, clip.samples.tobytes(), clip.gaps, clip.error
 

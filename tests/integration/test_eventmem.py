@@ -58,7 +58,6 @@ CLIPS = sum(SCENES_S) * 1_000 // CLIP_MS
 
 
 def scene_of(second: int) -> int:
-    """The number of the scene that a second is in."""
     ends = np.cumsum(SCENES_S)
     return int(np.searchsorted(ends, second, side="right"))
 

@@ -69,7 +69,6 @@ class Asked(ScriptedRun):
 
     @property
     def pages(self) -> list[str]:
-        """What the model was shown in each round."""
         return [texts_of(one)[1] for one in self.requests if is_step(one)]
 
 
@@ -313,7 +312,6 @@ def test_where_nothing_can_be_searched_no_round_is_made(house: Store) -> None:
 
 
 def walked(store: Store, text: str, strategy: str = "memdreamer", **more: Any) -> list[Event]:
-    """The events of a question asked by rules."""
     events: list[Event] = []
     with Runner(store, WordToolbox()) as runner:
         question = Question(text=text, videos=(HOUSE,), **more)

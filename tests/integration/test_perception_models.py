@@ -82,7 +82,6 @@ def words(percepts: list[Perceived]) -> str:
 
 
 def every(percept: Percept) -> Iterator[tuple[int, int]]:
-    """All spans of a percept."""
     for utterance in percept.utterances:
         yield utterance.span.start_ms, utterance.span.end_ms
     for group in (*percept.faces, *percept.voices):

@@ -467,7 +467,6 @@ READING = (
 
 
 def plan_of(store: Store, query: Callable[[Reader], object]) -> str:
-    """The plan of the statements that a query runs."""
     with store.begin() as session, pytest.MonkeyPatch.context() as patch:
         plans = Plans(driver_of(session.connection()))
         for module in READING:

@@ -41,7 +41,6 @@ class Use:
     method: str
 
     def run(self, text: str) -> None:
-        """Does to ``text`` what the code does."""
         if self.method in ("sub", "subn"):
             self.pattern.sub(" ", text)
         elif self.method == "finditer":
@@ -161,7 +160,6 @@ def _patterns(value: object) -> Iterator[re.Pattern[str]]:
 
 
 def _methods(tree: ast.Module) -> dict[str, set[str]]:
-    """The methods called on each name."""
     called: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         match node:

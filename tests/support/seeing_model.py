@@ -107,14 +107,12 @@ class Eyes:
 
 
 def decoded(data: bytes) -> NDArray[np.uint8]:
-    """Decode a JPEG or PNG to RGB."""
     found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     assert found is not None
     return np.ascontiguousarray(found[:, :, ::-1].astype(np.uint8))
 
 
 def main_colour(image: NDArray[np.uint8]) -> str:
-    """Return the name of the colour along the edges."""
     edges = np.concatenate([image[:8].reshape(-1, 3), image[-8:].reshape(-1, 3)])
     middle = np.median(edges, axis=0)
     away = {name: np.linalg.norm(middle - np.array(colour)) for name, colour in COLOURS.items()}
@@ -216,7 +214,6 @@ class Asked:
     at_ms: int | None = None
 
     def fits(self, image: Image, sight: Sight) -> bool:
-        """Return whether an image is the one that is meant."""
         near = self.at_ms is None or (
             image.time_ms is not None and abs(image.time_ms - self.at_ms) <= NEAR_MS
         )

@@ -88,7 +88,6 @@ class FilmAnswers:
 
 
 def questions(video: str, cards: Sequence[Card]) -> list[FilmQuestion]:
-    """Return a question about each card of a film."""
     made = []
     for number, card in enumerate(cards):
         start = number * CLIP_S * 1000

@@ -92,7 +92,6 @@ def hits_of(lines: LineSet) -> WordHits:
 
 
 def candidates_of(story: Story, speakers: Mapping[str, str] | None = None) -> CandidateLines:
-    """Return what is ranked of all of one story."""
     return candidates_at(10**6, video_of(story, speakers=speakers))
 
 
@@ -110,7 +109,6 @@ def prepare_question(
 
 
 def vectors_of(question: PreparedQuestion) -> QuestionVectors:
-    """Return the vectors of a question, from its words."""
     count = 0 if question.timed else len(question.options)
     texts = [
         question.core,
@@ -123,7 +121,6 @@ def vectors_of(question: PreparedQuestion) -> QuestionVectors:
 
 
 def relevance_of(candidates: CandidateLines, question: PreparedQuestion) -> Relevance:
-    """Return how relevant every cell is."""
     if question.options and not question.timed:
         known = roster_of(candidates)
         candidates = replace(candidates, roster=known, named=tuple(known.people(question.options)))
@@ -131,5 +128,4 @@ def relevance_of(candidates: CandidateLines, question: PreparedQuestion) -> Rele
 
 
 def row_of(candidates: CandidateLines, number: int) -> StoredLine:
-    """Return a line's row."""
     return candidates.lines.line(number)[1]

@@ -51,7 +51,6 @@ def towers(folder: Path, *, family: str = "clip", inside: str = "") -> Path:
 
 
 def _vision(output: str) -> Any:
-    """The mean of each channel."""
     pixels = helper.make_tensor_value_info(
         "pixel_values", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE]
     )

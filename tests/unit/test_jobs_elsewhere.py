@@ -21,7 +21,6 @@ WAITS = "import time; time.sleep(60)"
 
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[Jobs]:
-    """One that runs for as long as the test."""
     every = Jobs(Home(tmp_path))
     every.command = (sys.executable, "-c", WAITS)
     recording = tmp_path / "film.mp4"
