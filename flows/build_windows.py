@@ -76,8 +76,7 @@ class WindowsBuild:
 
     def take(self) -> None:
         """Build the next window."""
-        args = (self._parts, self._video.id)
-        self._builder.build_next(*args, ended=self._ended, since=self._since)
+        self._builder.build_next(self._parts, self._video.id, ended=self._ended, since=self._since)
         self.through = self._built_through()
 
     @property

@@ -70,8 +70,7 @@ def join(
     """
     with store.begin() as session:
         change = _Change(session)
-        pair = change.find(video, person), change.find(other_video, other)
-        return change.join(*pair, why)
+        return change.join(change.find(video, person), change.find(other_video, other), why)
 
 
 def keep_apart(store: Store, video: str, person: str, other_video: str, other: str) -> Correction:

@@ -123,8 +123,7 @@ def load_transcript(
             return None
         people = _people(session, scope)
         sources = sources_of(groups) | {MemorySource.CHAPTER}
-        clips = (around.first, around.last)
-        lines = lines_of_clips(session, scope, *clips, sources, MAX_LINES + 1)
+        lines = lines_of_clips(session, scope, around.first, around.last, sources, MAX_LINES + 1)
     until_ms = around.after.start_ms if around.after else None
     if len(lines) > MAX_LINES:
         lines, until_ms = _cut(lines, at_ms, until_ms)

@@ -399,8 +399,7 @@ def result_texts(session: Session, video_id: str) -> Iterator[tuple[tuple[str, s
 def delete_result(session: Session, key: tuple[str, str, str]) -> None:
     """Delete an evaluation result."""
     row = EvalResultRow
-    this_result = (row.run == key[0], row.arm == key[1], row.question == key[2])
-    session.execute(delete(row).where(*this_result))
+    session.execute(delete(row).where(row.run == key[0], row.arm == key[1], row.question == key[2]))
 
 
 def has_any_clip(column: Any, clips: Collection[int]) -> ColumnElement[bool]:

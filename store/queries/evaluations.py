@@ -102,9 +102,8 @@ def list_runs(
 ) -> list[StoredRun]:
     """Return all runs, latest first, or a page of them, or the one with that name."""
     row, result = EvalRunRow, EvalResultRow
-    counts = (func.count(result.question), func.count(result.verdict))
     query = (
-        select(row, *counts)
+        select(row, func.count(result.question), func.count(result.verdict))
         .outerjoin(result, result.run == row.name)
         .group_by(row.name)
         .order_by(row.began_at.desc(), row.name)

@@ -249,11 +249,10 @@ def _restore_memberships(session: Session, traces: Traces) -> None:
         ends = min((row.from_clip for row in later), default=None)
         first.to_clip = ends
         session.get_one(CharacterRow, first.character_id).to_clip = ends
-        names = (
+        change = update(CharacterNameRow).where(
             CharacterNameRow.identity_id == identity,
             CharacterNameRow.character_id.in_(traces.characters),
         )
-        change = update(CharacterNameRow).where(*names)
         session.execute(change.values(character_id=first.character_id))
     session.flush()
 

@@ -74,8 +74,7 @@ def unlearned_judgements(session: Session, most: int) -> list[JudgedTrajectory]:
 def count_unlearned(session: Session) -> int:
     """Return the number of judged answers that were not learned from yet."""
     row = JudgementRow
-    pending = (~row.learned, row.right.is_not(None))
-    return session.scalar(select(func.count()).where(*pending)) or 0
+    return session.scalar(select(func.count()).where(~row.learned, row.right.is_not(None))) or 0
 
 
 def comparable_answers(session: Session) -> list[ComparedAnswer]:
@@ -277,9 +276,8 @@ def tallies(session: Session, name: str, unit: Unit) -> list[SkillTally]:
     """Return the use of a skill by day, week or month (UTC); periods without use are left out."""
     period = func.date_trunc(unit, TrajectoryRow.started_at, "UTC").label("start")
     right = JudgementRow.right
-    counts = (func.count(), func.count(right), func.count().filter(right.is_(True)))
     query = (
-        select(period, *counts)
+        select(period, func.count(), func.count(right), func.count().filter(right.is_(True)))
         .select_from(TrajectoryRow)
         .outerjoin(JudgementRow, JudgementRow.trajectory_id == TrajectoryRow.id)
         .where(TrajectoryRow.id.in_(_trajectories_with_skill(name)))

@@ -159,8 +159,7 @@ def _corrections(video: str) -> Query:
     """Select the corrections in force; undone ones are left out."""
     c = CorrectionRow
     query = select(c.number, c.kind, c.told, c.numbers, c.outcomes, c.act)
-    in_force = (c.video_id == video, c.undone.is_(False))
-    return query.where(*in_force).order_by(c.number)
+    return query.where(c.video_id == video, c.undone.is_(False)).order_by(c.number)
 
 
 def _statements(video: str) -> Query:
@@ -275,8 +274,7 @@ def _relations(video: str) -> Query:
 def _calls(video: str) -> Query:
     c = ModelCallRow
     request = (c.clip, c.purpose, c.request_hash, c.profile, c.model, c.messages)
-    reply = (c.reply, c.error, c.tokens_in, c.tokens_out, c.cost_usd)
-    query = select(*request, *reply)
+    query = select(*request, c.reply, c.error, c.tokens_in, c.tokens_out, c.cost_usd)
     by_writers = (c.video_id == video, c.trajectory_id.is_(None))
     return query.where(*by_writers).order_by(c.clip, c.purpose, c.request_hash, c.id)
 

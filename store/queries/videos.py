@@ -159,8 +159,7 @@ def set_video_state(session: Session, video_id: str, state: str, error: str | No
 def set_progress(session: Session, video_id: str, **values: object) -> None:
     """Set values of a video's row such as its state, duration or path; write only changes."""
     changes = (getattr(VideoRow, name).is_distinct_from(value) for name, value in values.items())
-    changed_row = (VideoRow.id == video_id, or_(*changes))
-    session.execute(update(VideoRow).where(*changed_row).values(values))
+    session.execute(update(VideoRow).where(VideoRow.id == video_id, or_(*changes)).values(values))
 
 
 def video_state(session: Session, video_id: str) -> VideoState | None:
@@ -168,12 +167,11 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
     video = session.get(VideoRow, video_id)
     if video is None:
         return None
-    counts = (
+    query = select(
         func.count(),
         func.count().filter(ClipRow.state.in_(FINISHED_STATES)),
         func.count().filter(ClipRow.state == ClipState.FAILED),
-    )
-    query = select(*counts).where(ClipRow.video_id == video_id)
+    ).where(ClipRow.video_id == video_id)
     clips, done, failed = session.execute(query).one()
     return VideoState(
         video.state, video.error, clips, done, failed, dict(video.models), video.created_at
