@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
@@ -213,19 +214,8 @@ class ToolCalls:
 
 def recorded_calls(session: Session, trajectory: str) -> list[CallRecord]:
     """Return the calls that a trajectory made, in order, without their messages."""
+    names = [field.name for field in fields(CallRecord) if field.name != "messages"]
     return [
-        CallRecord(
-            request_hash=row.request_hash,
-            purpose=row.purpose,
-            profile=row.profile,
-            model=row.model,
-            messages=(),
-            reply=row.reply,
-            error=row.error,
-            tokens_in=row.tokens_in,
-            tokens_out=row.tokens_out,
-            cost_usd=row.cost_usd,
-            ms=row.ms,
-        )
+        CallRecord(messages=(), **{name: getattr(row, name) for name in names})
         for row in calls_of(session, trajectory)
     ]

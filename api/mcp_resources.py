@@ -20,7 +20,7 @@ from api.params import MAX_LIMIT, next_offset
 from api.routes import outlines, questions, videos
 from domain.errors import InputError, NotFound
 from store.queries.trajectories import StoredTrajectory
-from views.library_view import ListedVideo, page_of_videos
+from views.library_view import LibraryEntry, page_of_videos
 from views.rounds import page_of_trajectories
 from views.words import client_data, client_text
 
@@ -85,7 +85,7 @@ def list_resources(state: ApiState, cursor: str | None) -> ListResourcesResult:
     )
 
 
-def _video(video: ListedVideo) -> Resource:
+def _video(video: LibraryEntry) -> Resource:
     title = client_text(video.title)
     uri = f"{SCHEME}://videos/{video.id}"
     return Resource(uri=uri, name=title, description="a video", mime_type=JSON_TYPE)

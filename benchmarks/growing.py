@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.prices import price_list
+from models.specs import price_list
 
 CLIPS_HOUR, LINES_CLIP, KEYFRAMES_HOUR = 120, 8, 360
 

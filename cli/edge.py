@@ -55,7 +55,9 @@ class ErrorBoundary(TyperGroup):
             if is_usage(error):
                 _sanitize(error)
                 raise
-            where = _log_error(error) or _hint(ctx)
+            where = _log_error(error) or (
+                "" if _debug(ctx) else " (homer --debug COMMAND shows where)"
+            )
             message = f"{type(error).__name__}: {_first_line(error)}{where}"
             code = _code(error, ctx)
         note(f"homer: {message}")
@@ -92,10 +94,6 @@ def _log_error(error: Exception) -> str:
 
 def _debug(ctx: Any) -> bool:
     return bool(ctx.obj and ctx.obj.get("debug"))
-
-
-def _hint(ctx: Any) -> str:
-    return "" if _debug(ctx) else " (homer --debug COMMAND shows where)"
 
 
 def _close_pipe() -> int:

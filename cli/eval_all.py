@@ -56,7 +56,10 @@ def all_sets(sets: Sets, profile: Profile = None, json: Json = False) -> None:
     with open_workspace(profile) as workspace, meter() as bar:
         measured = [_measure(workspace, bar, name, folder) for name, folder in wanted]
     rows = [line for lines, _ in measured for line in lines]
-    say_json([_as_json(row) for row in rows]) if json else show(rows)
+    if json:
+        say_json([{**to_jsonable_python(row), "above": row.above} for row in rows])
+    else:
+        show(rows)
     raise typer.Exit(0 if all(whole for _, whole in measured) else 4)
 
 
@@ -145,10 +148,6 @@ def _rows(measured: Iterable[Measure]) -> Iterator[tuple[object, ...]]:
 
 def _figure(figure: PercentInterval | None) -> str:
     return "" if figure is None else f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
-
-
-def _as_json(measure: Measure) -> dict[str, object]:
-    return {**to_jsonable_python(measure), "above": measure.above}
 
 
 def register(app: typer.Typer) -> None:

@@ -28,7 +28,7 @@ from evals.egolife import (
     top_3_times,
 )
 from evals.egolife_questions import CAPTIONS, TITLE
-from evals.first import FirstAnswer, FirstReport, FirstRow
+from evals.first import FirstAnswer, FirstReport
 from evals.first_questions import QuestionSet, read_first_questions
 from evals.local import JudgedAnswer, LocalReport, LocalRow, OfVideo, split_by_presence, watch_all
 from evals.media_questions import read_media_questions
@@ -310,7 +310,9 @@ def first(
 def _show_first(report: FirstReport) -> None:
     say(report.of)
     heads = ("kind", "questions", "right", "rightly declined", "wrong", "wrong and sure")
-    say_table(heads, [_first_row(row) for row in (*report.kinds, report.every)])
+    kinds = (*report.kinds, report.every)
+    rows = [(r.name, r.questions, r.right, r.declined, r.wrong, r.sure) for r in kinds]
+    say_table(heads, rows)
     levels = [(row.level, row.answers, f"{row.right / row.answers:.0%}") for row in report.levels]
     say_table(("confidence", "answers", "right"), levels)
     for answer in report.answers:
@@ -327,10 +329,6 @@ def _show_first(report: FirstReport) -> None:
     )
     show_bars(report.bars)
     say()
-
-
-def _first_row(row: FirstRow) -> tuple[object, ...]:
-    return (row.name, row.questions, row.right, row.declined, row.wrong, row.sure)
 
 
 def _wrong_answer_line(answer: FirstAnswer) -> str:

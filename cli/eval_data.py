@@ -45,13 +45,9 @@ def data(
         listed = sources() if name is None else (source(name),)
         say_json([_as_json(dataset) for dataset in listed]) if json else _list(listed)
         return
-    found = _count(name, folder)
+    found = census(read(name, folder), source(name).published)
     say_json({**dataclasses.asdict(found), "whole": found.whole}) if json else _show(found)
     raise typer.Exit(DIFFERENT if found.unlike else 0)
-
-
-def _count(name: str, folder: Path) -> Census:
-    return census(read(name, folder), source(name).published)
 
 
 def _as_json(dataset: DatasetSource) -> dict[str, Any]:

@@ -54,14 +54,11 @@ def last_seen_line(last: LastSeen | None) -> str:
 
 
 def _row(person: LibraryPerson) -> tuple[object, ...]:
-    places = ", ".join(map(_place, person.characters))
+    cards = person.characters
+    places = ", ".join(plain_line(f"{card.title} ({card.person.number})") for card in cards)
     last = person.last
     picture = last.keyframe if last and last.keyframe else ""
     return (_name(person.label), places, last_seen_line(last), picture)
-
-
-def _place(card: CharacterCard) -> str:
-    return plain_line(f"{card.title} ({card.person.number})")
 
 
 def _pair_row(pair: LikelyCards) -> tuple[object, ...]:

@@ -82,7 +82,7 @@ def _segments(portrait: VideoDetails) -> None:
 
 def _tries(clip: ShownClip, stream: StreamDetails | None) -> str:
     """Describe how often a clip failed and how it is retried; one of a stream cannot be."""
-    if clip.state != "failed" or stream is not None:
+    if not (clip.state == "failed" or clip.unwritten) or stream is not None:
         return ""
     how = "homer ingest --again tries it" if clip.given_up else "the next homer ingest tries it"
     return f" ({clip.attempts}x; {how} again)"

@@ -139,17 +139,15 @@ def list_rights(json: Json = False) -> None:
                 "members": [one.model_dump() for one in members],
             }
         )
-    say_table(("who", "sees"), [(_name(grant), _target(grant, titles)) for grant in grants])
+    names = [f"group {grant.grantee}" if grant.is_group else grant.grantee for grant in grants]
+    targets = [_target(grant, titles) for grant in grants]
+    say_table(("who", "sees"), [*zip(names, targets, strict=True)])
     if members:
         say_table(("group", "member"), [(one.group, one.member) for one in members])
     return note("rights are enforced" if enforced else NOT_ENFORCED)
 
 
 NOT_ENFORCED = "rights are not enforced, everybody sees everything: homer rights on"
-
-
-def _name(grant: Grant) -> str:
-    return f"group {grant.grantee}" if grant.is_group else grant.grantee
 
 
 def _target(grant: Grant, titles: dict[str, str]) -> str:

@@ -12,7 +12,9 @@ HomerError
 │   └── DatabaseError     the database cannot be reached or migrated
 │       └── BlobGone      a stored file is missing or damaged
 ├── ModelError            a model failed or answered nonsense        (exit 4)
-│   └── ReplayMiss        a request is not in the record
+│   ├── ReplayMiss        a request is not in the record
+│   └── NoReply           a model's server is away or fails
+│       └── Refused       a model refuses, for safety
 ├── BudgetExceeded        time, tokens or rounds ran out             (exit 5)
 ├── Diverged              a replay went another way than its record  (exit 6)
 └── MachineChanged        a record that another version made         (exit 6)
@@ -77,6 +79,14 @@ class ModelError(HomerError):
 
 class ReplayMiss(ModelError):
     """A replay asked for a model call that is not in the record."""
+
+
+class NoReply(ModelError):
+    """A model's server gave no reply: to ask in other words is no use."""
+
+
+class Refused(NoReply):
+    """A model refuses to look at this, for safety: to ask again is no use."""
 
 
 class BudgetExceeded(HomerError):

@@ -331,13 +331,12 @@ class EvaluationSteps:
     def left(self) -> int:
         """Count the answers still to be judged, without videos that are left out."""
         arms = [
-            self.plan.arms_of(planned) for planned in self.plan.questions if self._is_asked(planned)
+            self.plan.arms_of(planned)
+            for planned in self.plan.questions
+            if planned.question.video not in self.left_out
         ]
         names = (planned.slot.item["video"] for planned in self._results() if not _is_open(planned))
         return sum(map(len, arms)) - sum(name not in self.left_out for name in names)
-
-    def _is_asked(self, planned: PlannedQuestion) -> bool:
-        return planned.question.video not in self.left_out
 
     def has_work(self) -> bool:
         """Check whether anything is left to do."""

@@ -42,10 +42,7 @@ def write_submissions(
             chosen.setdefault(row.arm, {})[row.id] = row.option
     if not chosen:
         raise InputError(f"the run {run} has chosen no option yet")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror or error}") from error
+    _make(folder)
     written = []
     names = _file_names(chosen)
     for arm, letters in chosen.items():
@@ -55,11 +52,18 @@ def write_submissions(
     return written
 
 
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror or error}") from error
+
+
 def _file_names(arms: Iterable[str]) -> dict[str, str]:
     """Return what the file of each arm is named by; of equal names later ones have a number."""
     names: dict[str, str] = {}
     for arm in arms:
-        name = written = re.sub("[^a-z0-9.+]+", "-", arm.lower()).strip("-")
+        name = written = re.sub(r"[^a-z0-9.+]+", "-", arm.lower()).strip("-")
         number = 1
         while written in names.values():
             number += 1

@@ -38,7 +38,7 @@ from store.queries.builds import (
     read_built,
     restart_build,
 )
-from store.queries.clips import clips_page, memory_view
+from store.queries.clips import clips_page, first_unwritten, memory_view
 from store.queries.frames import frames_of_clips
 from store.queries.memories import memories_of_clips
 from store.queries.percepts import lock_video
@@ -124,7 +124,7 @@ def build(
     remark = _keep_frames(workspace, name, strategy, on_step)
     with nullcontext(executor) if executor else DirectExecutor() as steps:
         made = _build(workspace, name, strategy, on_step, on_use, steps, again=again)
-    return replace(made, remark=remark, seconds=time.monotonic() - began)
+    return replace(made, remark=remark or made.remark, seconds=time.monotonic() - began)
 
 
 def _keep_frames(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) -> str:
@@ -149,6 +149,7 @@ def _build(
     with workspace.store.begin(snapshot=True) as session:
         video = find_video(session, name)
         last = memory_view(session, [video.id]).scopes[0].last_clip
+        unwritten = first_unwritten(session, video.id)
         state = video_state(session, video.id)
     ended = state is not None and state.state != WATCHING
     if strategy.windows is not None:
@@ -157,6 +158,11 @@ def _build(
         return Built(video, strategy.memory, built, last + 1, windows.use)
     if strategy.builder is None:
         return Built(video, strategy.memory, 0, last + 1)
+    remark = ""
+    if unwritten is not None and unwritten <= last:
+        # What is built is not built again: it is not to rest on lines that the model replaces.
+        last, ended = unwritten - 1, False
+        remark = f"{strategy.memory} waits for the model to write clip {unwritten}"
     building = VideoBuild(workspace, video, strategy, strategy.builder(), last, ended=ended)
     building.begin(again=again)
     model, first = building.model, building.through
@@ -172,7 +178,7 @@ def _build(
         if model is not None:
             on_use(model.use, model.use * ((ends[-1] - first) / (stop - first)))
     use = None if model is None else model.use
-    return Built(video, strategy.memory, building.through - first, last + 1, use)
+    return Built(video, strategy.memory, building.through - first, last + 1, use, remark)
 
 
 def _build_windows(

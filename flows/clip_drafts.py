@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextvars import Context, copy_context
-from dataclasses import dataclass
 
 from domain.errors import DatabaseError
 from memory.drafts import WrittenDraft
@@ -18,14 +17,6 @@ from memory.write_clip import ClipPercept
 
 Write = Callable[[Sequence[ClipPercept]], WrittenDraft | None]
 """Writes the last of these clips, given those that will be stored before it."""
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """A perceived clip and the context in which it was perceived."""
-
-    percept: ClipPercept
-    context: Context
 
 
 class ClipDrafts:
@@ -40,7 +31,7 @@ class ClipDrafts:
         self._write, self._at_once = write, at_once
         self._lock = threading.Lock()
         self._expected: list[int] = []
-        self._ready: dict[int, _Ready] = {}
+        self._ready: dict[int, tuple[ClipPercept, Context]] = {}
         self._futures: dict[int, Future[WrittenDraft | None]] = {}
 
     def expect(self, clips: Iterable[int]) -> None:
@@ -51,7 +42,7 @@ class ClipDrafts:
     def perceived(self, clip: int, percept: ClipPercept) -> None:
         """Note that a clip is perceived, and start to write it when it is due."""
         with self._lock:
-            self._ready[clip] = _Ready(percept, copy_context())
+            self._ready[clip] = (percept, copy_context())
             self._start_due()
 
     def settled(self, clip: int) -> None:
@@ -83,7 +74,7 @@ class ClipDrafts:
             if clip not in self._ready:
                 return
             if clip not in self._futures:
-                self._start(clip, [self._ready[earlier].percept for earlier in due[: place + 1]])
+                self._start(clip, [self._ready[earlier][0] for earlier in due[: place + 1]])
 
     def _start(self, clip: int, percepts: Sequence[ClipPercept]) -> None:
         future: Future[WrittenDraft | None] = Future()
@@ -91,7 +82,7 @@ class ClipDrafts:
         args = (_set_result, future, self._write, percepts)
         # A daemon thread: Ctrl-C does not wait for a model.
         thread = threading.Thread(
-            target=self._ready[clip].context.run, args=args, daemon=True, name=f"write {clip}"
+            target=self._ready[clip][1].run, args=args, daemon=True, name=f"write {clip}"
         )
         thread.start()
 

@@ -1,11 +1,11 @@
-"""The steps that turn the perceived clips of one video into memory, for files and live streams."""
+"""What the ingestions of files and of live streams share: steps that turn clips into memory."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import Protocol
 
 from domain.errors import ModelError, NotFound
 from domain.marked import marked
@@ -20,7 +20,6 @@ from memory.write_clip import ClipPercept, draft_ahead, remember
 from memory.writers import make_writers
 from memory.writers.port import Writers
 from perception.perceive_clip import Perceived
-from perception.worker import Delivery, Order
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.videos import VideoState
@@ -31,53 +30,24 @@ class ClipFailed(ModelError):
     """A clip was marked as failed, with the reason; another run retries it."""
 
 
-class Ingestion(Protocol):
-    """The steps of one video that run clip by clip, each safe to repeat."""
+class Ingestion(ABC):
+    """The ingestion of a video, clip by clip, in steps that are safe to repeat.
 
-    @property
-    def workspace(self) -> Workspace:
-        """Return the store and the models."""
-
-    @property
-    def video(self) -> Video:
-        """Return the video."""
-
-    def perceive(self, clip: int) -> None:
-        """Perceive a clip in this process, and hold the percept until it is remembered."""
-
-    def remember(self, clip: int) -> None:
-        """Store a perceived clip as memory."""
-
-    def build_windows(self, *, final: bool = False) -> None:
-        """Build what is due of memories that are built by windows."""
-
-    def give_up(self, clip: int, error: ModelError) -> None:
-        """Mark a clip that could not be perceived or remembered as failed."""
-
-
-class FileIngestion(Ingestion, Protocol):
-    """An ingestion whose clips other workers can decode and perceive, as those of a file."""
-
-    def order(self, clip: int, threads: int) -> Order:
-        """Return the order to perceive a clip elsewhere, with ``threads`` per model."""
-
-    def take(self, delivery: Delivery) -> None:
-        """Hold what a worker perceived until it is remembered."""
-
-
-class ClipMemory:
-    """The percepts of a video's clips until they are stored, and the steps that store them.
-
-    No two steps of a kind run in here at a time. A language model may write clips in advance, in
-    threads (``flows.clip_drafts``). ``fresh`` counts the clips that were remembered in here.
+    It holds what is perceived of each clip until it is stored. No two steps of a kind run in here
+    at a time. A language model may write clips in advance, in threads (``flows.clip_drafts``).
+    ``fresh`` counts the clips that were remembered in here, ``failed`` those that could not be.
     """
 
     def __init__(self, workspace: Workspace, video: Video) -> None:
-        self._workspace, self.video = workspace, video
+        self.workspace, self.video = workspace, video
         self._percepts: dict[int, Perceived] = {}
         self._seconds: dict[int, float] = {}
         self._drafting: ClipDrafts | None = None
-        self.fresh = 0
+        self.fresh = self.failed = 0
+
+    @abstractmethod
+    def perceive(self, clip: int) -> None:
+        """Perceive a clip in this process, and hold the percept until it is remembered."""
 
     @cached_property
     def writers(self) -> Writers:
@@ -86,7 +56,7 @@ class ClipMemory:
         Raises:
             SetupError: what they write with is not there.
         """
-        toolbox, profile = self._workspace.toolbox, self._workspace.profile
+        toolbox, profile = self.workspace.toolbox, self.workspace.profile
         if profile.writer != "llm":
             # The first name on screen may come hours from here.
             toolbox.sentences.require()
@@ -95,14 +65,14 @@ class ClipMemory:
     @cached_property
     def keepers(self) -> VideoKeepers:
         """Return the keepers of frames of the strategies that are asked for."""
-        return keepers_of(self._workspace, self.video)
+        return keepers_of(self.workspace, self.video)
 
     @cached_property
     def at_once(self) -> int:
         """Return how many clips are written at a time: one, except by a language model."""
         if not self.writers.clip.wants_context:
             return 1
-        profile, setting = self._workspace.profile, self._workspace.settings.memory.clips_at_once
+        profile, setting = self.workspace.profile, self.workspace.settings.memory.clips_at_once
         limit = profile.chat_for("writer").at_once if profile.writer == "llm" else None
         return setting if limit is None else min(setting, limit)
 
@@ -112,7 +82,7 @@ class ClipMemory:
         Raises:
             NotFound: the video was deleted in the meantime.
         """
-        with self._workspace.store.begin() as session:
+        with self.workspace.store.begin() as session:
             state = video_rows.video_state(session, self.video.id)
         if state is None:
             raise NotFound(f"{self.video.title} was deleted while it was watched")
@@ -120,7 +90,7 @@ class ClipMemory:
 
     def mark(self, state: str, error: str | None = None) -> None:
         """Set the state of the video's row."""
-        with self._workspace.store.begin() as session:
+        with self.workspace.store.begin() as session:
             video_rows.set_video_state(session, self.video.id, state, error)
 
     def start_drafts(self) -> None:
@@ -133,7 +103,7 @@ class ClipMemory:
             self._drafting.expect(clips)
 
     def _draft(self, percepts: Sequence[ClipPercept]) -> WrittenDraft | None:
-        workspace = self._workspace
+        workspace = self.workspace
         tools = (self.writers, workspace.toolbox, workspace.settings)
         return draft_ahead(workspace.store, self.video.id, percepts, *tools)
 
@@ -158,9 +128,9 @@ class ClipMemory:
         """Store the perceived clip as memory, in one transaction.
 
         Raises:
-            ClipFailed: it could not be decoded, or its memory not be written; the store says why.
+            ClipFailed: it could not be decoded, or its model failed; the store says why.
         """
-        perceived, workspace, start = self._percepts[clip], self._workspace, time.monotonic()
+        perceived, workspace, start = self._percepts[clip], self.workspace, time.monotonic()
         draft = self._drafting.draft(clip) if self._drafting is not None else None
         clip_frames = (perceived.percept.clip, perceived.sampled)
         keeping = ClipKeeping(workspace.store, self.keepers, *clip_frames)
@@ -172,6 +142,7 @@ class ClipMemory:
         self.drop(clip)
         self._close_draft(clip)
         if state is ClipState.FAILED:
+            self.failed += 1
             raise ClipFailed(self._reason(clip))
         self.fresh += 1
 
@@ -180,15 +151,13 @@ class ClipMemory:
         if isinstance(error, ClipFailed):
             return
         self._close_draft(clip)
-        with self._workspace.store.begin() as session:
-            clip_rows.mark_clip(
-                session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)
-            )
+        with self.workspace.store.begin() as session:
+            clip_rows.fail_clip(session, self.video.id, clip, str(error) or repr(error))
 
     @traced_step("build windows")
     def build_windows(self, *, final: bool = False) -> None:
         """Build what is due of memories that are built by windows."""
-        workspace = self._workspace
+        workspace = self.workspace
         tools = (self.writers, workspace.toolbox, workspace.settings)
         build_due_windows(workspace.store, self.video.id, *tools, is_final=final)
 
@@ -197,10 +166,13 @@ class ClipMemory:
             self._drafting.settled(clip)
 
     def _add_seconds(self, clip: int, seconds: float) -> None:
-        with self._workspace.store.begin() as session:
+        with self.workspace.store.begin() as session:
             clip_rows.add_seconds(session, self.video.id, clip, seconds)
 
     def _reason(self, clip: int) -> str:
-        with self._workspace.store.begin() as session:
-            errors = [row.error for row in clip_rows.clips_of(session, self.video.id)]
-        return errors[clip] or marked("no reason is known")
+        with self.workspace.store.begin() as session:
+            row = clip_rows.clips_of(session, self.video.id)[clip]
+        why = row.error or marked("no reason is known")
+        if row.unwritten:
+            return marked(f"its words and pictures are kept, without lines of the model: {why}")
+        return why

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from flows.workspace import Workspace
-from models.prices import cost_usd, is_priced
-from models.profile import OPENAI, Profile
+from models.profile import Profile
+from models.specs import OPENAI, cost_usd, is_priced
 from models.text_endpoint import EndpointTextEmbedder
 from store.queries.calls import tokens_a_character as recorded_tokens_a_character
 

@@ -37,7 +37,7 @@ from memory.writers.llm_event import LlmEventWriter
 from memory.writers.local_event import expected_summary_lines
 from memory.writers.port import ClipContext
 from models.messages import text_tokens
-from models.prices import cost_usd, is_priced
+from models.specs import cost_usd, is_priced
 from people.clip_people import ClipPeople
 from people.memory_lines import search_text
 from perception.decode import read_clips

@@ -6,7 +6,6 @@ module only after Prefect's environment is set (``services.prefect.prefect_envir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from prefect import flow
@@ -32,22 +31,13 @@ from telemetry.ids import bind_ids
 from telemetry.logging_setup import set_up_telemetry
 
 
-@dataclass(frozen=True)
-class OpenIngestion:
-    """An open video, the listener of its ingestion, and its perception workers."""
-
-    ingestion: VideoIngestion
-    listener: Listener
-    pool: WorkerPool
-
-
-def _watch(opened: OpenIngestion) -> IngestResult:
+def _watch(ingestion: VideoIngestion, listener: Listener, pool: WorkerPool) -> IngestResult:
     """Watch an open video in tasks of this flow run."""
-    workspace = opened.ingestion.workspace
+    workspace = ingestion.workspace
     work = workspace.settings.work
     kind = ClusterSteps if work.where in CLUSTERS else IngestSteps
-    with open_steps(prefect_executor(work, workspace.home), opened.pool, kind) as steps:
-        return watch(opened.ingestion, steps, opened.listener)
+    with open_steps(prefect_executor(work, workspace.home), pool, kind) as steps:
+        return watch(ingestion, steps, listener)
 
 
 @flow(
@@ -71,25 +61,26 @@ def ingest(
             open_video(workspace, Path(path), subtitles=subtitles) as ingestion,
             WorkerPool(workspace.settings.work) as pool,
         ):
-            return _watch(OpenIngestion(ingestion, SilentListener(), pool))
+            return _watch(ingestion, SilentListener(), pool)
 
 
 @flow(name="ingest", flow_run_name="{video}", validate_parameters=False)
 def ingest_open_video(
     video: str,  # noqa: ARG001 - names the run
-    opened: InProcess[OpenIngestion],
+    opened: InProcess[tuple[VideoIngestion, Listener, WorkerPool]],
 ) -> IngestResult:
     """Watch a video that is open in this process."""
     label_run()
     with bind_ids(flow_run=str(flow_run.id)):
-        return _watch(opened.get())
+        ingestion, listener, pool = opened.get()
+        return _watch(ingestion, listener, pool)
 
 
 def run_ingest_flow(
     ingestion: VideoIngestion, listener: Listener, pool: WorkerPool
 ) -> IngestResult:
     """Run the flow for the open video."""
-    opened = InProcess(OpenIngestion(ingestion, listener, pool))
+    opened = InProcess((ingestion, listener, pool))
     with runs_of_video(ingestion.workspace.store, ingestion.video.id):
         # The server stores the parameters: after a deletion it has no more than the video's id.
         return ingest_open_video(ingestion.video.id, opened)

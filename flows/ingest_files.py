@@ -14,6 +14,7 @@ from flows.ingest_video import IngestResult, VideoIngestion, open_video
 from flows.perception_workers import WorkerPool
 from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.workspace import Workspace
+from models.retries import waiting_for_servers
 from strategies.registry import find_strategy
 
 
@@ -86,7 +87,8 @@ def _build_memories(workspace: Workspace, outcome: FileOutcome, listener: Listen
     if outcome.watched is None:
         return
     for name in workspace.settings.memory.strategies:
-        made = build(workspace, outcome.watched.video.id, find_strategy(name), lambda *_: None)
+        with waiting_for_servers(listener.said):
+            made = build(workspace, outcome.watched.video.id, find_strategy(name), lambda *_: None)
         if made.remark:
             listener.said(f"{made.video.title}: {made.remark}")
         if made.clips:

@@ -12,10 +12,11 @@ from domain.errors import ModelError
 from domain.media import Video
 from domain.settings import WorkSettings
 from flows.alerts.worker import alerts_judged
-from flows.clip_memory import FileIngestion, Ingestion
+from flows.clip_memory import Ingestion
 from flows.executors import DirectExecutor, Executor, Step, Waitable
 from flows.ingest_video import IngestResult, VideoIngestion
 from flows.perception_workers import WorkerPool, perception_slots
+from models.retries import waiting_for_servers
 from perception.worker import Delivery, Order, carry_out
 from telemetry import tracing
 from telemetry.ingest_spans import ClipSpans
@@ -53,31 +54,26 @@ class SilentListener:
         """Ignore it."""
 
 
-def _perceive(ingestion: Ingestion, clip: int, pool: WorkerPool) -> None:
-    """Decode a clip and perceive it."""
-    pool.perceive(ingestion, clip)
-
-
 def _perceive_order(order: Order, at_once: int | None = None) -> Delivery:
     """Perceive a clip in a cluster's worker, without the store, within its machine's limit."""
     with perception_slots(at_once).acquire():
         return carry_out(order)
 
 
-def _remember(ingestion: Ingestion, clip: int) -> None:
-    """Store a perceived clip as memory."""
-    ingestion.remember(clip)
-
-
-def _build_windows(ingestion: Ingestion, final: bool) -> None:
-    """Build what is due of memories that are built by windows."""
-    ingestion.build_windows(final=final)
-
-
-PERCEIVE = Step(name="perceive", run_name="perceive {clip}", call=_perceive)
+PERCEIVE = Step(
+    name="perceive",
+    run_name="perceive {clip}",
+    call=lambda ingestion, clip, pool: pool.perceive(ingestion, clip),
+)
 PERCEIVE_ORDER = Step(name="perceive", run_name="perceive {order.clip}", call=_perceive_order)
-REMEMBER = Step(name="remember", run_name="remember {clip}", call=_remember)
-BUILD_WINDOWS = Step(name="build windows", call=_build_windows)
+REMEMBER = Step(
+    name="remember",
+    run_name="remember {clip}",
+    call=lambda ingestion, clip: ingestion.remember(clip),
+)
+BUILD_WINDOWS = Step(
+    name="build windows", call=lambda ingestion, final: ingestion.build_windows(final=final)
+)
 
 
 class IngestSteps:
@@ -114,7 +110,7 @@ class ClusterSteps(IngestSteps):
 
     def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
         """Start a step that perceives the clip in a worker of the cluster."""
-        file = cast("FileIngestion", ingestion)
+        file = cast("VideoIngestion", ingestion)
         order, at_once = file.order(clip, self._pool.threads), file.workspace.settings.work.at_once
         step = self._executor.start(PERCEIVE_ORDER, order=order, at_once=at_once)
         return _DeliveredStep(step, file)
@@ -123,7 +119,7 @@ class ClusterSteps(IngestSteps):
 class _DeliveredStep:
     """A started step whose result goes to the ingestion."""
 
-    def __init__(self, step: Waitable, file: FileIngestion) -> None:
+    def __init__(self, step: Waitable, file: VideoIngestion) -> None:
         self._step, self._file = step, file
 
     def result(self) -> None:
@@ -157,12 +153,14 @@ def watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) -> 
     """Watch every clip that is not in memory yet, in order; some are perceived in advance.
 
     A clip whose model keeps failing is left for the next run, and the other clips are watched.
+    While a model's server is out, the run waits.
 
     Raises:
         DatabaseError: the database is gone; the same command resumes later.
+        SetupError: a model is not to be had: its server was out for an hour, or refuses the key.
     """
     with tracing.span(tracing.Work.FLOW, "ingest", video=ingestion.video.id) as flow:
-        with alerts_judged(ingestion.workspace):
+        with alerts_judged(ingestion.workspace), waiting_for_servers(listener.said):
             result = _watch(ingestion, steps, listener)
         flow.fields |= {"clips": result.clips, "fresh": result.fresh, "failed": result.failed}
     return result

@@ -19,7 +19,7 @@ from domain.errors import InputError, MediaError, ModelError
 from domain.marked import marked
 from domain.media import Video
 from domain.settings import Subtitles
-from flows.clip_memory import ClipMemory
+from flows.clip_memory import Ingestion
 from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
@@ -36,7 +36,6 @@ from perception.worker import Delivery, Order, decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.audit import record_deed
-from store.queries.videos import VideoState
 from telemetry.ingest_spans import traced_step
 from views.words import counted
 
@@ -51,7 +50,7 @@ class IngestResult:
     failed: int
 
 
-class VideoIngestion:
+class VideoIngestion(Ingestion):
     """The steps of one video. Large objects stay in here and never become a task's result.
 
     Perceiving may run in a thread, ahead of the other steps, or in another process.
@@ -68,10 +67,10 @@ class VideoIngestion:
         again: bool = False,
         only: Collection[int] = (),
     ) -> None:
-        self.workspace, self.path, self.video = workspace, path, video
+        super().__init__(workspace, video)
+        self.path = path
         self._info, self._subtitles, self._again, self._only = info, subtitle_track, again, only
         self._reader = ClipReader(path, info, workspace.settings.watch, read_clips)
-        self._memory = ClipMemory(workspace, video)
         self._lock = Lock()
         self._waiting: list[int] = []
         self._delivered: dict[int, Delivery] = {}
@@ -82,24 +81,11 @@ class VideoIngestion:
         """Return what a person should know about the source before it is watched."""
         return (*self.video.remarks, *_missing_models(self.workspace.profile))
 
-    @property
-    def at_once(self) -> int:
-        """Return how many clips are written at a time: one, except by a language model."""
-        return self._memory.at_once
-
     def pending(self) -> list[int]:
         """Return the clips that this run watches and that are not in memory yet, in order."""
         with self.workspace.store.begin() as session:
             unfinished = clip_rows.next_clips(session, self.video.id, again=self._again)
         return [clip.index for clip in unfinished if not self._only or clip.index in self._only]
-
-    def state(self) -> VideoState:
-        """Return the state of the video's row.
-
-        Raises:
-            NotFound: the video was deleted in the meantime.
-        """
-        return self._memory.state()
 
     def settled(self) -> bool:
         """Check whether nothing is left to do, as after an earlier run."""
@@ -107,20 +93,20 @@ class VideoIngestion:
 
     def begin(self) -> list[int]:
         """Mark the video as being watched, and return the clips to watch, in order."""
-        self._memory.mark(video_rows.WATCHING)
+        self.mark(video_rows.WATCHING)
         pending = self.pending()
-        self._memory.start_drafts()
-        self._memory.expect(pending)
+        self.start_drafts()
+        self.expect(pending)
         self._waiting = [*pending]
         return pending
 
     @traced_step("perceive")
     def perceive(self, clip: int) -> None:
         """Decode and perceive the clip; hold the percept until it is remembered."""
-        if not self._memory.holds(clip):
+        if not self.holds(clip):
             tools, settings = self.workspace.toolbox, self.workspace.settings.watch
             memory = self.workspace.profile.shown_clips
-            sampled_ms = self._memory.keepers.sampled_ms
+            sampled_ms = self.keepers.sampled_ms
             made = decode_and_perceive(self._reader, clip, tools, settings, memory, sampled_ms)
             self.take(made)
 
@@ -129,7 +115,7 @@ class VideoIngestion:
         workspace = self.workspace
         path = self.path.absolute()
         settings, memory = workspace.settings.watch, workspace.profile.shown_clips
-        sampled_ms, tools = self._memory.keepers.sampled_ms, workspace.toolbox
+        sampled_ms, tools = self.keepers.sampled_ms, workspace.toolbox
         return Order(path, self._info, clip, tools, settings, threads, memory, sampled_ms)
 
     def take(self, delivery: Delivery) -> None:
@@ -157,7 +143,7 @@ class VideoIngestion:
             self._after[clip] = delivery.perceived.heard.after
             perceived = delivery.perceived.after(self._after.get(clip - 1, ()))
             percept = self._subtitles.add_to(perceived.percept)
-            self._memory.hold(clip, replace(perceived, percept=percept), delivery.seconds)
+            self.hold(clip, replace(perceived, percept=percept), delivery.seconds)
 
     def _words_after(self, number: int) -> tuple[Speech, ...]:
         """Recognise what is said right after a clip, as when the clip is perceived."""
@@ -165,21 +151,9 @@ class VideoIngestion:
         clip = clips_of(self._info.duration_ms, settings)[number]
         return recognise(read_sound(self.path, self._info, clip, settings), toolbox, settings).after
 
-    def remember(self, clip: int) -> None:
-        """Store the perceived clip as memory, in one transaction.
-
-        Raises:
-            ClipFailed: it could not be decoded, or its memory not be written; the store says why.
-        """
-        self._memory.remember(clip)
-
-    def build_windows(self, *, final: bool = False) -> None:
-        """Build what is due of memories that are built by windows."""
-        self._memory.build_windows(final=final)
-
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip that could not be perceived as failed; the next run retries it."""
-        self._memory.give_up(clip, error)
+        super().give_up(clip, error)
         if clip in self._waiting:
             try:
                 after = self._words_after(clip)
@@ -198,24 +172,32 @@ class VideoIngestion:
         return state.done + state.failed == state.clips
 
     def finish(self) -> IngestResult:
-        """Mark the video as done, or as failed where clips could not be watched.
+        """Mark the video as done, or as failed where clips are left for another run.
 
         A paused video of which only some clips were retried stays as it was.
         """
-        failed = self.state().failed
+        with self.workspace.store.begin() as session:
+            left = clip_rows.failed_clips(session, self.video.id)
+        kept = [clip for clip in left if clip.unwritten]
         if not self.seen_to_the_end():
-            self._memory.mark(video_rows.WATCHING)
-        elif failed:
-            self._memory.mark(video_rows.FAILED, f"{counted(failed, 'clip')} could not be watched")
+            self.mark(video_rows.WATCHING)
+        elif len(left) > len(kept):
+            lost = counted(len(left) - len(kept), "clip")
+            self.mark(video_rows.FAILED, f"{lost} could not be watched")
+        elif kept:
+            waiting = counted(len(kept), "clip")
+            why = marked(f"{waiting} will be written by the same command: {kept[0].error}")
+            self.mark(video_rows.FAILED, why)
         else:
-            self._memory.mark(video_rows.DONE)
+            self.mark(video_rows.DONE)
         faults.fault_point(faults.FaultPoint.VIDEO_DONE)
         return self.result()
 
     def result(self) -> IngestResult:
         """Return the state of the video, and what this run did."""
         state = self.state()
-        return IngestResult(self.video, state.clips, self._memory.fresh, state.failed)
+        failed = max(state.failed, self.failed)
+        return IngestResult(self.video, state.clips, self.fresh, failed)
 
 
 @contextmanager
@@ -261,7 +243,20 @@ def open_video(
             subtitle_track = texts_to_use(path, probed, known, subtitles, default)
         texts = subtitle_track or SourceTexts()
         remarks = (*info.remarks, *_unheard_tracks(probed, track), *texts.remarks)
-        video = _video(workspace, name, path, info, subtitle_track, track, remarks)
+        video = Video(
+            id=name,
+            title=normalize("NFC", path.stem),
+            path=str(path.absolute()),
+            duration_ms=info.duration_ms,
+            width=info.width,
+            height=info.height,
+            has_video=info.has_video,
+            has_audio=info.has_audio,
+            profile=workspace.profile.name,
+            subtitles=subtitle_track.names if subtitle_track else None,
+            audio_track=track,
+            remarks=remarks,
+        )
         with workspace.store.begin() as session:
             clips = clips_of(info.duration_ms, workspace.settings.watch)
             if video_rows.add_video(session, video, clips, models_used(workspace.profile)):
@@ -271,31 +266,6 @@ def open_video(
             # A known video keeps its title even if the file was renamed.
             video = video_rows.find_video(session, video.id)
         yield VideoIngestion(workspace, path, info, video, texts, again=again, only=only)
-
-
-def _video(
-    workspace: Workspace,
-    name: str,
-    path: Path,
-    info: SourceInfo,
-    subtitle_track: SourceTexts | None,
-    track: int | None,
-    remarks: tuple[str, ...],
-) -> Video:
-    return Video(
-        id=name,
-        title=normalize("NFC", path.stem),
-        path=str(path.absolute()),
-        duration_ms=info.duration_ms,
-        width=info.width,
-        height=info.height,
-        has_video=info.has_video,
-        has_audio=info.has_audio,
-        profile=workspace.profile.name,
-        subtitles=subtitle_track.names if subtitle_track else None,
-        audio_track=track,
-        remarks=remarks,
-    )
 
 
 def _probe_track(

@@ -15,7 +15,8 @@ from typing import Protocol, Self, cast
 
 from domain.errors import ModelError
 from domain.settings import WorkSettings
-from flows.clip_memory import FileIngestion, Ingestion
+from flows.clip_memory import Ingestion
+from flows.ingest_video import VideoIngestion
 from flows.worker_processes import ProcessPool
 from models.slots import Slots
 from perception.worker import Delivery, Order, carry_out
@@ -80,7 +81,7 @@ class WorkerPool:
             ingestion.perceive(clip)
             return
         # A stream's pool is one thread (``stream_work_settings``), so this is a file.
-        file = cast("FileIngestion", ingestion)
+        file = cast("VideoIngestion", ingestion)
         order = file.order(clip, self.threads)
         file.take(self._perceive_in_process(order) if self._in_processes else carry_out(order))
 

@@ -150,7 +150,7 @@ class _Reduction:
 
     def _changes(self, frames: Iterable[StoredFrame]) -> _Changes:
         removed, remaining = self._split(list(frames))
-        too_large = (frame for frame in remaining if self._is_too_large(frame))
+        too_large = (one for one in remaining if max(one.width, one.height) > self._tier.side)
         return _Changes(removed, dict(filter(None, map(self._shrink, too_large))))
 
     def _split(self, frames: Sequence[StoredFrame]) -> tuple[list[StoredFrame], list[StoredFrame]]:
@@ -159,9 +159,6 @@ class _Reduction:
         clips = [list(group) for _, group in groupby(frames, key=lambda frame: frame.clip)]
         removed = [frame for clip in clips for frame in clip[limit:]]
         return removed, [frame for clip in clips for frame in clip[:limit]]
-
-    def _is_too_large(self, frame: StoredFrame) -> bool:
-        return max(frame.width, frame.height) > self._tier.side
 
     def _shrink(self, frame: StoredFrame) -> tuple[StoredFrame, tuple[bytes, int, int]] | None:
         """Return an image made smaller; one whose image is lost is skipped."""

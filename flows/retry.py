@@ -31,15 +31,10 @@ class ClipsToRetry:
 def clips_to_retry(
     store: Store, name: str, only: Sequence[int] = (), *, compare: bool = True
 ) -> ClipsToRetry:
-    """Return the failed clips of a video, or those of them that ``only`` names.
+    """Return the clips of a video that failed, or that a model failed to write.
 
-    Of several clips, those that are done are skipped: an interrupted run finished them.
-
-    Args:
-        store: the store.
-        name: the video.
-        only: numbers of clips; empty: all that have failed.
-        compare: check that the file is the one that was watched, which reads all of it.
+    With ``only``, those of them that it names; those that are done are skipped: an interrupted run
+    finished them. ``compare``: check that the file is the one that was watched, which reads all.
 
     Raises:
         NotFound: there is no video of that name.
@@ -53,7 +48,7 @@ def clips_to_retry(
 
 
 def _chosen(video: Video, clips: Sequence[StoredClip], only: Sequence[int]) -> Sequence[StoredClip]:
-    failed = {clip.index: clip for clip in clips if clip.state == ClipState.FAILED}
+    failed = {c.index: c for c in clips if c.state == ClipState.FAILED or c.unwritten}
     chosen = [clip for index, clip in failed.items() if not only or index in only]
     done = {clip.index for clip in clips if chosen and clip.state == ClipState.DONE}
     wrong = [index for index in only if index not in failed and index not in done]

@@ -69,30 +69,24 @@ class Workspace:
 
     def with_workers(self, workers: int | None = None, pool: Pool | None = None) -> Workspace:
         """Return a copy with other perception workers than those of the settings."""
-        work = self.settings.work.changed(workers, pool)
-        settings = self.settings.model_copy(update={"work": work})
-        return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
+        return self._with(work=self.settings.work.changed(workers, pool))
 
     def with_memory_of(self, strategies: tuple[str, ...]) -> Workspace:
         """Return a copy in which the memory of these strategies is built; none: as set."""
-        if not strategies:
-            return self
         memory = self.settings.memory.model_copy(update={"strategies": strategies})
-        settings = self.settings.model_copy(update={"memory": memory})
-        return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
+        return self._with(memory=memory) if strategies else self
 
     def with_recording(self) -> Workspace:
         """Return a copy in which streams are recorded."""
-        stream = self.settings.stream.model_copy(update={"record": True})
-        settings = self.settings.model_copy(update={"stream": stream})
-        return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
+        return self._with(stream=self.settings.stream.model_copy(update={"record": True}))
 
     def with_clip_view(self, clip_view: ClipViewKind | None = None) -> Workspace:
         """Return a copy in which a language model is shown this of each clip; None: as set."""
-        if clip_view is None:
-            return self
         memory = self.settings.memory.model_copy(update={"clip_view": clip_view})
-        settings = self.settings.model_copy(update={"memory": memory})
+        return self._with(memory=memory) if clip_view is not None else self
+
+    def _with(self, **parts: object) -> Workspace:
+        settings = self.settings.model_copy(update=parts)
         return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
 
 

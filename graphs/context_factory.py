@@ -63,12 +63,7 @@ class ContextFactory(Protocol):
 
 
 class ProfileContexts:
-    """Contexts with the profile's reasoner, its retrievers and open tools, which all runs share.
-
-    Args:
-        store: the memory.
-        toolbox: the models of a profile.
-    """
+    """Contexts with the profile's reasoner, its retrievers and open tools, which all runs share."""
 
     def __init__(self, store: Store, toolbox: Toolbox) -> None:
         self._store, self._toolbox = store, toolbox

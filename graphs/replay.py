@@ -45,7 +45,7 @@ from graphs.runner import INTERRUPTED_AT
 from graphs.start_state import start_of
 from models.chat import CallRecord, Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
-from models.profile import ChatSpec
+from models.specs import ChatSpec
 from nodes.stop import stop
 from retrieval.result import Retrieval
 from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory

@@ -205,7 +205,8 @@ class Runner:
         if row.answer is not None and row.state == DONE:
             self._claims.give_back(row.id)
             spent = (row.tokens, row.seconds)
-            return AskResult(row.id, row.answer, _rounds(events), *spent, choice_of(events))
+            rounds = max((event.round for event in events), default=0)
+            return AskResult(row.id, row.answer, rounds, *spent, choice_of(events))
         strategy = find_strategy(row.machine)
         recorder = self._recorder(row.id, on_event, strategy)
         with self._store.explaining_failures():
@@ -475,7 +476,3 @@ class Runner:
 
 def _config(trajectory: str) -> RunnableConfig:
     return {"configurable": {"thread_id": trajectory}}
-
-
-def _rounds(events: Sequence[Event]) -> int:
-    return max((event.round for event in events), default=0)

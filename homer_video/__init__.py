@@ -32,7 +32,7 @@ from homer_video.questions import VideoAnswer
 from homer_video.trajectories import AskedTrajectory
 from people.corrections import KnownPerson
 from people.similar_across import LikelySame
-from views.library import LibraryEntry
+from store.queries.library_pages import LibraryEntry
 from views.persons_view import LibraryPerson
 from views.strategies import StrategyLine
 

@@ -36,11 +36,12 @@ from retrieval.retrievers import Retrievers
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once, view_of_names
 from store.home import Home
+from store.queries.library_pages import LibraryEntry
 from store.queries.trajectories import list_trajectories
 from store.queries.videos import named_or_all
 from store.vector_index import build_index
 from strategies.registry import find_strategy
-from views.library import LibraryEntry, all_titles, list_library
+from views.library import all_titles, list_library
 from views.persons_view import LibraryPerson, likely_across_videos, load_library_people
 from views.strategies import StrategyLine, list_strategies
 

@@ -124,12 +124,6 @@ def delete_span(
 
     A second call removes files that a killed run left on the disk.
 
-    Args:
-        name: id, unambiguous beginning of one, or title.
-        span: milliseconds of video time.
-        embedder: makes the vectors of texts that change.
-        settings: how long labels may be.
-
     Raises:
         NotFound: no video goes by that name.
         Ambiguous: several do.

@@ -64,16 +64,6 @@ class WrittenDraft:
     writer_input: WriterInput
     output: ClipMemories | ModelError
 
-    def result(self) -> ClipMemories:
-        """Return the written memories.
-
-        Raises:
-            ModelError: the memory could not be written.
-        """
-        if isinstance(self.output, ModelError):
-            raise self.output
-        return self.output
-
 
 def write_draft(
     writer: ClipWriter,

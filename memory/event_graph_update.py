@@ -36,7 +36,7 @@ from memory.patches import (
 )
 from memory.ports import MemoryModels
 from memory.writer_calls import WindowRecording
-from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLine
+from memory.writers.port import EventWindow, EventWriter
 from models.chat import CallRecord
 from models.text_endpoint import recorded_embeddings
 from people.model_calls import record_call
@@ -160,22 +160,12 @@ class _GraphUpdate:
 
 def _window_key(window: EventWindow) -> object:
     """Return a key that is equal where a patch writer's input is."""
-    lines = [
-        [_line_key(line) for line in window_lines] for window_lines in (window.lines, window.before)
-    ]
+    lines = window.lines, window.before  # Their vectors are not compared.
     segments = [
-        [_segment_key(segment) for segment in known_segments]
-        for known_segments in (window.previous, window.related)
+        [(one.number, one.label, one.summary, one.clips, one.span) for one in some]
+        for some in (window.previous, window.related)
     ]
     return window.new, window.clips, lines, segments, window.edges, window.people.characters
-
-
-def _line_key(line: WindowLine) -> object:
-    return line.clip, line.span, line.text, line.source, line.speaker, line.tags, line.kind
-
-
-def _segment_key(segment: KnownSegment) -> object:
-    return segment.number, segment.label, segment.summary, segment.clips, segment.span
 
 
 def _write_patch(

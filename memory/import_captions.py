@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import Self
 
 import numpy as np
@@ -67,17 +69,8 @@ def import_track(
 ) -> Video:
     """Store a caption track as a video; a second call continues, or does nothing if it is complete.
 
-    Args:
-        writers: Who writes the memory.
-        settings: How long clips and windows are.
-        build_windows: Is called after every batch, and at the end.
-        title: What to call the video; the file's stem by default.
-        profile: The profile's name, for the record.
-        model_names: Port to model name, for the record.
-        progress: Is called after every batch of clips.
-
-    Returns:
-        The video.
+    ``title`` is the file's stem by default; ``profile`` and ``model_names``, by port, are for the
+    record. ``build_windows`` and ``progress`` are called after every batch of clips.
 
     Raises:
         ModelError: The event graph could not be extended; a second call continues.
@@ -85,19 +78,26 @@ def import_track(
     """
     percepts = list(caption_clips(track, settings.watch))
     video = track.video(title, profile)
-    pending = _begin(store, video, percepts, model_names or {})
+    unfinished = _begin(store, video, percepts, model_names or {})
+    pending = [percept for percept in percepts if percept.clip.index in unfinished]
+    batches = [pending[n : n + BATCH_CLIPS] for n in range(0, len(pending), BATCH_CLIPS)]
+    done = len(percepts) - len(pending)
     with (
         recorded_embeddings(partial(record_call, store, video.id, None)),
         _PrefetchingEmbedder(models.text) as embedder,
     ):
-        caption_import = _CaptionImport(
-            store, video, writers, _ModelsWithText(models, embedder), settings, build_windows
-        )
-        caption_import.run(
-            [percept for percept in percepts if percept.clip.index in pending],
-            len(percepts),
-            progress,
-        )
+        tools = _ModelsWithText(models, embedder)
+        for batch, following in zip_longest(batches, batches[1:], fillvalue=()):
+            texts = _expected_texts(batch)
+            # Vectors of the next batch are made while this one is stored.
+            embedder.prefetch(texts)
+            embedder.prefetch(_expected_texts(following))
+            _remember(store, video.id, batch, writers, tools, settings, texts)
+            build_windows(store, video.id, writers, tools, settings, False)
+            done += len(batch)
+            if progress:
+                progress(done, len(percepts))
+        build_windows(store, video.id, writers, tools, settings, True)
     return _finish(store, video.id)
 
 
@@ -127,50 +127,22 @@ def _finish(store: Store, video_id: str) -> Video:
         return find_video(session, video_id)
 
 
-@dataclass(frozen=True)
-class _CaptionImport:
-    """The import of one video."""
-
-    store: Store
-    video: Video
-    writers: Writers
-    models: _ModelsWithText
-    settings: Settings
-    build_windows: BuildWindows
-
-    def run(self, pending: Sequence[Percept], total: int, progress: Progress | None) -> None:
-        """Remember clips batch by batch; vectors of the next one are made meanwhile."""
-        batches = [pending[n : n + BATCH_CLIPS] for n in range(0, len(pending), BATCH_CLIPS)]
-        done = total - len(pending)
-        for index, batch in enumerate(batches):
-            texts = _expected_texts(batch)
-            self.models.text.prefetch(texts)
-            if index + 1 < len(batches):
-                self.models.text.prefetch(_expected_texts(batches[index + 1]))
-            self._remember(batch, texts)
-            self._build_windows(False)
-            done += len(batch)
-            if progress:
-                progress(done, total)
-        self._build_windows(True)
-
-    def _remember(self, batch: Sequence[Percept], texts: Sequence[str]) -> None:
-        args = (self.writers, self.models, self.settings)
-        if (
-            self.writers.clip.wants_context
-        ):  # One clip a transaction, none open during a model call.
-            for percept in batch:
-                remember(self.store, self.video.id, PerceptWithoutBlobs(percept), *args)
-            return
-        try:
-            remember_many(self.store, self.video.id, batch, *args, texts)
-        except ModelError:  # One by one, so that only the failing clips are left out.
-            for percept in batch:
-                remember(self.store, self.video.id, PerceptWithoutBlobs(percept), *args)
-
-    def _build_windows(self, is_final: bool) -> None:
-        args = (self.writers, self.models, self.settings, is_final)
-        self.build_windows(self.store, self.video.id, *args)
+def _remember(
+    store: Store,
+    video_id: str,
+    batch: Sequence[Percept],
+    writers: Writers,
+    models: _ModelsWithText,
+    settings: Settings,
+    texts: Sequence[str],
+) -> None:
+    if not writers.clip.wants_context:
+        with suppress(ModelError):
+            return remember_many(store, video_id, batch, writers, models, settings, texts)
+    # One by one, so that no transaction is open during a model call, and only what fails is left.
+    for percept in batch:
+        remember(store, video_id, PerceptWithoutBlobs(percept), writers, models, settings)
+    return None
 
 
 def _expected_texts(batch: Sequence[Percept]) -> list[str]:

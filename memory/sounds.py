@@ -30,6 +30,9 @@ def mark_continued(
     """Mark sounds that continue from the previous clip, in a clip's drafts.
 
     Args:
+        session: An open transaction.
+        video_id: The video.
+        clip: The clip.
         drafts: The clip's drafts.
         pause_ms: The longest pause within one sound, in milliseconds.
     """
@@ -49,14 +52,12 @@ def continue_sounds(
     ends = {_kind(line): line.span.end_ms for line in previous if _is_sound(line)}
     return [
         draft.model_copy(update={"text": f"{_HEARD}{_kind(draft)}{_CONTINUED}{_END}"})
-        if _is_sound(draft) and _continues(draft, ends.get(_kind(draft)), pause_ms)
+        if _is_sound(draft)
+        and (ended_ms := ends.get(_kind(draft))) is not None
+        and draft.span.start_ms - ended_ms <= pause_ms
         else draft
         for draft in drafts
     ]
-
-
-def _continues(draft: MemoryDraft, ended_ms: int | None, pause_ms: int) -> bool:
-    return ended_ms is not None and draft.span.start_ms - ended_ms <= pause_ms
 
 
 def _is_sound(line: MemoryDraft | Memory) -> bool:
@@ -64,4 +65,5 @@ def _is_sound(line: MemoryDraft | Memory) -> bool:
 
 
 def _kind(line: MemoryDraft | Memory) -> str:
+    """Return the kind of sound that a line says is heard."""
     return line.text.removeprefix(_HEARD).removesuffix(_END).removesuffix(_CONTINUED)

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from domain.memories import MemoryDraft, MemoryKind
+from domain.memories import PRESENCE_SOURCES, Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import Settings
 from people.characters import identities_of_tags
 from people.clip_people import ClipPeople
+from store.queries.characters import characters_with
 from store.queries.memories import (
     Vector,
     add_memories,
     closest_fact,
     link_memories,
+    memories_of_clips,
     strengthen,
     supersede,
 )
@@ -34,9 +36,9 @@ def store_memories(
 
     ``encoder`` made the vectors; facts with a vector of another one are not compared.
 
-    A fact is known if an open semantic memory of exactly the same identities has a cosine above
-    ``settings.memory.same_fact`` to it. Memories that a draft contradicts are closed first, so
-    that they do not count as the same fact.
+    A fact is known if an open semantic memory of exactly the same people, whether seen or heard,
+    has a cosine above ``settings.memory.same_fact`` to it. Memories that a draft contradicts are
+    closed first, so that they do not count as the same fact.
     """
     contradicted = sorted({old for draft in drafts for old in draft.contradicts})
     if contradicted:
@@ -54,12 +56,32 @@ def store_memories(
     for draft, vector in zip(drafts, vectors, strict=True):
         if draft.kind != MemoryKind.EPISODIC:
             same_fact = settings.memory.same_fact
-            identities = [identity.id for identity in identities_of_tags(people, draft.tags)]
-            closest = closest_fact(session, video_id, identities, vector, encoder)
-            if closest is not None and closest[1] > same_fact:
-                strengthen(session, [closest[0]], clip)
-            else:
-                _add(session, video_id, clip, [draft], [vector], encoder, people)
+            _add_fact(session, video_id, clip, draft, vector, encoder, people, same_fact)
+
+
+def supersede_local_lines(
+    session: Session, video_id: str, clip: int, drafts: Sequence[MemoryDraft]
+) -> tuple[list[MemoryDraft], int]:
+    """Supersede what a clip was stored with while its model failed, except for quotations.
+
+    Returns:
+        What the clip is to have: first those of ``drafts`` that are stored, and how many they are,
+        then what is new. A quotation that is no longer stored was deleted since, and is not new.
+    """
+    rows = memories_of_clips(session, video_id, [clip], clip)
+    stored = {_line(row.memory): row.memory for row in rows}
+    made = {_line(draft) for draft in drafts}
+    local = PRESENCE_SOURCES
+    gone = [m.id for line, m in stored.items() if line not in made and m.source in local]
+    supersede(session, video_id, gone, clip)
+    known = [draft for draft in drafts if _line(draft) in stored]
+    possible = {*PRESENCE_SOURCES, MemorySource.MODEL}
+    new = [draft for draft in drafts if _line(draft) not in stored and draft.source in possible]
+    return [*known, *new], len(known)
+
+
+def _line(memory: Memory | MemoryDraft) -> tuple[object, ...]:
+    return memory.kind, memory.source, memory.text, memory.span, memory.speaker
 
 
 def _add(
@@ -78,3 +100,24 @@ def _add(
         for identity in identities_of_tags(people, draft.tags)
     ]
     link_memories(session, links)
+
+
+def _add_fact(
+    session: Session,
+    video_id: str,
+    clip: int,
+    draft: MemoryDraft,
+    vector: Vector,
+    encoder: str,
+    people: ClipPeople,
+    same_fact: float,
+) -> None:
+    mentioned = {identity.id for identity in identities_of_tags(people, draft.tags)}
+    known = [set(one.members) for one in characters_with(session, mentioned, clip)]
+    others = mentioned.difference(*known)
+    about = [*known, *({identity} for identity in sorted(others))]
+    closest = closest_fact(session, video_id, about, vector, encoder)
+    if closest is not None and closest[1] > same_fact:
+        strengthen(session, [closest[0]], clip)
+    else:
+        _add(session, video_id, clip, [draft], [vector], encoder, people)

@@ -73,16 +73,10 @@ class SourceTexts:
 
 
 def _starting_in(clip: Clip, utterances: Sequence[Utterance]) -> Sequence[Utterance]:
-    first, last = (bisect_left(utterances, ms, key=_start_ms) for ms in _clip_bounds(clip))
+    """Return the utterances that begin in a clip."""
+    ends = (clip.span.start_ms, clip.span.end_ms)
+    first, last = (bisect_left(utterances, ms, key=lambda one: one.span.start_ms) for ms in ends)
     return utterances[first:last]
-
-
-def _start_ms(utterance: Utterance) -> int:
-    return utterance.span.start_ms
-
-
-def _clip_bounds(clip: Clip) -> tuple[int, int]:
-    return clip.span.start_ms, clip.span.end_ms
 
 
 def _clip_chapter(chapter: Utterance, clip: Clip) -> Utterance:
@@ -102,6 +96,8 @@ def texts_to_use(
     """Read the subtitles and chapters of a video's file; None where they are not to be used.
 
     Args:
+        path: The file.
+        probed: The file as probed.
         known: The video as stored; None if it is new.
         requested: The choice of this run, if it makes one.
         settings: The choice for new videos.
@@ -134,7 +130,7 @@ def reject_changed_subtitles(video: Video | None, texts: SourceTexts | None) -> 
     Raises:
         InputError: it was begun otherwise; says how to watch it anew.
     """
-    if video is None or list(video.subtitles or ()) == list((texts.names if texts else None) or ()):
+    if video is None or [*(video.subtitles or ())] == [*(texts.names if texts else ())]:
         return
     stored_names = ", ".join(video.subtitles) if video.subtitles else marked("no subtitles")
     current_names = ", ".join(texts.names) if texts and texts.names else "none"

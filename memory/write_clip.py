@@ -10,7 +10,7 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from domain import faults
-from domain.errors import ModelError, NotFound
+from domain.errors import ModelError, NotFound, Refused
 from domain.media import KEYFRAMES_ONLY, ClipState, ClipView, IdentityKind, Percept
 from domain.memories import ClipMemories, Memory, MemoryKind
 from domain.people import escape_tags
@@ -20,8 +20,9 @@ from memory.drafts import WriterInput, WrittenDraft, last_known_clip, update_tag
 from memory.kept_frames import ClipKeeping
 from memory.ports import MemoryModels
 from memory.sounds import mark_continued
-from memory.store_memories import store_memories
+from memory.store_memories import store_memories, supersede_local_lines
 from memory.writer_calls import CallRecording
+from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.text_endpoint import recorded_embeddings
 from people.characters import (
@@ -34,7 +35,13 @@ from people.characters import (
 from people.clip_people import ClipPeople
 from people.corrected import learned_people, people_for_writer, people_of_clip
 from people.face_voice import confirmed_claims, statements_by_co_occurrence, statements_by_name
-from people.identities import MatchingSettings, Recognised, recognise, update_exemplars
+from people.identities import (
+    MatchingSettings,
+    Recognised,
+    recognise,
+    recognised_before,
+    update_exemplars,
+)
 from people.matching import mean_direction
 from people.memory_lines import format_clip, search_text
 from people.model_calls import record_call
@@ -43,7 +50,7 @@ from store.blobs import BlobStore
 from store.database import Store, remove_unused_blobs
 from store.queries.alerts import queue_clip
 from store.queries.blobs import lock_blobs_shared
-from store.queries.clips import mark_clip, record_writing
+from store.queries.clips import fail_clip, mark_clip, record_writing
 from store.queries.encoders import record_encoder
 from store.queries.memories import facts_about, memories_of_clips
 from store.queries.percepts import (
@@ -51,6 +58,7 @@ from store.queries.percepts import (
     add_percept,
     clip_state,
     describe_keyframes,
+    is_unwritten,
     lock_video,
     title_of,
 )
@@ -96,19 +104,12 @@ def remember(
     called before the transaction that stores their results; if their input has changed by then,
     they are called again.
 
-    Args:
-        store: The store; the video and its clips are in it.
-        video_id: The video.
-        perceived: The clip's percept and blobs.
-        writers: Who writes the memory.
-        models: For text vectors, and the thresholds of the face and speaker models.
-        settings: How many exemplars are kept, and when facts are the same.
-        draft: What the writer wrote in advance (``draft_ahead``).
-        keeping: The keepers of frames with the clip's frames, if there are any.
+    ``draft`` is what the writer wrote in advance (``draft_ahead``).
 
     Returns:
-        DONE, or FAILED if the clip could not be decoded or its memory could not be written. Then
-        only the reason is stored, and a second call tries again.
+        DONE, or FAILED if a second call is to try again: the clip could not be decoded, and only
+        the reason is stored; or its model failed, and it is stored with local lines, which those
+        of the model replace then.
 
     Raises:
         NotFound: the video has no such clip.
@@ -120,11 +121,14 @@ def remember(
             drafts = {} if draft is None else {percept.clip.index: draft}
             with recorded_embeddings(partial(record_call, store, video_id, percept.clip.index)):
                 writing = _ClipWriting(store, video_id, writers, models, settings)
-                writing.store([perceived], drafts, keeping)
-            return ClipState.DONE
+                unwritten = writing.store([perceived], drafts, keeping)
+            return ClipState.FAILED if unwritten else ClipState.DONE
     except ModelError as error:
         failure = str(error)
-    return _fail(store, video_id, percept.clip.index, failure)
+    with store.begin() as session:
+        lock_video(session, video_id)
+        left = fail_clip(session, video_id, percept.clip.index, failure)
+    return ClipState.FAILED if left else ClipState.DONE
 
 
 def remember_many(
@@ -138,17 +142,10 @@ def remember_many(
 ) -> None:
     """Like ``remember`` for several clips without blobs, in one transaction for all of them.
 
-    Args:
-        store: As of ``remember``.
-        video_id: As of ``remember``.
-        percepts: What was perceived, in order.
-        writers: As of ``remember``.
-        models: As of ``remember``.
-        settings: As of ``remember``.
-        texts: Texts whose vectors will be needed; they are embedded at once in advance.
+    ``percepts`` are in order; vectors of ``texts`` will be needed, and are made in advance.
 
     Raises:
-        ModelError: a memory could not be written; none of these clips is stored.
+        ModelError: vectors could not be made; none of these clips is stored.
     """
     writing = _ClipWriting(store, video_id, writers, models, settings, texts)
     writing.store([PerceptWithoutBlobs(percept) for percept in percepts], {})
@@ -164,13 +161,7 @@ def draft_ahead(
 ) -> WrittenDraft | None:
     """Have the last of these clips written before those preceding it are stored.
 
-    Args:
-        store: As of ``remember``.
-        video_id: As of ``remember``.
-        clips: The clips that will be stored before it, in order, and the clip itself.
-        writers: As of ``remember``.
-        models: As of ``remember``.
-        settings: As of ``remember``.
+    ``clips`` are those that will be stored before it, in order, and the clip itself.
 
     Returns:
         The draft for ``remember``; None if the clip needs none.
@@ -184,7 +175,7 @@ def draft_ahead(
 
 @dataclass(frozen=True)
 class PerceptWithoutBlobs:
-    """A percept without blobs."""
+    """A percept with these blobs, by default none."""
 
     percept: Percept
     blobs: Mapping[str, bytes] = field(default_factory=dict)
@@ -197,15 +188,6 @@ def _is_empty(percept: Percept) -> bool:
     return not any(
         (*audio, *texts, percept.keyframes, percept.faces, percept.screen_texts, percept.objects)
     )
-
-
-def _fail(store: Store, video_id: str, clip: int, reason: str) -> ClipState:
-    with store.begin() as session:
-        lock_video(session, video_id)
-        if clip_state(session, video_id, clip) in FINISHED_STATES:
-            return ClipState.DONE
-        mark_clip(session, video_id, clip, ClipState.FAILED, reason)
-    return ClipState.FAILED
 
 
 class _ClipWriting:
@@ -231,26 +213,33 @@ class _ClipWriting:
         clips: Sequence[ClipPercept],
         drafts: Mapping[int, WrittenDraft],
         keeping: ClipKeeping | None = None,
-    ) -> None:
-        """Store clips, all in one transaction; ``keeping`` is for a clip that is stored alone.
+    ) -> list[int]:
+        """Store clips, all in one transaction; return those that a model failed to write.
+
+        ``keeping`` is for a clip that is stored alone.
 
         Raises:
-            ModelError: a memory could not be written; none of these clips is stored.
+            ModelError: vectors could not be made; none of these clips is stored.
         """
         self._drafts |= drafts
         engines = [_needed_engines(clip.percept, self._models, self.settings) for clip in clips]
 
-        def run(session: Session) -> None:
+        def run(session: Session) -> list[int]:
             lock_video(session, self.video_id)
+            unwritten = []
             for clip, clip_engines in zip(clips, engines, strict=True):
                 transaction = _ClipTransaction(session, self, clip, clip_engines)
                 transaction.remember(self._store.blobs, keeping)
+                if transaction.failure is not None:
+                    unwritten.append(transaction.clip)
             faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
+            return unwritten
 
-        run_with_models(self._store, run)
+        unwritten = run_with_models(self._store, run)
         faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
         if keeping is not None and keeping.unused:
             remove_unused_blobs(self._store, keeping.unused)
+        return unwritten
 
     def draft(self, clips: Sequence[ClipPercept]) -> WrittenDraft | None:
         """Return what the writer makes of the last of these clips, as the memory will be then."""
@@ -295,7 +284,12 @@ class _ClipWriting:
 
 
 class _ClipTransaction:
-    """Stores one clip of a video inside a transaction that holds the video's lock."""
+    """Stores one clip of a video inside a transaction that holds the video's lock.
+
+    ``failure`` is the error with which a model failed to write it. ``again``: it is stored with
+    local lines. Then those that the model does not repeat are superseded at once, so that answers
+    which cite them still show them; who was recognised stays as it is.
+    """
 
     def __init__(
         self,
@@ -307,14 +301,20 @@ class _ClipTransaction:
         self.session, self.writing, self.video_id = session, writing, writing.video_id
         self.clip_percept, self.percept, self.engines = clip_percept, clip_percept.percept, engines
         self.clip = clip_percept.percept.clip.index
+        self.failure: ModelError | None = None
+        self.again = is_unwritten(session, self.video_id, self.clip)
 
     def remember(self, blob_store: BlobStore, keeping: ClipKeeping | None) -> None:
         """Store the clip, unless it is done or deleted."""
         if self.is_due():
             recognised = self.store_percept()
             people, written = self._write_memories(recognised)
-            learned = learned_people(self.session, recognised, self.clip)
-            self._store_memories(people, learned, written)
+            if not (self.again and self.failure):
+                learned = learned_people(self.session, recognised, self.clip)
+                self._store_memories(people, learned, written)
+            if self.failure is not None:
+                why, refused = str(self.failure), isinstance(self.failure, Refused)
+                fail_clip(self.session, self.video_id, self.clip, why, for_good=refused)
             queue_clip(self.session, self.video_id, self.clip)
             faults.fault_point(faults.FaultPoint.CLIP_ROWS)
             self._store_blobs(blob_store)
@@ -332,11 +332,17 @@ class _ClipTransaction:
             raise NotFound(
                 f"video {self.video_id} has no clip {self.clip}: was it deleted meanwhile?"
             )
-        return state not in FINISHED_STATES
+        return self.again or state not in FINISHED_STATES
 
     def store_percept(self) -> Recognised:
-        """Store what was perceived, and who was recognised."""
+        """Store what was perceived, and who was recognised, unless it is stored."""
         percept = self.percept
+        if self.again:
+            recognised = recognised_before(self.session, self.video_id, percept)
+            self.percept = recognised.only_known(percept)
+            blobs, view = self.clip_percept.blobs, self.clip_percept.view
+            self.clip_percept = PerceptWithoutBlobs(self.percept, blobs, view)
+            return recognised
         recognised = recognise(self.session, self.video_id, percept, self.engines)
         add_characters(self.session, self.video_id, recognised, self.clip)
         speakers = {name: identity.id for name, identity in recognised.speakers.items()}
@@ -364,11 +370,13 @@ class _ClipTransaction:
             drafts = tuple(one for one in written.drafts if not one.text.startswith(unsure))
             written, name_claims = written.model_copy(update={"drafts": drafts}), claims
         name_characters(self.session, name_claims, people, clip)
-        statements = (
-            *written.statements,
+        statements = [
+            *(one for one in written.statements if one.by_model or not self.again),
             *statements_by_name(self.session, self.video_id, name_claims, clip),
-            *statements_by_co_occurrence(self.session, self.video_id, people, self.percept.clip),
-        )
+        ]
+        if not self.again:
+            at = self.percept.clip
+            statements += statements_by_co_occurrence(self.session, self.video_id, people, at)
         join_voices(self.session, self.video_id, statements, people, clip)
         if name_claims or statements:
             earlier_people, people = (
@@ -385,7 +393,15 @@ class _ClipTransaction:
         writer = self.writing.writers.clip
         if writer.wants_context:
             draft = self.written_draft(recognised)
-            return draft.writer_input.people, draft.result()
+            people, written = draft.writer_input.people, draft.output
+            if not isinstance(written, ModelError):
+                return people, written
+            self.failure = written
+            writer = LocalClipWriter(self.writing.settings.memory.lines)
+            local = writer.write(self.percept, people, ClipContext(self.video_id))
+            # Names are facts, and those that the model reads in the clip come with its own lines.
+            said = tuple(one for one in local.drafts if one.kind == MemoryKind.EPISODIC)
+            return people, local.model_copy(update={"drafts": said, "names": ()})
         # Such a writer is rule-based: it may run within the transaction.
         context = ClipContext(self.video_id, before=self._lines_before())
         return people, writer.write(self.percept, people, context)
@@ -423,6 +439,9 @@ class _ClipTransaction:
         session, video, clip = self.session, self.video_id, self.clip
         pause_ms = self.writing.settings.watch.sound_pause_ms
         drafts = mark_continued(session, video, self.percept.clip, written.drafts, pause_ms)
+        known = 0
+        if self.again:
+            drafts, known = supersede_local_lines(session, video, clip, drafts)
         texts = [
             *(search_text(draft, learned) for draft in drafts),
             *(learned.replace_tags(one.text) for one in written.descriptions),
@@ -433,12 +452,16 @@ class _ClipTransaction:
         vectors, of_pictures = embedded[: len(drafts)], embedded[len(drafts) :]
         describe_keyframes(session, video, clip, written.descriptions, of_pictures, encoder)
         settings = self.writing.settings
-        store_memories(session, video, clip, drafts, vectors, encoder, people, settings)
+        store_memories(
+            session, video, clip, drafts[known:], vectors[known:], encoder, people, settings
+        )
         # The mean direction of the lines: embedding the whole text would cost as much again.
         embedding = mean_direction(vectors) if vectors else None
-        text = format_clip(drafts, learned)
+        in_order = sorted(drafts, key=lambda draft: (draft.span.start_ms, draft.span.end_ms))
+        text = format_clip(in_order, learned)
         done = (ClipState.DONE, self.percept.error)
-        mark_clip(session, video, clip, *done, text, embedding, encoder)
+        unwritten = self.failure is not None
+        mark_clip(session, video, clip, *done, text, embedding, encoder, unwritten=unwritten)
         if written.budget is not None:
             record_writing(session, video, clip, written)
 

@@ -9,8 +9,8 @@ from domain.errors import SetupError
 from domain.marked import marked
 from models import llama_server
 from models.extras import extra_of
-from models.profile import IN_PROCESS, ChatSpec
 from models.secrets import SERVICE, read_key, redact, secrets_of_url
+from models.specs import IN_PROCESS, ChatSpec
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -43,11 +43,12 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
     }
     if temperature is not None:
         options["temperature"] = temperature
+    limit = spec.max_tokens + spec.thinking_tokens
     if spec.base_url is None:
-        options["max_tokens"] = spec.max_tokens
+        options |= {"max_tokens": limit, **spec.options}
     else:
         # LangChain would send OpenAI's newer name for the limit, which other servers ignore.
-        options |= {"base_url": spec.base_url, "extra_body": {"max_tokens": spec.max_tokens}}
+        options |= {"base_url": spec.base_url, "extra_body": {"max_tokens": limit, **spec.options}}
     key = api_key(spec)
     if key is not None:
         options["api_key"] = key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -10,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from domain.errors import ModelError, SetupError
+from domain.errors import ModelError, NoReply, Refused, SetupError
 from models.chat_models import ChatFactory, key_variable, make_chat_model, redact_key
-from models.profile import ChatSpec, Structure
-from models.retries import CallFailed, call_with_retries
+from models.retries import UNPAID, CallFailed, call_with_retries
 from models.secrets import redacted_url
-from models.structured import OnText, StructuredReply, request, structures_from
+from models.specs import ChatSpec, Structure
+from models.structured import REFUSAL, OnText, StructuredReply, request, structures_from
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
 UNSUPPORTED = frozenset({400, 422, 501})
 """Statuses with which servers refuse a method that they do not know."""
 TOKEN_STEP = 256
+PROBE_TOKENS = 16
 KEY_REFUSED = frozenset({401, 403})
+NOT_PAID, UNKNOWN = 402, 404
+_KEY_REFUSED = re.compile(r"API_KEY_INVALID|API key (?:not valid|expired)", re.IGNORECASE)
+"""Google refuses a key with status 400."""
+_UNKNOWN = re.compile(r"model_not_found|invalid model|unknown model", re.IGNORECASE)
+_TEMPERATURE = re.compile(r"[Uu]nsupported[^.]*temperature|temperature[^.]*(?:support|default)")
+_REFUSED = re.compile(rf"{REFUSAL}|^ContentFilterFinishReasonError|content_filter")
 
 
 class Endpoint:
@@ -37,7 +45,7 @@ class Endpoint:
     def __init__(self, spec: ChatSpec, factory: ChatFactory = make_chat_model) -> None:
         self.spec = spec
         self.structure: Structure = spec.structure
-        self.streams = True
+        self.streams, self._joined, self._heated = True, False, True
         self._factory = factory
         self._models: dict[tuple[float | None, int], BaseChatModel] = {}
 
@@ -66,10 +74,11 @@ class Endpoint:
         grows, from another thread, and no more once this returns.
 
         Raises:
-            ModelError: No reply, or an error.
-            SetupError: A package or key is missing, or the key is refused.
+            NoReply: The server is away or fails, or the model refuses (``Refused``).
+            SetupError: A package or key is missing, or the key or the model's name is refused.
         """
         model = self._model(temperature, max_tokens)
+        probe = partial(_probe, self._model(temperature, PROBE_TOKENS))
         deadline = time.monotonic() + timeout_s
         refusal: CallFailed | None = None
         for structure, listener in self._attempts(on_text):
@@ -78,18 +87,29 @@ class Endpoint:
                 call = partial(
                     request, model, structure, messages, schema, protocol, guarded, max_characters
                 )
+                call = partial(call, joined=self._joined)
                 try:
-                    answer = call_with_retries(call, deadline, self.spec.retries)
+                    answer = call_with_retries(call, deadline, self.spec.retries, probe)
                 except CallFailed as failure:
-                    if not _method_unsupported(failure):
-                        raise self._error(failure) from None  # It has the key, maybe.
+                    joined, heated = self._joined, self._heated
+                    # Some servers take no two turns of one role, some models no temperature.
+                    self._joined = joined or "alternate" in failure.reply
+                    self._heated = heated and not _TEMPERATURE.search(failure.reply)
+                    if (joined, heated) != (self._joined, self._heated):
+                        return self.send(
+                            messages, schema, temperature, timeout_s, protocol, max_tokens, on_text
+                        )
+                    error = server_error(self.spec, failure)
+                    if not _method_unsupported(failure) or type(error) is not NoReply:
+                        raise error from None  # It has the key, maybe.
                     refusal = refusal or failure
                     continue
             self.structure, self.streams = structure, self.streams and listener is on_text
             # A server may say in its reply what it was sent.
             return replace(answer, text=redact_key(answer.text, self.spec))
         # Whatever was wrong, it was not the method: the first refusal says it best.
-        raise self._error(refusal or CallFailed("the server takes no request")) from None
+        refusal = refusal or CallFailed("the server takes no request")
+        raise server_error(self.spec, refusal) from None
 
     def _attempts(self, on_text: OnText | None) -> Iterator[tuple[Structure, OnText | None]]:
         """Yield the methods to try, strongest first, each streamed first if that is asked for."""
@@ -99,10 +119,10 @@ class Endpoint:
             yield structure, None
 
     def _model(self, temperature: float | None, max_tokens: int | None = None) -> BaseChatModel:
-        key = temperature, self._token_limit(max_tokens)
+        key = temperature if self._heated else None, self._token_limit(max_tokens)
         if key not in self._models:
             spec = self.spec.model_copy(update={"max_tokens": key[1]})
-            self._models[key] = self._factory(spec, temperature)
+            self._models[key] = self._factory(spec, key[0])
         return self._models[key]
 
     def _token_limit(self, max_tokens: int | None) -> int:
@@ -113,15 +133,26 @@ class Endpoint:
             1, max_tokens - max_tokens % TOKEN_STEP if max_tokens > TOKEN_STEP else max_tokens
         )
 
-    def _error(self, failure: CallFailed) -> ModelError | SetupError:
-        name = self.spec.model
-        if failure.status in KEY_REFUSED:
-            variable = key_variable(self.spec) or "the key"
-            return SetupError(f"{name} does not let us in ({failure.status}): check {variable}")
-        reason = redact_key(str(failure), self.spec)
-        if not self.spec.base_url:
-            return ModelError(f"{name} did not answer: {reason}")
-        return ModelError(f"{name} at {redacted_url(self.spec.base_url)} did not answer: {reason}")
+
+def server_error(spec: ChatSpec, failure: CallFailed) -> ModelError | SetupError:
+    """Return the error that tells a person what a failed call means, and what to do."""
+    name, status, reply = spec.model, failure.status, failure.reply
+    if status in KEY_REFUSED or _KEY_REFUSED.search(reply):
+        variable = key_variable(spec) or "the key"
+        return SetupError(f"{name} does not let us in ({status}): check {variable}")
+    if status == NOT_PAID or UNPAID.search(reply):
+        return SetupError(f"{name} is not paid for ({status}): see the account of its key")
+    if spec.base_url:
+        name = f"{name} at {redacted_url(spec.base_url)}"
+    if status == UNKNOWN or _UNKNOWN.search(reply):
+        return SetupError(f"{name} is not there ({status}): check model and base_url")
+    if _REFUSED.search(reply):
+        return Refused(f"{name} refuses: {redact_key(str(failure), spec)}")
+    return NoReply(f"{name} did not answer: {redact_key(str(failure), spec)}")
+
+
+def _probe(model: BaseChatModel) -> None:
+    model.invoke("Say ok.")
 
 
 @contextmanager

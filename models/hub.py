@@ -34,6 +34,8 @@ SEPARATOR = "--"
 """What stands for the slash of a name in the name of its folder. The hub allows it in no name, so
 no two models share a folder."""
 RECORD = "hub.json"
+PROJECTOR = "mmproj"
+"""What llama.cpp's projectors have in their names, and no other file."""
 MAX_BYTES = 8_000_000_000
 """All files of a model together: more would hardly run on a CPU."""
 ENDPOINT = "HF_ENDPOINT"
@@ -72,15 +74,15 @@ class HubModel:
         """Return where its files lie."""
         return weights / self.need / folder_name(self.name)
 
-    def file(self, weights: Path) -> Path:
-        """Return its first required file, one that was fetched and checked if any was.
+    def file_paths(self, weights: Path) -> list[Path]:
+        """Return its required files, those that were fetched and checked if any were.
 
         Raises:
             WeightsMissing: as ``ready_folder``.
         """
         folder, record = self.ready_folder(weights), self.record(weights)
         there = record.digests if record else {one.name for one in folder.iterdir()}
-        return folder / (_first(self.required[0], there) or "")
+        return [folder / (_first(places, there) or "") for places in self.required]
 
     def missing(self, weights: Path) -> list[str]:
         """Return the required files, and those on record, that are not in its folder."""
@@ -233,10 +235,15 @@ class HubModel:
         yield from (path for path in self.optional if path in known)
 
 
-def hub_language_model(name: str) -> HubModel:
-    """Return a language model of the hub in llama.cpp's format: the smallest usual quantisation."""
+def hub_language_model(name: str, *, sees: bool) -> HubModel:
+    """Return a language model of the hub in llama.cpp's format: the smallest usual quantisation.
+
+    One that ``sees`` has a projector beside it, which turns images into tokens.
+    """
     places = ("*q4_k_m*.gguf", "*q4_0*.gguf", "*q8_0*.gguf", "*.gguf")
-    return HubModel(name, "reader", (places,), form="a model in llama.cpp's format (GGUF)")
+    projector = tuple(f"*{PROJECTOR}{place}" for place in ("*q8_0*.gguf", "*f16*.gguf", "*.gguf"))
+    required = (places, projector) if sees else (places,)
+    return HubModel(name, "reader", required, form="a model in llama.cpp's format (GGUF)")
 
 
 def is_hub_name(name: str) -> bool:
@@ -249,7 +256,11 @@ def _first(places: Iterable[str], there: Iterable[str]) -> str | None:
     # Of a model that is split into parts, llama.cpp wants all: none is taken.
     files = sorted(file for file in there if "-of-" not in file)
     matches = (
-        file for place in places for file in files if fnmatchcase(file.lower(), place.lower())
+        file
+        for place in places
+        for file in files
+        if fnmatchcase(file.lower(), place.lower())
+        and (PROJECTOR in file.lower()) == (PROJECTOR in place)
     )
     return next(matches, None)
 

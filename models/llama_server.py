@@ -15,6 +15,9 @@ from models.onnx import THREADS
 CONTEXT_TOKENS = 16_384
 CACHE_MB = 1_024
 """Memory for the cache of earlier prompts; llama.cpp would take eight times as much."""
+IMAGE_TOKENS = 512
+"""Tokens of an image at most: a dozen are to fit into the context beside the page of a clip."""
+ALL_LAYERS = 999
 MAX_THREADS = 8
 ERRORS_ONLY = 1
 ANY_PORT = 0
@@ -26,10 +29,10 @@ _running: list[Any] = []
 
 
 @cache
-def llama_url(model: Path) -> str:
+def llama_url(model: Path, projector: Path | None = None) -> str:
     """Serve the GGUF file ``model`` on this machine only; return its address.
 
-    There is one server a model and process, started on first use.
+    There is one server a model and process, started on first use. With a ``projector`` it sees.
 
     Raises:
         SetupError: the extra is not installed, or the model does not start.
@@ -40,16 +43,19 @@ def llama_url(model: Path) -> str:
         hint = extra_of("llama").hint
         raise SetupError(f"a language model in this process needs a package: {hint}") from error
     try:
-        server = xllamacpp.Server(_settings(xllamacpp, model))
+        server = xllamacpp.Server(_settings(xllamacpp, model, projector))
     except RuntimeError as error:
         raise SetupError(f"{model} does not start as a language model: {error}") from error
     _running.append(server)
     return f"{server.listening_address}/v1"
 
 
-def _settings(xllamacpp: Any, model: Path) -> Any:
+def _settings(xllamacpp: Any, model: Path, projector: Path | None) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = str(model)
+    if projector is not None:
+        params.mmproj.path = str(projector)
+        params.image_max_tokens = IMAGE_TOKENS
     params.hostnames = ["127.0.0.1"]
     params.port = ANY_PORT
     params.api_keys = [KEY]
@@ -62,7 +68,8 @@ def _settings(xllamacpp: Any, model: Path) -> Any:
     params.cpuparams_batch.n_threads = max(THREADS, params.cpuparams.n_threads)
     # Waiting threads sleep instead of spinning.
     params.cpuparams.poll = params.cpuparams_batch.poll = 0
-    params.n_gpu_layers = 0
+    gpus = [one for one in xllamacpp.get_device_info() if "CPU" not in str(one["type"])]
+    params.n_gpu_layers = ALL_LAYERS if gpus else 0
     params.verbosity = ERRORS_ONLY
     params.ui = False
     params.warmup = False

@@ -8,7 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from domain.asking import Calibration
 from domain.base import Frozen, first_problem
@@ -21,17 +27,12 @@ from models.image_folder import hub_image_model, name_of
 from models.manifest import load_manifest
 from models.profile_tables import bundled_profiles, read_toml, resolve_table, with_prices
 from models.sentences import ENGLISH, PIPELINE
+from models.specs import IN_PROCESS, ChatSpec, EncoderSpec, Price
 from models.text_folder import hub_text_model
 from models.whisper_models import hub_speech_model, is_path, model_name
 
 DEFAULT = "local"
 ENVIRONMENT = "HOMER_PROFILE"
-IN_PROCESS = "llama"
-"""The provider of language models that run in this process."""
-
-OPENAI = "openai"
-"""The provider of OpenAI's models and of all servers that speak its protocol."""
-
 NO_MODEL = "none"
 """What the record of a video says of a port for which it had no model."""
 
@@ -41,86 +42,6 @@ BUNDLED_TEXT_MODELS = ("minilm", "bge-small")
 
 LanguageCode = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
 PipelineName = Annotated[str, Field(pattern=r"^([/.~].*|[A-Za-z_][A-Za-z0-9_]*)$")]
-
-Structure = Literal["json_schema", "tools", "text"]
-"""How a server can be held to a schema, strongest first."""
-
-
-DAY_S = 86_400
-"""No call takes longer than a day."""
-
-
-class Price(Frozen, allow_inf_nan=False):
-    """US dollars a million tokens."""
-
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-
-
-class ChatSpec(Frozen):
-    """A language model in one role.
-
-    ``model`` is what LangChain's ``init_chat_model`` takes (``openai:gpt-...``), or ``llama:NAME``
-    for a GGUF model of the weights manifest or the hub, run in this process.
-    """
-
-    # What is written in the wrong place may be a key.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    model: str = Field(pattern=r"^[a-z_]+:.+$")
-    base_url: str | None = Field(default=None, pattern=r"^https?://")
-    key: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z_0-9]*$",
-        description="the environment variable with the API key, or its name in the keyring",
-    )
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: PositiveInt = 4096
-    max_characters: PositiveInt = Field(
-        default=100_000, description="of a reply; a longer one is not read to its end"
-    )
-    timeout_s: float = Field(default=120.0, gt=0, le=DAY_S)
-    retries: int = Field(default=2, ge=0, description="after the first try, on 429 and 5xx")
-    structure: Structure = "json_schema"
-    images: bool = Field(default=True, description="whether it can look at images")
-    video: bool = Field(default=False, description="whether it can watch a video")
-    price: Price | None = None
-    at_once: PositiveInt | None = Field(
-        default=None, description="calls at a time from this machine; None: as many as are asked"
-    )
-
-    @property
-    def provider(self) -> str:
-        """The part of ``model`` before the colon."""
-        return self.model.partition(":")[0]
-
-    @property
-    def model_name(self) -> str:
-        """The part of ``model`` after the colon."""
-        return self.model.partition(":")[2]
-
-
-class EncoderSpec(Frozen):
-    """How a text encoder that does not come with Homer is called and read."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    query_prefix: str | None = Field(
-        default=None, description='what precedes a query ("query: "); None: as the model states'
-    )
-    passage_prefix: str | None = Field(
-        default=None, description='what precedes a stored text ("passage: ")'
-    )
-    base_url: str | None = Field(default=None, pattern=r"^https?://")
-    key: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z_0-9]*$",
-        description="the environment variable with the API key, or its name in the keyring",
-    )
-    batch: PositiveInt = Field(default=64, description="texts in a request")
-    timeout_s: float = Field(default=60.0, gt=0, le=DAY_S)
-    retries: int = Field(default=4, ge=0, description="after the first try, on 429 and 5xx")
-    price: Price | None = Field(default=None, description="of an endpoint; only its input counts")
 
 
 class OtherEncoder(Frozen):
@@ -253,8 +174,11 @@ class Profile(Frozen):
             WeightsMissing: There is no speech model of that name.
         """
         used = (self.speech_hub, self.text_hub, self.images_hub)
-        llama = (spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS)
-        readers = (hub_language_model(name) for name in llama if is_hub_name(name))
+        readers = (
+            hub_language_model(spec.model_name, sees=spec.images)
+            for spec in self.chat.values()
+            if spec.provider == IN_PROCESS and is_hub_name(spec.model_name)
+        )
         return tuple(dict.fromkeys(model for model in (*used, *readers) if model))
 
     @property

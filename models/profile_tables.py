@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from domain.errors import NotFound, SetupError
 
 if TYPE_CHECKING:
-    from models.profile import Price, Profile
+    from models.profile import Profile
+    from models.specs import Price
 
 BUNDLED = Path(__file__).with_name("profiles")
 

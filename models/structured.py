@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
 from domain.texts import make_storable
-from models.profile import Structure
+from models.specs import Structure
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -31,6 +31,10 @@ _FILE_TOKENS = {
 CUT_OFF = "LengthFinishReasonError"
 ENDED_BY_LIMIT = frozenset({"length", "max_tokens"})
 """Finish reasons of providers for a reply that the limit on tokens cut off."""
+ENDED_FOR_SAFETY = frozenset(
+    {"content_filter", "safety", "prohibited_content", "blocklist", "recitation", "spii", "refusal"}
+)
+REFUSAL = "the model refuses: "
 
 GROWTH_PARTS = 32
 """A streamed reply is reported again once it is longer by one part in so many."""
@@ -67,6 +71,8 @@ def request(
     protocol: str = "",
     on_text: OnText | None = None,
     max_characters: int | None = None,
+    *,
+    joined: bool = False,
 ) -> StructuredReply:
     """Send one request, holding the model to ``schema`` by the method ``structure``.
 
@@ -78,6 +84,7 @@ def request(
         protocol: How to answer as text, where that is not a JSON object.
         on_text: With it the reply is streamed.
         max_characters: A longer reply is read no further; None: no limit.
+        joined: Turns of one role that follow each other are sent as one.
 
     Raises:
         NotImplementedError: The client knows no such method.
@@ -86,6 +93,9 @@ def request(
     sent = list(messages)
     if structure == "text":
         sent = [*sent, {"role": "user", "content": protocol or _protocol(schema)}]
+    if joined:
+        sent = _in_turns(sent)
+    if structure == "text":
         if on_text:
             return _stream_reply(model, sent, on_text, max_characters)
         return _truncate(_reply_of_message(model.invoke(sent), sent), max_characters)
@@ -104,6 +114,36 @@ def request(
             raise
         return _truncate(_reply_of_completion(partial, sent), max_characters)
     return _truncate(_reply_of_message(outcome["raw"], sent), max_characters)
+
+
+def _in_turns(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join turns of one role that follow each other, which some servers refuse."""
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if not turns or turns[-1]["role"] != message["role"]:
+            turns.append(message)
+            continue
+        contents = (turns[-1]["content"], message["content"])
+        parts = [[{"type": "text", "text": c}] if isinstance(c, str) else c for c in contents]
+        joined = (
+            [part for some in parts for part in some]
+            if list in map(type, contents)
+            else "\n\n".join(contents)
+        )
+        turns[-1] = {"role": message["role"], "content": joined}
+    return turns
+
+
+def _require_not_refused(message: AIMessage) -> None:
+    """Raise what a provider says of a reply that it withholds for safety, if it does."""
+    known = message.response_metadata
+    ended = known.get("finish_reason") or known.get("stop_reason") or ""
+    blocked = (known.get("prompt_feedback") or {}).get("block_reason")
+    why = message.additional_kwargs.get("refusal") or getattr(blocked, "name", blocked)
+    if not why and str(ended).lower() in ENDED_FOR_SAFETY:
+        why = ended
+    if why:
+        raise RuntimeError(f"{REFUSAL}{why}")
 
 
 def _held_to_schema(
@@ -176,6 +216,7 @@ class StreamedReply:
     def add(self, chunk: AIMessageChunk) -> None:
         """Append the next chunk."""
         self.started = True
+        _require_not_refused(chunk)
         self._add_text(str(chunk.text), self._content)
         for call in getattr(chunk, "tool_call_chunks", ()):
             self._add_call(call)
@@ -252,6 +293,7 @@ def _protocol(schema: dict[str, Any]) -> str:
 
 
 def _reply_of_message(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> StructuredReply:
+    _require_not_refused(raw)
     text = make_storable(_object_text(raw))
     usage: Any = raw.usage_metadata or {}
     ended = str(raw.response_metadata.get("finish_reason", "")).lower()

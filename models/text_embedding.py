@@ -73,7 +73,10 @@ class OnnxTextEmbedder:
     def _embedded(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
         distinct = list(dict.fromkeys(texts))
         rows = np.zeros((len(distinct), self.dimensions), np.float32)
-        encodings = self._tokenizer.encode_batch_fast([self._read(prefix + t) for t in distinct])
+        read = [prefix + text for text in distinct]
+        if self._files.lower_case:
+            read = [text.lower() for text in read]
+        encodings = self._tokenizer.encode_batch_fast(read)
         # A text without tokens is read as the first word of the vocabulary, mostly "unknown".
         ids = [encoding.ids or [0] for encoding in encodings]
         groups = list(_equal_lengths(ids, self._batch))
@@ -82,9 +85,6 @@ class OnnxTextEmbedder:
             rows[group] = found
         place = {text: index for index, text in enumerate(distinct)}
         return rows[[place[text] for text in texts]]
-
-    def _read(self, text: str) -> str:
-        return text.lower() if self._files.lower_case else text
 
     def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         inputs = {

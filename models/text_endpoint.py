@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 
 from domain.errors import ModelError, SetupError
 from models.chat import CallRecord, Sink
-from models.chat_models import api_key, key_variable, redact_key
-from models.endpoint import KEY_REFUSED
+from models.chat_models import api_key
+from models.endpoint import server_error
 from models.extras import extra_of
 from models.messages import text_tokens
-from models.prices import cost_usd
-from models.profile import ChatSpec, EncoderSpec
 from models.retries import CallFailed, call_with_retries
 from models.secrets import redacted_url
+from models.specs import ChatSpec, EncoderSpec, cost_usd
 from store.queries.calls import EMBED
 
 if TYPE_CHECKING:
@@ -120,9 +119,11 @@ class EndpointTextEmbedder:
         call = partial(self._client.create, input=batch, model=self._endpoint.model_name)
         started = time.monotonic()
         try:
-            found = call_with_retries(call, started + self._spec.timeout_s, self._spec.retries)
+            probe = partial(self._client.create, input=["."], model=self._endpoint.model_name)
+            deadline = started + self._spec.timeout_s
+            found = call_with_retries(call, deadline, self._spec.retries, probe)
         except CallFailed as failure:
-            error = self._error(failure)
+            error = server_error(self._endpoint, failure)
             self._record(started, error=str(error))
             raise error from None  # The failure has the key, maybe.
         self._record(started, batch, found)
@@ -186,15 +187,6 @@ class EndpointTextEmbedder:
     def _place(self) -> str:
         url = self._spec.base_url
         return f"{self.name} at {redacted_url(url)}" if url else self.name
-
-    def _error(self, failure: CallFailed) -> ModelError | SetupError:
-        if failure.status in KEY_REFUSED:
-            variable = key_variable(self._endpoint) or "the key"
-            return SetupError(
-                f"{self.name} does not let us in ({failure.status}): check {variable}"
-            )
-        reason = redact_key(str(failure), self._endpoint)
-        return ModelError(f"{self._place} did not answer: {reason}")
 
 
 def _tokens(batch: Sequence[str], found: CreateEmbeddingResponse) -> int:

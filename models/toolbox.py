@@ -25,9 +25,10 @@ from models.ports import (
     TextEmbedder,
     VoiceActivity,
 )
-from models.profile import IN_PROCESS, NO_MODEL, OPENAI, ChatSpec, Profile
+from models.profile import NO_MODEL, Profile
 from models.sentences import SentenceParser
 from models.silero import SileroActivity
+from models.specs import IN_PROCESS, OPENAI, ChatSpec
 from models.text_endpoint import EndpointTextEmbedder
 from models.text_folder import EncoderFiles, Pooling, read_encoder_folder
 from models.weights import verified_folder
@@ -59,7 +60,7 @@ class Toolbox:
         self.profile = profile
         self.weights = weights
         self._chat_factory = chat_factory
-        self._endpoints: dict[ChatSpec, Endpoint] = {}
+        self._endpoints: dict[str, Endpoint] = {}
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
         """Pickle what it is made of: the copy loads models of its own, as in another process."""
@@ -228,15 +229,17 @@ class Toolbox:
             SetupError: the profile has no language model for the role.
         """
         spec = self.profile.chat_for(role)
-        if spec not in self._endpoints:
-            self._endpoints[spec] = Endpoint(spec, self._make_chat)
-        return StructuredChat(self._endpoints[spec], self.profile.name, sink, replay, live=live)
+        key = spec.model_dump_json()
+        if key not in self._endpoints:
+            self._endpoints[key] = Endpoint(spec, self._make_chat)
+        return StructuredChat(self._endpoints[key], self.profile.name, sink, replay, live=live)
 
     def _make_chat(self, spec: ChatSpec, temperature: float | None) -> BaseChatModel:
         if spec.provider == IN_PROCESS:
             if is_hub_name(spec.model_name):
-                model = hub_language_model(spec.model_name).file(self.weights)
+                hub = hub_language_model(spec.model_name, sees=spec.images)
+                files = hub.file_paths(self.weights)
             else:
-                model = verified_folder(self.weights, spec.model_name) / "model.gguf"
-            spec = spec.model_copy(update={"base_url": llama_url(model)})
+                files = [verified_folder(self.weights, spec.model_name) / "model.gguf"]
+            spec = spec.model_copy(update={"base_url": llama_url(*files)})
         return self._chat_factory(spec, temperature)

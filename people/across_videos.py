@@ -7,7 +7,7 @@ It changes nothing within a video, except a name, which holds in all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from uuid import uuid4
 
 from sqlalchemy.orm import Session
@@ -22,7 +22,6 @@ from people.overlay import USER_SOURCE
 from people.persons import PersonLinks, Persons, links_of
 from people.video_people import (
     LAST_CLIP,
-    VideoPeople,
     already_named,
     describe_person,
     find_person,
@@ -187,10 +186,7 @@ class _Change:
         stored.lock_corrections(session)
         self._session = session
         self.links = person_links(session)
-        self.people = cache(self._people)
-
-    def _people(self, video: str) -> VideoPeople:
-        return people_of_video(self._session, video)
+        self.people = cache(partial(people_of_video, session))
 
     def find(self, video: str, person: str) -> CharacterRef:
         """Find a character by names of a video and of a person."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlalchemy.orm import Session
 
@@ -38,6 +39,14 @@ class Recognised:
     speakers: Mapping[str, Identity] = field(default_factory=dict)
     new: tuple[Identity, ...] = ()
     new_speakers: tuple[tuple[str, Identity], ...] = ()
+
+    def only_known(self, percept: Percept) -> Percept:
+        """Return ``percept`` without the groups that no identity is known of."""
+        faces, voices = (
+            tuple(one for one in groups if (one.kind, one.number) in self.groups)
+            for groups in (percept.faces, percept.voices)
+        )
+        return percept.model_copy(update={"faces": faces, "voices": voices})
 
     def of_kind(self, kind: IdentityKind) -> dict[int, Identity]:
         """Return the identities of one kind, by group number."""
@@ -79,6 +88,28 @@ def recognise(
     if earlier:
         stored.move_first_clips_back(session, earlier, clip)
     return Recognised(identities, speakers, tuple(new), tuple(fresh_speakers))
+
+
+def recognised_before(session: Session, video_id: str, percept: Percept) -> Recognised:
+    """Return the identities of a clip that is stored, as they were recognised then.
+
+    Groups of ``percept`` that were not perceived then, or were forgotten since, are left out.
+    """
+    sighted = stored.sighted_identities(session, video_id, percept.clip.index)
+    identities = {
+        (group.kind, group.number): sighted[key]
+        for group in (*percept.faces, *percept.voices)
+        for key in map(partial(_sighted, group.kind), group.sightings)
+        if key in sighted
+    }
+    names = {utterance.speaker for utterance in percept.utterances if utterance.speaker}
+    return Recognised(identities, stored.named_voices(session, video_id, names))
+
+
+def _sighted(kind: IdentityKind, seen: Sighting) -> stored.Sighted:
+    box = seen.box
+    place = (box.x0, box.y0, box.x1, box.y1) if box else ()
+    return (kind, seen.span.start_ms, seen.span.end_ms, place)
 
 
 def _recognise_kind(

@@ -45,9 +45,6 @@ def likely_in_other_videos(session: Session, video: str) -> list[LikelySame]:
 
     Each is the other's best match in its video, by models of the same name, above the model's
     threshold. Pairs that are joined, or that a user said are two people, are left out.
-
-    Args:
-        video: The video's id.
     """
     models = models_of_videos(session, [video])[video]
     ours = _looks_in(session, [video])
@@ -64,9 +61,6 @@ def join_sure(store: Store, video: str) -> list[Correction]:
     """Join the characters of a video with those of others that are surely the same person.
 
     Each pair is a correction of its own, which can be undone.
-
-    Args:
-        video: The video's id.
     """
     with store.begin(snapshot=True) as session:
         sure = [pair for pair in likely_in_other_videos(session, video) if pair.sure]

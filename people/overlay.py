@@ -229,9 +229,9 @@ class _OverlaidPeople:
         first = min(origin.first_clip for origin in origins)
         user_names = [Name(text, USER_SOURCE, first) for text in self.user_names.get(number, ())]
         learned_names = [one for one in self._learned.names if one.identity in members]
-        names = _unique_names(
-            [*user_names, *(name for row, name in learned_names if not self.has_no_name(row))]
-        )
+        learned = (name for row, name in learned_names if not self.has_no_name(row))
+        known = reversed([*user_names, *learned])
+        names = list({name.text.casefold(): name for name in known}.values())[::-1]
         preferred = preferred_name(names)
         hidden = user_names or any(self.has_no_name(row) for row in members)
         former = (
@@ -251,10 +251,6 @@ class _OverlaidPeople:
     @cached_property
     def _rows(self) -> dict[int, int]:
         return {origin.began: origin.character for origin in self._learned.origins.values()}
-
-
-def _unique_names(names: Iterable[Name]) -> list[Name]:
-    return list({name.text.casefold(): name for name in reversed([*names])}.values())[::-1]
 
 
 def _unique_texts(texts: Iterable[str]) -> tuple[str, ...]:

@@ -52,7 +52,16 @@ def mutual_best(
     best: dict[tuple[CharacterRef, CharacterRef], LikelySame] = {}
     for pair in sorted(found, key=rank, reverse=True):
         best.setdefault((pair.one, pair.other), pair)
-    pairs = sorted(best.values(), key=lambda pair: (-rank(pair), *_order(pair)))
+    pairs = sorted(
+        best.values(),
+        key=lambda pair: (
+            -rank(pair),
+            pair.one.video,
+            pair.one.number,
+            pair.other.video,
+            pair.other.number,
+        ),
+    )
     return [
         pair.model_copy(update={"sure": _is_sure(pair, ours, theirs, thresholds)}) for pair in pairs
     ]
@@ -61,10 +70,6 @@ def mutual_best(
 def sure_cosine(threshold: float) -> float:
     """Return the cosine from which a pair is sure: halfway between the threshold and 1."""
     return (1 + threshold) / 2
-
-
-def _order(pair: LikelySame) -> tuple[str, int, str, int]:
-    return pair.one.video, pair.one.number, pair.other.video, pair.other.number
 
 
 def _is_sure(

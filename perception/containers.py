@@ -112,7 +112,8 @@ def video_stream(container: InputContainer) -> VideoStream | None:
     """Return the video stream to decode, if any; cover art does not count."""
     best = container.streams.best("video")
     candidates = [best] if isinstance(best, VideoStream) else []
-    usable = [s for s in (*candidates, *container.streams.video) if _is_moving_video(s)]
+    streams = (*candidates, *container.streams.video)
+    usable = [s for s in streams if _decodable(s) and not s.disposition & _NOT_MOVING]
     return usable[0] if usable else None
 
 
@@ -130,10 +131,6 @@ def audio_tracks(container: InputContainer) -> list[AudioStream]:
 
 def _decodable(stream: AudioStream | VideoStream) -> bool:
     return stream.codec_context is not None
-
-
-def _is_moving_video(stream: VideoStream) -> bool:
-    return _decodable(stream) and not stream.disposition & _NOT_MOVING
 
 
 def origin(container: InputContainer) -> Fraction:

@@ -157,7 +157,8 @@ class _PartPictures:
 
     def _packets_to_decode(self) -> Iterator[Packet | None]:
         """Yield packets, after telling the decoder whether it may skip them; None at the end."""
-        timed = ((packet, self._time_of(packet)) for packet in self._packets())
+        packets = read_packets(self._container, [self._stream])
+        timed = ((packet, self._time_of(packet)) for packet in packets if packet.size)
         for packet, time, until in _with_next_time(timed):
             needed = time is None or self._note_due(time, until)
             if self._skips_unreferenced:
@@ -171,9 +172,6 @@ class _PartPictures:
         instants = list(self._grid.within(max(time, self._from), min(until, self._until)))
         self._due.update(dict.fromkeys(instants, time))
         return bool(instants)
-
-    def _packets(self) -> Iterator[Packet]:
-        return (packet for packet in read_packets(self._container, [self._stream]) if packet.size)
 
     def _time_of(self, packet: Packet | av.VideoFrame) -> int | None:
         """Return when a picture is shown; None if it is not, or is of another part."""

@@ -119,11 +119,8 @@ def _turns_of_span(
         SpeakerTurn(low, high, voice)
         for (low, high), (_, voice) in zip(pairwise(edges), windows, strict=True)
     ]
-    return [_merge_run(list(run)) for _, run in groupby(pieces, key=lambda piece: piece.voice)]
-
-
-def _merge_run(run: Sequence[SpeakerTurn]) -> SpeakerTurn:
-    return SpeakerTurn(run[0].start_ms, run[-1].end_ms, run[0].voice)
+    runs = (list(run) for _, run in groupby(pieces, key=lambda piece: piece.voice))
+    return [SpeakerTurn(run[0].start_ms, run[-1].end_ms, run[0].voice) for run in runs]
 
 
 def bridge_pauses(turns: Sequence[SpeakerTurn]) -> list[SpeakerTurn]:

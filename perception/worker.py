@@ -97,7 +97,8 @@ def decode_and_perceive(
     view = clip_view(raw, memory, settings)
     found = replace(perceive(raw, tools, settings), view=view, sampled=sampled)
     faults.fault_point(faults.FaultPoint.PERCEIVED)
-    return Delivery(found, time.monotonic() - start, _me())
+    me = f"{socket.gethostname()}:{os.getpid()}:{threading.get_native_id()}"
+    return Delivery(found, time.monotonic() - start, me)
 
 
 _here: Any = threading.local()
@@ -116,7 +117,3 @@ def _reader_of(order: Order) -> ClipReader:
     if known is None or known.source != (order.path, order.info, order.settings):
         known = _here.reader = ClipReader(order.path, order.info, order.settings, read_clips)
     return known
-
-
-def _me() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}:{threading.get_native_id()}"

@@ -77,13 +77,9 @@ def as_text(result: Retrieval) -> str:
     lines += [PICTURES_NOT_SEARCHED] if result.nothing_close and result.unseen else []
     if result.focus is not None:
         lines.append(f"[s{result.focus.id}] {result.focus.span} {result.focus.label}")
-    lines += [_line(evidence) for evidence in result.evidence]
+    lines += [f"[{one.ref}] {one.span} {one.text}" for one in result.evidence]
     lines += [f"near: {segment.label} [s{segment.id}]" for segment in result.neighbours]
     return "\n".join(lines) or "Nothing was found."
-
-
-def _line(evidence: Evidence) -> str:
-    return f"[{evidence.ref}] {evidence.span} {evidence.text}"
 
 
 def as_langchain_retriever(

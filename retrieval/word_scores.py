@@ -14,11 +14,7 @@ from numpy.typing import NDArray
 
 
 class WordScores:
-    """Scores N texts by search terms.
-
-    Args:
-        words: the search terms of each text.
-    """
+    """Scores N texts by search terms."""
 
     def __init__(self, words: Sequence[Sequence[str]]) -> None:
         self._count = len(words)

@@ -19,8 +19,8 @@ import av
 import psutil
 
 from domain.errors import HomerError, InputError
-from models.prices import known_models
 from models.profile_tables import bundled_profiles
+from models.specs import known_models
 from perception.containers import open_media
 from perception.originals import original_file
 from services.health import Check, versions
@@ -33,7 +33,8 @@ from telemetry.ids import mask_id
 from telemetry.logs import log_path
 
 if TYPE_CHECKING:
-    from models.profile import ChatSpec, Profile
+    from models.profile import Profile
+    from models.specs import ChatSpec
     from store.queries.diagnostics import TrajectoryOutline, VideoOutline
 
 VIDEOS, TRAJECTORIES, RECORDS = 50, 20, 5_000
@@ -144,7 +145,7 @@ def settings(profile: Profile) -> dict[str, Any]:
         "images": bool(profile.images),
         "languages": len(profile.languages),
         "chat": {
-            role if role in ROLES else f"role {n}": _chat(spec)
+            (role if role in ROLES else f"role {n}"): _chat(spec)
             for n, (role, spec) in enumerate(profile.chat.items())
         },
         "settings": redaction.numbers_of(profile.settings.model_dump(mode="json")),

@@ -19,8 +19,8 @@ from domain.time import TimeSpan
 from models.chat import read_value
 from models.chat_models import ChatFactory, make_chat_model, redact_key
 from models.messages import Message, to_langchain, user
-from models.profile import IN_PROCESS, OPENAI, ChatSpec, Structure
 from models.retries import CallFailed, call_with_timeout
+from models.specs import IN_PROCESS, OPENAI, ChatSpec, Structure
 from models.structured import STRUCTURES, request
 from perception.clip_view import encode_clip
 from perception.decode import RawClip

@@ -14,7 +14,7 @@ from domain.asking import Mode
 from domain.base import Frozen
 from domain.errors import InputError, ModelError
 from domain.skills import JudgedTrajectory, Pattern, Skill
-from domain.trajectory import Event, EvidenceRetrieved, QuestionAsked
+from domain.trajectory import Assessed, Event, EvidenceRetrieved, QuestionAsked
 from skills.bans import is_harmful, shares
 from skills.review import review
 from skills.signals import course_of, signals
@@ -156,9 +156,18 @@ def _example(session: Session, trajectory: str) -> Example:
     question_event = next(event for event in events if isinstance(event, QuestionAsked))
     course = course_of(events)
     assert course is not None  # noqa: S101 - it was observed, so it ended
-    searches = (e for e in events if isinstance(e, EvidenceRetrieved) and e.round > 0)
-    modes = tuple(event.mode for event in searches if isinstance(event.mode, Mode))
-    return Example(trajectory, question_event.question.text, course, modes)
+    searches = [e for e in events if isinstance(e, EvidenceRetrieved) and e.round > 0]
+    gains = {e.round: e.increment for e in events if isinstance(e, Assessed)}
+    judged = learning.judgement_of(session, trajectory)
+    return Example(
+        trajectory,
+        question_event.question.text,
+        course,
+        modes=tuple(event.mode for event in searches if isinstance(event.mode, Mode)),
+        searches=tuple(f"{e.mode} (+{gains.get(e.round, 0):.0%})" for e in searches),
+        # No words of searches and answers: a video could speak through them to all questions.
+        answer=f"{'right' if judged and judged.right else 'wrong'}, {course.confidence:.0%} sure",
+    )
 
 
 def _ban(session: Session) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from string import Template
 from typing import Protocol
@@ -56,22 +56,31 @@ class LlmSkillWriter:
             ModelError: the model returns nothing, or no valid skill.
         """
         base = self._local.write(pattern, examples, known, words)
-        lines = [
-            f"<question>{_quoted(example.question)}</question>" for example in examples[:SHOWN]
-        ]
-        earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
-        request = Template(PROMPT.read_text(encoding="utf-8")).substitute(
-            signal=pattern.signal.value.replace("_", " "),
-            kind=_quoted(pattern.question_type),
-            meaning=" ".join(ADVICE[pattern.signal]),
-            examples="\n".join(lines),
-            known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
-        )
+        request = _prompt(pattern, examples, known)
         written = self._chat().ask([user(request)], WrittenSkill, purpose="skill").value
         try:
             return Skill.model_validate(base.model_dump() | written.model_dump())
         except ValidationError as error:
             raise ModelError(f"what was written is no skill: {error.errors()[0]['msg']}") from error
+
+
+def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) -> str:
+    lines = [line for example in examples[:SHOWN] for line in _example_lines(example)]
+    earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
+    return Template(PROMPT.read_text(encoding="utf-8")).substitute(
+        signal=pattern.signal.value.replace("_", " "),
+        kind=_quoted(pattern.question_type),
+        meaning=" ".join(ADVICE[pattern.signal]),
+        examples="\n".join(lines),
+        known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
+    )
+
+
+def _example_lines(example: Example) -> Iterator[str]:
+    """Yield what was asked, what was searched with what it added, and the judged answer."""
+    yield f"<question>{_quoted(example.question)}</question>"
+    yield from (f"- searched {_quoted(search)}" for search in example.searches)
+    yield f"- answered {_quoted(example.answer)}"
 
 
 def _quoted(text: str) -> str:

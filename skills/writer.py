@@ -18,12 +18,18 @@ LONGEST = 3
 
 @dataclass(frozen=True)
 class Example:
-    """A trajectory in which a pattern was seen. ``modes``: of its searches, in order."""
+    """A trajectory in which a pattern was seen.
+
+    ``modes``: of its searches, in order; ``searches``: what each added, as in ``event (+60%)``;
+    ``answer``: how it was judged, and how sure it was.
+    """
 
     trajectory: str
     question: str
     course: Course
     modes: tuple[Mode, ...] = ()
+    searches: tuple[str, ...] = ()
+    answer: str = ""
 
 
 class SkillWriter(Protocol):

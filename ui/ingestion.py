@@ -24,6 +24,7 @@ from models.profile import profile_names
 from perception.source import find_media
 from services.job_status import JobState
 from store.database import Store
+from store.home import Home
 from store.queries.clips import StoredClip
 from ui.added_sources import MAX_UPLOAD_MB, parse_source, source_label, upload_hint
 from ui.app_state import PageState, page_state
@@ -32,7 +33,13 @@ from ui.formatting import escape_markdown, format_duration
 from ui.language import use_language
 from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import SIGN_IN, set_acting_user
-from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
+from views.library_view import (
+    LibraryEntry,
+    being_watched,
+    failed_clips_of,
+    seconds_left,
+    watch_rate,
+)
 from views.sentences import translate_sentence
 from views.streams import load_stream_details
 from views.translation import translate
@@ -121,14 +128,7 @@ def _watch(
         HomerError: nothing is watched.
     """
     named = parse_source(source)
-    # Store uploads; those that cannot be stored are listed as failed with the reason.
-    uploads: list[Path] = []
-    for file in files:
-        try:
-            with file.getbuffer() as data:
-                uploads.append(store_upload(store.home, file.name, data))
-        except InputError as error:
-            st.session_state.setdefault(FAILED_UPLOADS, []).append((file.name, str(error)))
+    uploads = _store_uploads(store.home, files)
     if not (uploads or named.paths or named.urls):
         return
     try:
@@ -151,6 +151,18 @@ class UploadedFile(Protocol):
 
     def getbuffer(self) -> memoryview:
         """Return its content."""
+
+
+def _store_uploads(home: Home, files: Sequence[UploadedFile]) -> list[Path]:
+    """Store uploads; those that cannot be stored are listed as failed with the reason."""
+    stored: list[Path] = []
+    for file in files:
+        try:
+            with file.getbuffer() as data:
+                stored.append(store_upload(home, file.name, data))
+        except InputError as error:
+            st.session_state.setdefault(FAILED_UPLOADS, []).append((file.name, str(error)))
+    return stored
 
 
 def show_failed_uploads() -> None:
@@ -219,19 +231,23 @@ def _show_jobs() -> None:
             _show_progress(state.store, video)
             if load_stream_details(state.store, video.id) is not None:
                 page_link("video", translate("See it live"), video=video.id, show="Live")
-    # Draw the whole page again when a job began or ended since the last poll.
-    current = [*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)]
+    _rerun_if_changed([*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)])
+
+
+def _job_of(video: LibraryEntry, all_jobs: Sequence[Job]) -> Job | None:
+    """Return the running job of a video."""
+    return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
+
+
+def _rerun_if_changed(current: Sequence[str]) -> None:
+    """Draw the whole page again when a job began or ended since the last poll."""
     before = st.session_state.get(LAST_SEEN)
     st.session_state[LAST_SEEN] = list(current)
     if before is not None and before != list(current):
         st.rerun()
 
 
-def _job_of(video: ListedVideo, all_jobs: Sequence[Job]) -> Job | None:
-    return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
-
-
-def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVideo]) -> None:
+def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[LibraryEntry]) -> None:
     names = ", ".join(job.names[:5])
     with st.container(border=True, key=f"job_{job.id}"):
         st.markdown(f"**{escape_markdown(names)}** {translate(STATE_TEXTS[job.stage])}")
@@ -310,7 +326,7 @@ def _clear(jobs: Jobs, job: Job) -> None:
         ).format(names=names)
 
 
-def _show_progress(store: Store, video: ListedVideo) -> None:
+def _show_progress(store: Store, video: LibraryEntry) -> None:
     left = video.clips - video.done - video.failed
     remaining_s = seconds_left(watch_rate(store, video.id), left, datetime.now(UTC))
     eta = (

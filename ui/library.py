@@ -28,7 +28,7 @@ from ui.language import use_language
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from ui.sharing import show_shared_links
-from views.library_view import ListedVideo, page_of_videos
+from views.library_view import LibraryEntry, page_of_videos
 from views.sentences import translate_sentence
 from views.translation import translate
 from views.words import capitalized, counted, format_time, join_words
@@ -72,7 +72,7 @@ def _body() -> None:
         show_shared_links(state.store)
 
 
-def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[ListedVideo], total: int) -> None:
+def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[LibraryEntry], total: int) -> None:
     st.text_input(
         translate("Search the titles"), key="q", bind="query-params", icon=":material/search:"
     )
@@ -90,11 +90,10 @@ def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[ListedVideo], to
             _show_video(state, jobs, video, all_jobs)
     deleted = next((video for video in videos if video.id == text_param("delete")), None)
     if deleted is not None and state.store.may_change:
-        dialog = st.dialog(translate("Delete this video?"), on_dismiss=_keep)
-        dialog(_show_deletion)(state, deleted)
+        _confirm_deletion(state, deleted)
 
 
-def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequence[Job]) -> None:
+def _show_video(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Sequence[Job]) -> None:
     with st.container(border=True, key=f"video_{video.id}"):
         data = stored_image(state.store, video.thumb)
         if data:
@@ -128,7 +127,8 @@ def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequ
             retry_button(state.store, video.id)
 
 
-def _summary(state: PageState, video: ListedVideo) -> str:
+def _summary(state: PageState, video: LibraryEntry) -> str:
+    """Return the length of a video and how far it is."""
     clips = translate("{done} of {clips}").format(
         done=video.done, clips=counted(video.clips, "clip")
     )
@@ -148,7 +148,8 @@ def _summary(state: PageState, video: ListedVideo) -> str:
     return f"{format_time(video.duration_ms)} · {state_words}"
 
 
-def _show_menu(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequence[Job]) -> None:
+def _show_menu(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Sequence[Job]) -> None:
+    """Draw what can be done with a video."""
     busy = is_watched(state.store, video.id)
     job = next((one for one in all_jobs if one.running and one.watches(video.path)), None)
     page_link("ask", translate("Ask about it"), video=video.id)
@@ -167,7 +168,7 @@ def _show_menu(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Seque
         set_params(delete=video.id)
 
 
-def _resume_button(jobs: Jobs, video: ListedVideo) -> None:
+def _resume_button(jobs: Jobs, video: LibraryEntry) -> None:
     if not st.button(
         translate("Resume"),
         key=f"go_{video.id}",
@@ -182,7 +183,7 @@ def _resume_button(jobs: Jobs, video: ListedVideo) -> None:
     st.rerun()
 
 
-def _original(video: ListedVideo) -> Path:
+def _original(video: LibraryEntry) -> Path:
     """Return the file of an unfinished video.
 
     Raises:
@@ -203,7 +204,13 @@ def _keep() -> None:
     set_params(delete=None)
 
 
-def _show_deletion(state: PageState, video: ListedVideo) -> None:
+def _confirm_deletion(state: PageState, video: LibraryEntry) -> None:
+    """Show what would be deleted, and delete it once confirmed."""
+    dialog = st.dialog(translate("Delete this video?"), on_dismiss=_keep)
+    dialog(_show_deletion)(state, video)
+
+
+def _show_deletion(state: PageState, video: LibraryEntry) -> None:
     use_language()
     preview = preview_video_deletion(state.store, video.id)
     held = preview.held

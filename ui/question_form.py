@@ -61,12 +61,7 @@ def question_field(button: str, placeholder: str = "") -> tuple[str, bool]:
 
 
 def video_field(known: Mapping[str, str], default: Sequence[str]) -> tuple[str, ...]:
-    """Draw the choice of videos, and return them; without a choice, all of them.
-
-    Args:
-        known: the titles of all videos by id.
-        default: the videos selected at first.
-    """
+    """Draw the choice of videos, and return them; without a choice, all of them."""
     chosen = st.multiselect(
         translate("Videos"),
         list(known),

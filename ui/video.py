@@ -400,7 +400,7 @@ def _show_clip(
         if clip.error:
             error = escape_markdown(translate_sentence(clip.error))
             st.markdown(translate("Failed: {error}").format(error=error))
-        if clip.state == ClipState.FAILED and video.path:
+        if (clip.state == ClipState.FAILED or clip.unwritten) and video.path:
             retry_button(store, video.id, clip.index)
         for gap in clip.gaps:
             _show_gap(gap)

@@ -15,7 +15,6 @@ from domain.base import Frozen
 from domain.errors import BlobGone, NotFound
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Edge, Memory, Scope, Segment
-from domain.streams import Gap
 from domain.time import TimeSpan
 from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, find_faults
 from people.clip_people import ClipPeople
@@ -41,15 +40,16 @@ from store.queries import (
 )
 from store.queries.audit import record_deed
 from store.queries.clips import StoredClip
+from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.events import PatchAt
 from store.queries.keyframes import StoredKeyframe
+from store.queries.library_pages import LibraryEntry
 from store.queries.records import dump_video
 from store.recap_files import remove_recap_files
 from views.built import BuiltOf, built_memories
 from views.streams import StreamDetails, stream_details
 
 __all__ = [
-    "LibraryEntry",
     "VideoCheck",
     "VideoDetails",
     "all_titles",
@@ -62,21 +62,6 @@ __all__ = [
     "show_video",
     "videos_named",
 ]
-
-
-class LibraryEntry(Frozen):
-    """A video in the list. ``clips``, ``done`` and ``failed`` are counts."""
-
-    id: str
-    title: str
-    path: str | None
-    duration_ms: int
-    state: str
-    error: str | None
-    profile: str
-    clips: int
-    done: int
-    failed: int
 
 
 class ShownLine(Frozen):
@@ -122,25 +107,14 @@ class DescribedKeyframe(Frozen):
         return f"k{self.id}"
 
 
-class ShownClip(Frozen):
+class ShownClip(StoredClip):
     """A clip with its memories, line by line, with who said them.
 
-    ``attempts`` counts its failures; ``given_up``: it is retried only on request. ``budget``:
-    tokens that a language model could take for it; ``left_out``: what the model was not given;
-    ``dropped``: what it wrote, or was to write, that could not be stored.
+    ``given_up``: it is retried only on request.
     """
 
-    index: int
-    span: TimeSpan
-    state: str
-    error: str | None
-    attempts: int = 0
     given_up: bool = False
     cost: ClipCost = ClipCost()
-    budget: int | None = None
-    left_out: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    gaps: tuple[Gap, ...] = Field(default=(), description="what of it is not in memory, and why")
     lines: tuple[ShownLine, ...]
     objects: tuple[SeenObject, ...] = Field(default=(), description="things on its keyframes")
     keyframes: tuple[DescribedKeyframe, ...] = ()
@@ -198,8 +172,7 @@ class VideoCheck(Frozen):
 def list_library(store: Store) -> list[LibraryEntry]:
     """Return all videos, by title, then id."""
     with store.begin(snapshot=True) as session:
-        rows = library_pages.videos_page(session)
-    return [LibraryEntry.model_validate(row, from_attributes=True) for row in rows]
+        return library_pages.videos_page(session)
 
 
 def resolve_video(session: Session, name: str) -> Video:
@@ -316,17 +289,10 @@ def shown_clips(
     costs = _costs(session, video_id, stored)
     for clip in stored:
         yield ShownClip(
-            index=clip.index,
-            span=clip.span,
-            state=clip.state,
-            error=clip.error,
-            attempts=clip.attempts,
-            given_up=clip.state == ClipState.FAILED and clip.attempts >= clips.MAX_ATTEMPTS,
+            **dict(clip),
+            given_up=(clip.state == ClipState.FAILED or clip.unwritten)
+            and clip.attempts >= MAX_ATTEMPTS,
             cost=costs[clip.index],
-            budget=clip.budget,
-            left_out=clip.left_out,
-            dropped=clip.dropped,
-            gaps=clip.gaps,
             lines=tuple(lines.get(clip.index, ())),
             objects=tuple(
                 seen for seen in objects if clip.span.start_ms <= seen.time_ms < clip.span.end_ms

@@ -10,7 +10,7 @@ from store.database import Store
 from store.queries import clips
 from store.queries import library_pages as stored
 from store.queries.clips import StoredClip
-from store.queries.library_pages import Holdings, ListedVideo, WatchRate
+from store.queries.library_pages import Holdings, LibraryEntry, WatchRate
 from store.queries.videos import WATCHING
 from views.library import resolve_video
 
@@ -19,7 +19,7 @@ RECENT_CLIPS = 20
 
 __all__ = [
     "Holdings",
-    "ListedVideo",
+    "LibraryEntry",
     "being_watched",
     "failed_clips_of",
     "page_of_videos",
@@ -31,14 +31,14 @@ __all__ = [
 
 def page_of_videos(
     store: Store, offset: int, limit: int, words: str = ""
-) -> tuple[list[ListedVideo], int]:
+) -> tuple[list[LibraryEntry], int]:
     """Return a page of the library by title, and the number of videos."""
     with store.begin(snapshot=True) as session:
         page = stored.videos_page(session, offset, limit, words)
         return page, stored.count_videos(session, words)
 
 
-def being_watched(store: Store, limit: int, held: Collection[str] = ()) -> list[ListedVideo]:
+def being_watched(store: Store, limit: int, held: Collection[str] = ()) -> list[LibraryEntry]:
     """Return unfinished videos by title: ``limit`` of them, and all those of ``held``."""
     with store.begin(snapshot=True) as session:
         page = stored.videos_page(session, 0, limit, state=WATCHING)

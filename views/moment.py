@@ -56,7 +56,9 @@ def frame_at(
             clip = clip_at(session, video, at_ms)
             around = [] if clip is None else [clip - 1, clip, clip + 1]
             visible = [number for number in around if number <= last]
-            frame = _near(frame_near(session, video, at_ms, visible), at_ms)
+            frame = frame_near(session, video, at_ms, visible)
+            if frame is not None and abs(frame.time_ms - at_ms) > NEAR_MS:
+                frame = None
     if frame is None or frame.clip > last:
         return None
     span = TimeSpan.of(frame.time_ms, frame.time_ms)
@@ -91,7 +93,3 @@ def _last(session: Session, video: str, as_of_ms: int | None) -> float:
     with suppress(NotFound):
         return memory_view(session, [video], as_of_ms).scopes[0].last_clip
     return -1
-
-
-def _near(frame: StoredKeyframe | None, at_ms: int) -> StoredKeyframe | None:
-    return frame if frame and abs(frame.time_ms - at_ms) <= NEAR_MS else None

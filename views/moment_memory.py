@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
-from domain.built import BuiltFrame, EntityKey, entity_text
+from domain.built import EntityKey, entity_text
 from domain.marked import marked
 from domain.memories import Scope
 from domain.time import TimeSpan
@@ -187,7 +187,11 @@ def _built(
             relations=tuple(_relation(one, entities, names) for one in own),
             relations_total=own[0].total if own else 0,
             entities=tuple(_entities(own, entities, names)),
-            frames=tuple(_frame(one) for one in frames if one.builder == builder),
+            frames=tuple(
+                MomentFrame(ref=f"f{f.id}", time_ms=f.time_ms, blob=f.blob, reason=f.reason)
+                for f in frames
+                if f.builder == builder
+            ),
         )
 
 
@@ -217,7 +221,3 @@ def _entities(
         one = entities[number]
         text = entity_text(EntityKey(one.type, one.name), one.attributes)
         yield MomentEntity(ref=f"e{one.id}", text=with_current_names(text, names))
-
-
-def _frame(one: BuiltFrame) -> MomentFrame:
-    return MomentFrame(ref=f"f{one.id}", time_ms=one.time_ms, blob=one.blob, reason=one.reason)

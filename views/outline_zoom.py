@@ -323,7 +323,8 @@ def _drawn(relations: Sequence[GraphRelation], vertices: Mapping[int, GraphVerte
     for subject, predicate, target in by_lesser:
         if len({*chosen, subject, target}) <= MAX_VERTICES and len(edges) < MAX_EDGES:
             chosen |= dict.fromkeys((subject, target))
-            edges.append(DrawnEdge(subject=subject, label=_label(predicate), target=target))
+            label = plain_line(predicate).replace("_", " ").lower()
+            edges.append(DrawnEdge(subject=subject, label=label, target=target))
     if not edges:
         chosen = dict.fromkeys(list(vertices)[:MAX_VERTICES])
     return NodeGraph(
@@ -333,10 +334,6 @@ def _drawn(relations: Sequence[GraphRelation], vertices: Mapping[int, GraphVerte
         edges_total=len(between),
         people=tuple(_people(vertices)),
     )
-
-
-def _label(predicate: str) -> str:
-    return plain_line(predicate).replace("_", " ").lower()
 
 
 def _people(vertices: Mapping[int, GraphVertex]) -> Iterator[GraphVertex]:

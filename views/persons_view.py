@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 
 from sqlalchemy.orm import Session
@@ -97,6 +97,7 @@ def load_library_people(store: Store, offset: int = 0, limit: int | None = None)
     Both begin with those of the newest video.
 
     Args:
+        store: The store.
         offset: The first to return.
         limit: The most to return; None: all.
     """
@@ -131,8 +132,10 @@ def likely_across_videos(
     """Return characters of different videos that may be one person, most alike first.
 
     Args:
+        store: The store.
         video: Id, unambiguous beginning of one, or title of the video of the first of each pair;
             None: the newest videos in turn, up to ``MOST_VIDEOS``, until there are enough pairs.
+        limit: The most to return.
 
     Raises:
         NotFound: no such video.
@@ -170,9 +173,7 @@ def _persons(session: Session, videos: Sequence[str]) -> Iterator[Persons]:
     links = person_links(session)
     order = {video: place for place, video in enumerate(videos)}
     joined = links.joined_persons()
-    yield from sorted(
-        joined, key=lambda person: min((order[ref.video], ref.number) for ref in person)
-    )
+    yield from sorted(joined, key=lambda one: min((order[ref.video], ref.number) for ref in one))
     in_several = frozenset[CharacterRef]().union(*joined)
     for start in range(0, len(videos), BATCH):
         batch = videos[start : start + BATCH]
@@ -189,21 +190,13 @@ class _Cards:
 
     def __init__(self, session: Session, titles: Mapping[str, str]) -> None:
         self._session, self._titles = session, titles
-        self._people = cache(self._read_people)
+        self._people = cache(partial(people_of_video, session))
         self.card = cache(self._read_card)
 
     def person(self, characters: Persons) -> LibraryPerson:
         """Return a person with the cards of its characters."""
         cards = sorted(map(self.card, characters), key=_recency, reverse=True)
-        named = [name for card in cards for name in card.person.names]
-        given = (name.name for name in named if name.source == "person")
-        return LibraryPerson(
-            label=next(given, next((name.name for name in named), cards[0].person.label)),
-            characters=tuple(cards),
-        )
-
-    def _read_people(self, video: str) -> VideoPeople:
-        return people_of_video(self._session, video)
+        return LibraryPerson(label=_label(cards), characters=tuple(cards))
 
     def _read_card(self, ref: CharacterRef) -> CharacterCard:
         people = self._people(ref.video)
@@ -241,3 +234,10 @@ class _Cards:
 
 def _recency(card: CharacterCard) -> tuple[bool, float]:
     return (card.last is not None, card.last.at.timestamp() if card.last else 0.0)
+
+
+def _label(cards: Sequence[CharacterCard]) -> str:
+    """Return the name that a user gave, else a learned one, else the label of the first."""
+    named = [name for card in cards for name in card.person.names]
+    given = (name.name for name in named if name.source == "person")
+    return next(given, next((name.name for name in named), cards[0].person.label))

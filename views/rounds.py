@@ -117,7 +117,10 @@ class InspectedTrajectory:
     def ledger(self, number: int) -> list[SubtaskChange]:
         """Return the ledger at the end of a round, with the changes since the round before."""
         before = {subtask.id: subtask for subtask in self._ledger_after(number - 1)}
-        return [_change(subtask, before.get(subtask.id)) for subtask in self._ledger_after(number)]
+        return [
+            SubtaskChange(subtask=now, marks=tuple(_marks(now, before.get(now.id))))
+            for now in self._ledger_after(number)
+        ]
 
     def _ledger_after(self, number: int) -> Sequence[Subtask]:
         events = [event for event in self.history.events if event.round <= max(number, 0)]
@@ -219,10 +222,6 @@ def message_text(message: Mapping[str, Any]) -> str:
         return content
     texts = [part.get("text") or f"[image {str(part.get('sha256', ''))[:12]}]" for part in content]
     return "\n".join(texts)
-
-
-def _change(now: Subtask, before: Subtask | None) -> SubtaskChange:
-    return SubtaskChange(subtask=now, marks=tuple(_marks(now, before)))
 
 
 def _marks(now: Subtask, before: Subtask | None) -> Iterator[str]:

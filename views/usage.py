@@ -93,14 +93,13 @@ def usage_in(events: Sequence[Event], embeddings: Sequence[ModelCallRow] = ()) -
     return TrajectoryUsage(
         total=_sum([*calls, *embeddings]),
         by_purpose=by_purpose | ({EMBED: _sum(embeddings)} if embeddings else {}),
-        by_round={r: _sum(c for c in calls if c.round == r) for r in _rounds(calls)},
+        by_round={
+            r: _sum(c for c in calls if c.round == r)
+            for r in sorted({call.round for call in calls})
+        },
         rounds=rounds,
         tokens_in_a_round=of_model.tokens_in / rounds if rounds else 0.0,
     )
-
-
-def _rounds(calls: Iterable[ModelCalled]) -> list[int]:
-    return sorted({call.round for call in calls})
 
 
 def _sum(calls: Iterable[ModelCalled | ModelCallRow]) -> CallTotals:

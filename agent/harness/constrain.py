@@ -126,7 +126,7 @@ def check(action: Action | None, bounds: ActionBounds, settings: AskSettings) ->
     rules = [("format", _format(action))]
     if action is not None and action.kind == "answer":
         rules += [
-            ("search first", _search_first(bounds)),
+            ("search first", "" if bounds.searched else "Search the memory before answering."),
             ("not in memory", _may_be_missing(action, bounds)),
             ("option", _option(action, bounds)),
             ("citation", _citation(action, bounds)),
@@ -150,10 +150,6 @@ def _format(action: Action | None) -> str:
     if action.kind == "answer" and not (action.answer.strip() or action.not_in_memory):
         return "The answer is empty. Say the answer, or search."
     return ""
-
-
-def _search_first(bounds: ActionBounds) -> str:
-    return "" if bounds.searched else "Search the memory before answering."
 
 
 def _may_be_missing(action: Action, bounds: ActionBounds) -> str:

@@ -70,8 +70,10 @@ CREATE TABLE clips (
     left_out jsonb NOT NULL DEFAULT '[]',
     dropped jsonb NOT NULL DEFAULT '[]',
     encoder text,
+    unwritten boolean NOT NULL DEFAULT false,
     PRIMARY KEY (video_id, clip)
 );
+COMMENT ON COLUMN clips.unwritten IS 'its lines are local, until a model writes it';
 COMMENT ON COLUMN clips.gaps IS '[[start_ms, end_ms, reason], ...]';
 COMMENT ON COLUMN clips.budget IS 'tokens; NULL: no model';
 COMMENT ON COLUMN clips.left_out IS 'what its model was not shown, to stay within the budget';

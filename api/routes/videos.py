@@ -17,7 +17,7 @@ from flows.delete import delete_video
 from flows.video_locks import PAUSED, watched_videos
 from store.queries.videos import WATCHING, known_video
 from views.library import ShownClip, resolve_video
-from views.library_view import ListedVideo, page_of_videos, video_holdings
+from views.library_view import LibraryEntry, page_of_videos, video_holdings
 from views.video_view import ShownEdge, load_clips_page, load_graph_page, load_people_page
 
 router = APIRouter(tags=["videos"])
@@ -166,17 +166,12 @@ def videos(
     )
 
 
-def _video_body(video: ListedVideo, busy: bool) -> VideoTold:
+def _video_body(video: LibraryEntry, busy: bool) -> VideoTold:
     paused = video.state == WATCHING and not busy
     return VideoTold(
-        id=video.id,
-        title=video.title,
+        **video.model_dump(include={"id", "title", "profile", "clips", "done", "failed"}),
         duration_s=video.duration_ms / 1000,
         state=PAUSED if paused else video.state,
-        profile=video.profile,
-        clips=video.clips,
-        done=video.done,
-        failed=video.failed,
     )
 
 

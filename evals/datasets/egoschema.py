@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from domain.errors import InputError
-from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion
 from evals.datasets.building import dataset, letter, question, video
 from evals.datasets.files import (
     Published,
@@ -49,13 +49,12 @@ def read(subset: bool, folder: Path) -> Dataset:
     answers = _answers(root)
     all_rows = all_checked(_EgoSchemaRow, records(path))
     rows = [(place, row) for place, row in all_rows if not subset or row.uid in answers]
-    videos = [_video(root, *row) for row in rows]
+    videos = [
+        video(place, name=row.uid, file=video_in(root, row.uid, place, "videos", "."))
+        for place, row in rows
+    ]
     questions = [_question(place, row, answers.get(row.uid, "")) for place, row in rows]
     return dataset("egoschema-subset" if subset else "egoschema", str(path), videos, questions)
-
-
-def _video(root: Path, place: str, row: _EgoSchemaRow) -> EvalVideo:
-    return video(place, name=row.uid, file=video_in(root, row.uid, place, "videos", "."))
 
 
 def _answers(root: Path) -> dict[str, str]:

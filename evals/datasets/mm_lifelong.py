@@ -69,17 +69,17 @@ def read(folder: Path) -> Dataset:
     return dataset(
         "mm-lifelong",
         str(folder),
-        [_video(root, name) for name in VIDEOS if name in videos],
+        [
+            EvalVideo(name=name, file=video_in(root, place, str(root), "videos", "."))
+            for name, place in VIDEOS.items()
+            if name in videos
+        ],
         questions,
     )
 
 
 def _file(split: str) -> str:
     return SPLITS[split][0]
-
-
-def _video(root: Path, name: str) -> EvalVideo:
-    return EvalVideo(name=name, file=video_in(root, VIDEOS[name], str(root), "videos", "."))
 
 
 def _asked(split: str, found_records: Iterator[Record]) -> Iterator[EvalQuestion]:

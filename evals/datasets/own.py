@@ -67,7 +67,9 @@ class _OwnRow(Published):
         if any(row.get(None) or ()):
             raise ValueError("more cells than columns: put words with a comma in quotes")
         cells = [(_COLUMNS[key], row[key]) for key in row if key in _COLUMNS]
-        lettered = sorted(((at, cell) for at, cell in cells if cell is not None), key=_place)
+        lettered = sorted(
+            ((at, cell) for at, cell in cells if cell is not None), key=lambda cell: cell[0]
+        )
         if row.get("options") is not None or not lettered:
             return row
         if [at for at, _ in lettered] != list(range(len(lettered))):
@@ -100,10 +102,6 @@ class _OwnRow(Published):
         if not self.answer_option and self.answer in self.options:
             return ascii_uppercase[self.options.index(self.answer)]
         return self.answer_option or self.answer
-
-
-def _place(cell: tuple[int, Any]) -> int:
-    return cell[0]
 
 
 def moment(value: Any) -> int:

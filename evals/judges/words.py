@@ -21,7 +21,8 @@ from evals.dataset import EvalQuestion
 from evals.judges.options import ANSWERS_WITHHELD
 from models.chat import ChatReply
 from models.messages import Message, user
-from models.profile import IN_PROCESS, Profile
+from models.profile import Profile
+from models.specs import IN_PROCESS
 
 NOBODY = "nobody"
 ROLE, PURPOSE = "judge", "judge"

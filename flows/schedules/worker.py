@@ -34,7 +34,6 @@ class ScheduleWorker:
             SetupError: it does not start.
         """
         secret = login_for(self._home, api)
-        # The folder of Homer's packages: a run starts in an empty folder.
         env = {
             **prefect_environment(self._home),
             "HOMER_HOME": str(self._home.root),
@@ -43,6 +42,7 @@ class ScheduleWorker:
             "PREFECT_WORKER_QUERY_SECONDS": str(POLL_S),
             "PREFECT_WORKER_WEBSERVER_HOST": HOST,
             "PYTHONPATH": os.pathsep.join(
+                # A run starts in an empty folder.
                 [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
             ).strip(os.pathsep),
         }

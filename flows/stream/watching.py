@@ -18,7 +18,7 @@ from domain.audit import Deed
 from domain.errors import ModelError
 from domain.media import Video
 from domain.streams import LEVELS, Stream, StreamClip
-from flows.clip_memory import ClipFailed, ClipMemory
+from flows.clip_memory import ClipFailed, Ingestion
 from flows.ingest_video import models_used
 from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
@@ -43,10 +43,9 @@ from store.queries import videos as video_rows
 from store.queries.audit import record_deed
 from store.queries.blobs import lock_blobs_shared
 from store.queries.recordings import add_recording
-from store.queries.videos import VideoState
 
 
-class StreamIngestion:
+class StreamIngestion(Ingestion):
     """The steps of a live stream; ``follow`` has their order.
 
     A clip of it is in this process only, so no other process can perceive it.
@@ -55,8 +54,7 @@ class StreamIngestion:
     def __init__(
         self, workspace: Workspace, reader: LiveReader, video: Video, policy: DegradationPolicy
     ) -> None:
-        self.workspace, self.video = workspace, video
-        self._memory = ClipMemory(workspace, video)
+        super().__init__(workspace, video)
         self._reader, self._policy = reader, policy
         self._arrived: dict[int, CapturedClip] = {}
         self._order: deque[int] = deque()
@@ -73,18 +71,10 @@ class StreamIngestion:
         """Return how many clips have arrived and were not taken."""
         return len(self._reader.buffer)
 
-    def state(self) -> VideoState:
-        """Return the state of the stream's row.
-
-        Raises:
-            NotFound: the stream was deleted in the meantime.
-        """
-        return self._memory.state()
-
     def start_stream(self) -> int:
         """Mark the stream as being watched; return how many clips it has."""
-        self._memory.mark(video_rows.WATCHING)
-        self._memory.start_drafts()
+        self.mark(video_rows.WATCHING)
+        self.start_drafts()
         return self.state().clips
 
     def taken(self) -> list[int]:
@@ -108,15 +98,15 @@ class StreamIngestion:
             stream_rows.add_clip(session, self.video.id, clip, record, captured.gaps)
         self._arrived[clip.index] = captured
         self._order.append(clip.index)
-        self._memory.expect([clip.index])
+        self.expect([clip.index])
         return clip.index
 
     def perceive(self, clip: int) -> None:
         """Perceive the clip, at the degradation level that the lag allows."""
-        if not self._memory.holds(clip):
+        if not self.holds(clip):
             start = time.monotonic()
             perceived = self._perceive_at_level(self._arrived[clip])
-            self._memory.hold(clip, perceived, time.monotonic() - start)
+            self.hold(clip, perceived, time.monotonic() - start)
             faults.fault_point(faults.FaultPoint.PERCEIVED)
 
     def _perceive_at_level(self, captured: CapturedClip) -> Perceived:
@@ -130,7 +120,7 @@ class StreamIngestion:
         thinned_clip = replace(captured.raw, frames=frames, heard_from_ms=before.after_ms)
         # Before perceiving, which empties the frames.
         view = clip_view(thinned_clip, self.workspace.profile.shown_clips, settings)
-        sampled_ms = self._memory.keepers.sampled_ms
+        sampled_ms = self.keepers.sampled_ms
         sampled = sample_frames(thinned_clip, sampled_ms, settings.jpeg_quality)
         found = perceive(thinned_clip, self.workspace.toolbox, settings, LEVELS[level].without)
         found = found.after(before.after)
@@ -144,20 +134,16 @@ class StreamIngestion:
             ClipFailed: it could not be decoded, or its memory not be written.
         """
         try:
-            self._memory.remember(clip)
+            super().remember(clip)
         except ClipFailed:
             self._note_loss(clip)
             raise
         self._store_record(clip)
 
-    def build_windows(self, *, final: bool = False) -> None:
-        """Build what is due of memories that are built by windows."""
-        self._memory.build_windows(final=final)
-
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip as failed; it cannot be retried, since the stream has moved on."""
-        self._memory.give_up(clip, error)
-        self._memory.drop(clip)
+        super().give_up(clip, error)
+        self.drop(clip)
         self._note_loss(clip)
 
     def end(self) -> str:
@@ -165,7 +151,7 @@ class StreamIngestion:
         with self.workspace.store.begin() as session:
             stream_rows.add_gaps(session, self.video.id, self._reader.pending_gaps)
         state = self.state()
-        self._memory.mark(video_rows.DONE)
+        self.mark(video_rows.DONE)
         return f"{state.clips} clips are kept, the last one as short as it was"
 
     def _store_record(self, clip: int) -> None:

@@ -6,22 +6,24 @@ as said. Tags are checked by code; complaints go back to the model.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
-from domain.errors import ModelError, ReplayMiss
-from domain.media import ClipView, IdentityKind, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
+from domain.errors import ModelError, NoReply, ReplayMiss
+from domain.media import IdentityKind, Percept
+from domain.memories import PRESENCE_SOURCES, ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement
 from domain.settings import CLIP_TRIES, REPLY_SHARE
 from domain.time import TimeSpan
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
-from memory.writers.budget import PromptItem, describe_omitted, fit_parts, subsample
+from memory.writers.budget import PromptItem, describe_omitted, fit_parts
 from memory.writers.clip_page import clip_prompt, prompt_parts
 from memory.writers.keyframe_descriptions import checked_descriptions, fill_descriptions
+from memory.writers.labels import content_words
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
@@ -33,18 +35,6 @@ Written = TypeVar("Written", bound=BaseModel)
 
 MAX_TRIES = CLIP_TRIES
 """Most requests for one clip, repairs included."""
-
-QUOTED = frozenset(
-    {
-        MemorySource.SAID,
-        MemorySource.READ,
-        MemorySource.CAPTION,
-        MemorySource.SUBTITLE,
-        MemorySource.CHAPTER,
-        MemorySource.SOUND,
-    }
-)
-"""Sources of lines that are remembered besides the model's."""
 
 ChatFactory = Callable[[Sink | None, Replay | None], StructuredChat]
 """Makes the language model, with a sink that records its calls and a replay of recorded ones."""
@@ -124,7 +114,7 @@ class LlmClipWriter:
 
     Args:
         chat: Makes the model of the profile's role ``writer``.
-        lines: Most lines of a clip; more are subsampled evenly.
+        lines: Most lines of a clip; of more, those are dropped that add least.
         tokens: Budget for a clip, all requests together. The prompt is reduced to fit
             (``memory.writers.budget``), and there is no repair without enough tokens left.
         looks_twice: Whether a model that sees is shown the images again, and asked what its lines
@@ -179,8 +169,9 @@ class LlmClipWriter:
         With them the descriptions of keyframes for those that the model leaves without one.
         """
         quoted = LocalClipWriter().write(percept, people, context)
-        drafts = (one for one in quoted.drafts if one.source in QUOTED and _is_episodic(one))
-        return quoted.model_copy(update={"drafts": tuple(drafts)})
+        episodic = (one for one in quoted.drafts if one.kind == MemoryKind.EPISODIC)
+        words = tuple(one for one in episodic if one.source not in PRESENCE_SOURCES)
+        return quoted.model_copy(update={"drafts": words})
 
     def request_size(
         self, percept: Percept, people: ClipPeople, context: ClipContext
@@ -198,13 +189,14 @@ class LlmClipWriter:
         language = self._language
         rules = system(prompt("clip_system", lines=self._lines, language=language))
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
+        too_large = ["the video, which would be too large"] if context.view.too_large else []
         blank = [rules, user(clip_prompt(percept, people, context, {}, language))]
         parts = fit_parts(all_parts, budget.tokens_left_for(blank))
         return _ClipRequest(
             [rules, user(clip_prompt(percept, people, context, parts, language))],
             [item for items in parts.values() for item in items if item.image is not None],
             tuple(one.time_ms for one in parts["keyframes"] if one.time_ms is not None),
-            (*describe_omitted(all_parts, parts), *_too_large(context.view)),
+            (*describe_omitted(all_parts, parts), *too_large),
         )
 
     def _ask(
@@ -221,16 +213,14 @@ class LlmClipWriter:
             turns = _retry_messages(request.messages, usable, "clip_again", lines=self._lines // 2)
             try:
                 more = budget.ask(turns, request.images, WrittenMore)
-                more_lines = _storable_lines(more.lines, people, facts)
-                known = {line.text for line in usable.lines}
-                fresh = [line for line in more_lines if line.text not in known]
-                usable = usable.model_copy(update={"lines": [*usable.lines, *fresh]})
+                lines = [*usable.lines, *_storable_lines(more.lines, people, facts)]
+                usable = usable.model_copy(update={"lines": lines})
             except ReplayMiss:
                 raise
             except ModelError as error:
                 # What the first look found is worth more than the second look.
                 omitted = (*omitted, f"a second look: {error}")
-        return _Asked(_limit_lines(usable, self._lines), omitted, request.keyframes)
+        return _Asked(_limit_lines(usable, self._lines, percept), omitted, request.keyframes)
 
 
 @dataclass(frozen=True)
@@ -259,10 +249,6 @@ def _labels(images: Sequence[PromptItem]) -> list[str]:
     return [f"{number}. {item.text}" for number, item in enumerate(images, 1)]
 
 
-def _too_large(view: ClipView) -> tuple[str, ...]:
-    return ("the video, which would be too large",) if view.too_large else ()
-
-
 @dataclass(frozen=True)
 class _Asked:
     """What a model wrote, the omitted items, and the times in ms of the keyframes it was shown."""
@@ -280,7 +266,7 @@ def _ask_until_valid(
     for tries_left in reversed(range(MAX_TRIES)):
         try:
             written = budget.ask(messages, images, WrittenClip)
-        except (ReplayMiss, BudgetSpent):
+        except (ReplayMiss, BudgetSpent, NoReply):
             raise
         except ModelError as error:
             if not tries_left:
@@ -363,10 +349,6 @@ class ClipBudget:
             self._sink(call)
 
 
-def _is_episodic(draft: MemoryDraft) -> bool:
-    return draft.kind == MemoryKind.EPISODIC
-
-
 def _retry_messages(
     request: Sequence[Message], written: WrittenClip, name: str, **slots: str | int
 ) -> list[Message]:
@@ -444,9 +426,26 @@ def _storable_lines(
     ]
 
 
-def _limit_lines(written: WrittenClip, max_lines: int) -> WrittenClip:
-    """Subsample lines to at most ``max_lines``, instead of a further call."""
-    return written.model_copy(update={"lines": list(subsample(written.lines, max_lines))})
+def _limit_lines(written: WrittenClip, max_lines: int, percept: Percept) -> WrittenClip:
+    """Drop lines beyond ``max_lines``, one after the other that which adds least to the rest.
+
+    What a line adds is the share of its words that neither another line nor a quotation has. Of
+    lines that add the same, the one with the closest neighbours goes.
+    """
+    words = [{*content_words(line.text), *TAG.findall(line.text)} for line in written.lines]
+    texts = (*percept.utterances, *percept.captions, *percept.subtitles)
+    said = [one.text for one in (*texts, *percept.chapters)]
+    quoted = [*said, *(one.text for one in percept.screen_texts)]
+    counts = Counter(word for one in quoted for word in {*content_words(one)})
+    counts.update(word for some in words for word in some)
+    kept = [*range(len(words))]
+    while len(kept) > max_lines:
+        added = {n: sum(counts[w] == 1 for w in words[n]) / max(1, len(words[n])) for n in kept}
+        around = zip([-len(words), *kept], kept, [*kept[1:], 2 * len(words)], strict=False)
+        least = min((added[n], after - before, n) for before, n, after in around)[2]
+        counts.subtract(words[least])
+        kept.remove(least)
+    return written.model_copy(update={"lines": [written.lines[n] for n in kept]})
 
 
 def _draft(line: WrittenLine, percept: Percept, people: ClipPeople) -> MemoryDraft:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from pydantic import BaseModel, Field, NonNegativeInt
 
-from domain.errors import ModelError, ReplayMiss
+from domain.errors import ModelError, NoReply, ReplayMiss
 from domain.memories import EdgeDraft, EventPatch, MemoryKind, SegmentDraft
 from domain.settings import MemorySettings
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
@@ -98,7 +98,7 @@ class LlmEventWriter:
         for tries_left in reversed(range(MAX_TRIES)):
             try:
                 return _to_patch(chat.ask(messages, WrittenPatch, purpose=purpose).value)
-            except ReplayMiss:
+            except (ReplayMiss, NoReply):
                 raise
             except ModelError as error:
                 if not tries_left:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
+from domain.media import Group, IdentityKind, Percept, Utterance
 from domain.memories import SEPARATOR, ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import Identity, IdentityStatement, escape_tags
 from domain.settings import MemorySettings
@@ -125,7 +125,8 @@ def _screen_text_lines(percept: Percept) -> Iterable[MemoryDraft]:
     """One line a keyframe with text; a text that stays on screen is one line."""
     texts: dict[str, tuple[str, TimeSpan]] = {}
     for time_ms in sorted({line.time_ms for line in percept.screen_texts}):
-        text = _join_texts([line for line in percept.screen_texts if line.time_ms == time_ms])
+        shown = [line for line in percept.screen_texts if line.time_ms == time_ms]
+        text = SEPARATOR.join(line.text.strip() for line in shown if line.score >= MIN_TEXT_SCORE)
         end = max(time_ms, min(time_ms + TEXT_DURATION_MS, percept.clip.span.end_ms))
         span = TimeSpan.of(time_ms, end)
         key = text.casefold()
@@ -133,10 +134,6 @@ def _screen_text_lines(percept: Percept) -> Iterable[MemoryDraft]:
     for text, span in texts.values():
         if text:
             yield _episodic_line(escape_tags(text), span, MemorySource.READ)
-
-
-def _join_texts(lines: Sequence[ScreenText]) -> str:
-    return SEPARATOR.join(line.text.strip() for line in lines if line.score >= MIN_TEXT_SCORE)
 
 
 def _presence_lines(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraft]:

@@ -32,9 +32,8 @@ def complete_sentences(line_set: LineSet, line: int) -> tuple[int, ...]:
     ):
         lines.append(after)
     last = _adjacent(line_set, lines[-1], 1)
-    if sum(len(line_set.line(number)[1].text.split()) for number in lines) < SHORT and _same_speech(
-        line_set, lines[-1], last
-    ):
+    words = sum(len(line_set.line(number)[1].text.split()) for number in lines)
+    if words < SHORT and _same_speech(line_set, lines[-1], last):
         lines.append(last)
     return tuple(lines)
 

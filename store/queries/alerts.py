@@ -257,17 +257,14 @@ def add_events(session: Session, waiting: WaitingClip, matches: Sequence[Match])
     known = _events_near(session, waiting, matches)
     found: dict[str, Match] = {}
     for match in matches:
-        earlier = known.get((match.alert.id, _debounced_face(match)), ())
+        face = match.identity if match.alert.kind is AlertKind.UNKNOWN_FACE else None
+        earlier = known.get((match.alert.id, face), ())
         if not any(_gap_ms(match.extent, one) < match.alert.debounce_ms for one in earlier):
             found.setdefault(match.alert.id, match)
     rows = [_event_values(waiting, match) for match in found.values()]
     if rows:
         session.execute(insert(AlertEventRow), rows)
     return len(rows)
-
-
-def _debounced_face(match: Match) -> int | None:
-    return match.identity if match.alert.kind is AlertKind.UNKNOWN_FACE else None
 
 
 def _gap_ms(one: TimeSpan, other: TimeSpan) -> int:

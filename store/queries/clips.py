@@ -6,43 +6,56 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, func, not_, or_, select, text, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    case,
+    func,
+    not_,
+    or_,
+    select,
+    text,
+    true,
+    update,
+)
 from sqlalchemy.orm import Session
 
+from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.media import Clip, ClipState, Video
 from domain.memories import ClipMemories, MemoryView, Scope
 from domain.streams import Gap, GapReason
 from domain.time import TimeSpan
-from store.queries.conditions import is_any_text
+from store.queries.conditions import MAX_ATTEMPTS, is_any_text, is_left, is_waiting
+from store.queries.percepts import clip_state
 from store.queries.videos import WATCHING
 from store.tables.schema import ClipRow, VideoRow
 from store.tables.videos import UNFINISHED
 
-MAX_ATTEMPTS = 3
-"""A clip that failed this often is not retried, unless explicitly requested."""
 MOST_CLIPS = 2**31 - 1
 """A number that no clip reaches."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredClip:
+class StoredClip(Frozen):
     """A clip and its state; ``attempts`` counts failures, ``seconds`` is the time it took.
 
-    ``budget``: maximum tokens of its writer; ``left_out``: what was left out of its prompt for
-    that; ``dropped``: what it wrote, or was to write, that could not be stored.
+    ``unwritten``: its lines are local, since its model failed. ``budget``: maximum tokens of its
+    writer; ``left_out``: what was left out of its prompt for that; ``dropped``: what it wrote, or
+    was to write, that could not be stored; ``gaps``: what of it is not in memory, and why.
     """
 
     index: int
     span: TimeSpan
     state: ClipState
     error: str | None
-    attempts: int
+    attempts: int = 0
     seconds: float = 0.0
     budget: int | None = None
     left_out: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    unwritten: bool = False
 
 
 def clips_of(session: Session, video_id: str) -> list[StoredClip]:
@@ -81,21 +94,25 @@ def end_of_memory(session: Session, video_id: str) -> int:
 
 
 def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[StoredClip]:
-    """Return the clips that are still to be watched, in order.
+    """Return the clips that are still to be watched, or written by a model, in order.
 
-    Args:
-        again: Include those that failed for good.
+    ``again``: also those that failed for good.
     """
     pending = ClipRow.state == ClipState.PENDING
     retriable = true() if again else ClipRow.attempts < MAX_ATTEMPTS
-    retry = and_(ClipRow.state == ClipState.FAILED, retriable)
+    retry = and_(or_(ClipRow.state == ClipState.FAILED, ClipRow.unwritten), retriable)
     return _select_clips(session, ClipRow.video_id == video_id, or_(pending, retry))
 
 
 def failed_clips(session: Session, video_id: str, limit: int | None = None) -> list[StoredClip]:
-    """Return the clips that failed, in order, at most ``limit``."""
-    failed = ClipRow.state == ClipState.FAILED
-    return _select_clips(session, ClipRow.video_id == video_id, failed, limit=limit)
+    """Return the clips that failed, or wait for their model, in order, at most ``limit``."""
+    return _select_clips(session, ClipRow.video_id == video_id, is_left(), limit=limit)
+
+
+def first_unwritten(session: Session, video_id: str) -> int | None:
+    """Return the first clip of a video that waits for its model; None where none does."""
+    waiting = (ClipRow.video_id == video_id, is_waiting())
+    return session.scalar(select(func.min(ClipRow.clip)).where(*waiting))
 
 
 def require_same_clips(session: Session, video: Video, clips: Sequence[Clip]) -> None:
@@ -122,6 +139,8 @@ def mark_clip(
     text: str = "",
     embedding: Sequence[float] | None = None,
     encoder: str | None = None,
+    *,
+    unwritten: bool = False,
 ) -> None:
     """Set the state of a clip, with the text and vector that sum it up, shape (D,).
 
@@ -139,13 +158,43 @@ def mark_clip(
         "embedding": None if embedding is None else list(embedding),
         "encoder": None if embedding is None else encoder,
         "attempts": ClipRow.attempts + int(state == ClipState.FAILED),
+        "unwritten": unwritten,
         "updated_at": func.now(),
     }
     this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
     not_deleted = ClipRow.state != ClipState.DELETED
     session.execute(update(ClipRow).where(this_clip, not_deleted).values(values))
-    if session.scalar(select(ClipRow.clip).where(this_clip)) is None:
+    _require_clip(session, video_id, index)
+
+
+def _require_clip(session: Session, video_id: str, index: int) -> None:
+    if clip_state(session, video_id, index) is None:
         raise NotFound(f"video {video_id} has no clip {index}: was it deleted meanwhile?")
+
+
+def fail_clip(
+    session: Session, video_id: str, index: int, error: str, *, for_good: bool = False
+) -> bool:
+    """Note why a clip is left for another run; what is stored of it stays as it is.
+
+    Return False if it is not: one that is done, other than by local lines, or deleted is unchanged.
+
+    ``for_good``: no run tries again unless it is asked to.
+
+    Raises:
+        NotFound: The video has no such clip; it may just have been deleted.
+    """
+    values: dict[str, object] = {
+        "state": case((ClipRow.unwritten, ClipRow.state), else_=str(ClipState.FAILED)),
+        "error": error,
+        "attempts": MAX_ATTEMPTS if for_good else ClipRow.attempts + 1,
+        "updated_at": func.now(),
+    }
+    where = (ClipRow.video_id == video_id, ClipRow.clip == index)
+    due = or_(text(UNFINISHED), ClipRow.unwritten)
+    left = session.scalar(update(ClipRow).where(*where, due).values(values).returning(ClipRow.clip))
+    _require_clip(session, video_id, index)
+    return left is not None
 
 
 def last_attempt_at(session: Session, video_id: str, index: int) -> datetime | None:
@@ -180,6 +229,7 @@ def memory_view(
     as of a moment sees the same whether or not more has been watched since.
 
     Args:
+        session: An open transaction.
         video_ids: The videos, in the order of the view's scopes.
         as_of_ms: Milliseconds of video time; None is the end.
 
@@ -191,7 +241,7 @@ def memory_view(
     for video_id in video_ids:
         if video_id not in last:
             raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
-    scopes = tuple(Scope(video=v, last_clip=last[v]) for v in list(dict.fromkeys(video_ids)))
+    scopes = tuple(Scope(video=v, last_clip=last[v]) for v in dict.fromkeys(video_ids))
     return MemoryView(scopes=scopes, as_of_ms=as_of_ms)
 
 
@@ -217,44 +267,26 @@ def _unsettled() -> ColumnElement[bool]:
 def _select_clips(
     session: Session, *conditions: ColumnElement[bool], offset: int = 0, limit: int | None = None
 ) -> list[StoredClip]:
-    columns = (
-        ClipRow.clip,
-        ClipRow.start_ms,
-        ClipRow.end_ms,
-        ClipRow.state,
-        ClipRow.error,
-        ClipRow.attempts,
-        ClipRow.seconds,
-        ClipRow.budget,
-        ClipRow.left_out,
-        ClipRow.dropped,
-        ClipRow.gaps,
-    )
-    query = select(*columns).where(*conditions).order_by(ClipRow.clip)
-    rows = session.execute(query.offset(offset).limit(limit))
-    return [
-        StoredClip(
-            index=row.clip,
-            span=TimeSpan.of(row.start_ms, row.end_ms),
-            state=ClipState(row.state),
-            error=row.error,
-            attempts=row.attempts,
-            seconds=row.seconds,
-            budget=row.budget,
-            left_out=tuple(row.left_out),
-            dropped=tuple(row.dropped),
-            gaps=tuple(
-                Gap(span=TimeSpan.of(start, end), reason=GapReason[reason.upper()])
-                for start, end, reason in row.gaps
-            ),
+    names = StoredClip.model_fields.keys() - {"index", "span"}
+    columns = [ClipRow.clip.label("index"), *(getattr(ClipRow, name) for name in names)]
+    query = select(ClipRow.start_ms, ClipRow.end_ms, *columns).where(*conditions)
+    found = session.execute(query.order_by(ClipRow.clip).offset(offset).limit(limit)).mappings()
+    clips = []
+    for values in map(dict, found):
+        span = TimeSpan.of(values.pop("start_ms"), values.pop("end_ms"))
+        gaps = tuple(
+            Gap(span=TimeSpan.of(start, end), reason=GapReason[reason.upper()])
+            for start, end, reason in values.pop("gaps")
         )
-        for row in rows
-    ]
+        clips.append(StoredClip(**values, span=span, gaps=gaps))
+    return clips
 
 
 @dataclass(frozen=True)
 class ClipStates:
     """The clips of a range, and of earlier uncovered ones, by state.
+
+    One that waits for its model counts as failed: what is made of it would be made of local lines.
 
     ``highest`` is the last clip of the video, -1 for none; ``first_pending`` its first clip in or
     after the range that was not tried yet.
@@ -272,7 +304,8 @@ def clip_states(
     """Return the states of clips ``start <= clip < stop`` and of ``also``."""
     of_video = ClipRow.video_id == video_id
     wanted = or_(and_(ClipRow.clip >= start, ClipRow.clip < stop), ClipRow.clip.in_(also))
-    query = select(ClipRow.clip, ClipRow.state).where(of_video, wanted).order_by(ClipRow.clip)
+    state = case((is_left(), str(ClipState.FAILED)), else_=ClipRow.state)
+    query = select(ClipRow.clip, state).where(of_video, wanted).order_by(ClipRow.clip)
     states = session.execute(query).all()
     pending = of_video & (ClipRow.state == ClipState.PENDING) & (ClipRow.clip >= start)
     highest = session.scalar(select(func.max(ClipRow.clip)).where(of_video))

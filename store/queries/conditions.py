@@ -7,6 +7,22 @@ from typing import Any
 
 from sqlalchemy import ARRAY, BigInteger, ColumnElement, Text, and_, any_, cast, literal, or_
 
+from domain.media import ClipState
+from store.tables.videos import ClipRow
+
+MAX_ATTEMPTS = 3
+"""A clip that failed this often is not retried, unless explicitly requested."""
+
+
+def is_waiting() -> ColumnElement[bool]:
+    """Return the condition that a clip has only local lines until the next run has it written."""
+    return and_(ClipRow.unwritten, ClipRow.attempts < MAX_ATTEMPTS)
+
+
+def is_left() -> ColumnElement[bool]:
+    """Return the condition that a clip failed, or has only local lines until the next run."""
+    return or_(ClipRow.state == ClipState.FAILED, is_waiting())
+
 
 def is_any_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
     """Return the condition that an integer column is one of ``values``.

@@ -10,9 +10,9 @@ from sqlalchemy import cast, func, select, text
 from sqlalchemy.dialects.postgresql import REGCLASS
 from sqlalchemy.orm import Session
 
-from domain.media import ClipState
 from store.migrations import HEAD, revision_of
 from store.queries.blobs import blob_bytes
+from store.queries.conditions import is_left
 from store.tables.schema import (
     Base,
     ClipRow,
@@ -48,7 +48,7 @@ def recent_failed_clips(session: Session, limit: int) -> list[FailedClip]:
     query = (
         select(c.video_id, VideoRow.title, c.clip, c.updated_at, func.coalesce(c.error, ""))
         .join(VideoRow, VideoRow.id == c.video_id)
-        .where(c.state == ClipState.FAILED)
+        .where(is_left())
         .order_by(c.updated_at.desc(), c.video_id, c.clip)
     )
     return [FailedClip(*row) for row in session.execute(query.limit(limit))]

@@ -45,6 +45,9 @@ from store.tables.schema import (
     UtteranceRow,
 )
 
+Sighted = tuple[IdentityKind, int, int, tuple[int, ...]]
+"""A sighting: its kind, begin and end in milliseconds, and box in pixels."""
+
 
 @dataclass(frozen=True)
 class KnownIdentity:
@@ -163,6 +166,20 @@ def change_exemplars(
         session.execute(delete(ExemplarRow).where(ExemplarRow.id.in_(remove)))
     if add:
         session.execute(insert(ExemplarRow), [dict(row) for row in add])
+
+
+def sighted_identities(session: Session, video_id: str, clip: int) -> dict[Sighted, Identity]:
+    """Return whose each sighting of a clip is."""
+    row = SightingRow
+    query = (
+        select(row.start_ms, row.end_ms, row.box, IdentityRow)
+        .join(IdentityRow, IdentityRow.id == row.identity_id)
+        .where(row.video_id == video_id, row.clip == clip)
+    )
+    return {
+        (IdentityKind(identity.kind), start_ms, end_ms, tuple(box or ())): _identity(identity)
+        for start_ms, end_ms, box, identity in session.execute(query)
+    }
 
 
 def named_voices(session: Session, video_id: str, names: Iterable[str]) -> dict[str, Identity]:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, func, or_, select
+from pydantic import Field
+from sqlalchemy import ColumnElement, ScalarSelect, and_, func, not_, or_, select, true
 from sqlalchemy.orm import Session
 
+from domain.base import Frozen
 from domain.media import ClipState
 from domain.texts import make_storable
+from store.queries.conditions import is_left, is_waiting
 from store.queries.videos import FINISHED_STATES
 from store.tables.schema import (
     BlobRow,
@@ -25,9 +28,11 @@ from store.tables.schema import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ListedVideo:
-    """A video in the list; ``thumb`` is the SHA-256 of its first keyframe."""
+class LibraryEntry(Frozen):
+    """A video in the list, with counts of its clips.
+
+    ``thumb`` is the SHA-256 of its first keyframe.
+    """
 
     id: str
     title: str
@@ -39,7 +44,7 @@ class ListedVideo:
     clips: int
     done: int
     failed: int
-    thumb: str | None
+    thumb: str | None = Field(default=None, exclude=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +76,17 @@ def videos_page(
     words: str = "",
     state: str | None = None,
     only: Collection[str] | None = None,
-) -> list[ListedVideo]:
+) -> list[LibraryEntry]:
     """Return videos by title, then id; only those with ``words`` in the title and that ``state``.
 
     ``only``: ids to choose from; None: all.
     """
     v = VideoRow
     columns = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
-    counts = (_clips(), _clips(*FINISHED_STATES), _clips(ClipState.FAILED))
-    row = KeyframeRow
-    first = select(row.blob).where(row.video_id == VideoRow.id).order_by(row.clip, row.time_ms)
+    done = and_(ClipRow.state.in_(FINISHED_STATES), not_(is_waiting()))
+    counts = (_clips(true()), _clips(done), _clips(is_left()))
     query = (
-        select(*columns, *counts, first.limit(1).correlate(VideoRow).scalar_subquery())
+        select(*columns, *counts, _first_keyframe())
         .where(*_title_has(words))
         .order_by(v.title, v.id)
     )
@@ -90,7 +94,9 @@ def videos_page(
         query = query.where(v.state == state)
     if only is not None:
         query = query.where(v.id.in_(only))
-    return [ListedVideo(*row) for row in session.execute(query.offset(offset).limit(limit))]
+    rows = session.execute(query.offset(offset).limit(limit))
+    names = LibraryEntry.model_fields
+    return [LibraryEntry(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def count_videos(session: Session, words: str = "") -> int:
@@ -134,11 +140,15 @@ def video_holdings(session: Session, video_id: str) -> Holdings:
     )
 
 
-def _clips(*states: ClipState) -> ScalarSelect[int]:
-    query = select(func.count()).where(ClipRow.video_id == VideoRow.id)
-    if states:
-        query = query.where(ClipRow.state.in_(states))
+def _clips(counted: ColumnElement[bool]) -> ScalarSelect[int]:
+    query = select(func.count()).where(ClipRow.video_id == VideoRow.id, counted)
     return query.correlate(VideoRow).scalar_subquery()
+
+
+def _first_keyframe() -> ScalarSelect[str]:
+    row = KeyframeRow
+    first = select(row.blob).where(row.video_id == VideoRow.id).order_by(row.clip, row.time_ms)
+    return first.limit(1).correlate(VideoRow).scalar_subquery()
 
 
 def _title_has(words: str) -> list[ColumnElement[bool]]:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, and_, false, func, insert, or_, select, update
-from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Select,
+    and_,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    type_coerce,
+    update,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session, defer
 
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, Scope
@@ -107,32 +119,33 @@ def supersede(session: Session, video_id: str, memory_ids: Sequence[int], clip: 
 def closest_fact(
     session: Session,
     video_id: str,
-    identity_ids: Iterable[int],
+    people: Sequence[Collection[int]],
     vector: Vector,
     encoder: str,
 ) -> tuple[int, float] | None:
-    """Return the open semantic memory closest to ``vector`` about exactly these identities.
+    """Return the open semantic memory closest to ``vector`` about exactly these people.
 
-    Memories with a vector of another encoder than ``encoder`` are left out.
+    ``people``: the identities of each: a face and a voice are one person. Memories with a vector of
+    another encoder than ``encoder`` are left out.
 
     Returns:
         Its id and cosine, or None if there is none.
     """
-    identities = sorted(set(identity_ids))
+    identities = sorted({identity for person in people for identity in person})
     linked = (
-        select(
-            func.array_agg(aggregate_order_by(MemoryLinkRow.identity_id, MemoryLinkRow.identity_id))
-        )
+        select(func.array_agg(MemoryLinkRow.identity_id))
         .where(MemoryLinkRow.memory_id == MemoryRow.id)
         .scalar_subquery()
     )
+    about = type_coerce(linked, ARRAY(BigInteger))
+    all_of_them = (about.overlap(sorted(person)) for person in people)
     distance = MemoryRow.embedding.cosine_distance(vector)
     query = (
         select(MemoryRow.id, distance)
         .where(MemoryRow.video_id == video_id, MemoryRow.kind != str(MemoryKind.EPISODIC))
         .where(MemoryRow.superseded_at.is_(None))
         .where(MemoryRow.encoder == encoder)
-        .where(linked == identities if identities else linked.is_(None))
+        .where(about.contained_by(identities) if people else linked.is_(None), *all_of_them)
         .order_by(distance, MemoryRow.id)
         .limit(1)
     )

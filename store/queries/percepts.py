@@ -48,6 +48,12 @@ def clip_state(session: Session, video_id: str, clip: int) -> str | None:
     return session.scalar(select(ClipRow.state).where(*where))
 
 
+def is_unwritten(session: Session, video_id: str, clip: int) -> bool:
+    """Check whether a clip is stored with local lines only, since its model failed."""
+    where = (ClipRow.video_id == video_id, ClipRow.clip == clip, ClipRow.unwritten)
+    return session.scalar(select(ClipRow.clip).where(*where)) is not None
+
+
 def add_percept(
     session: Session, video_id: str, percept: Percept, owners: Owners, speakers: Mapping[str, int]
 ) -> dict[tuple[IdentityKind, int], list[int]]:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
-from store.queries.clips import MAX_ATTEMPTS
+from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.videos import WATCHING, new_clip_row, set_progress
 from store.tables.schema import ClipRow, StreamClipRow, StreamGapRow, StreamRow, VideoRow
 

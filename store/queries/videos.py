@@ -8,7 +8,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from unicodedata import normalize
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, text, update
+from sqlalchemy import ColumnElement, delete, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -17,6 +17,7 @@ from domain.marked import marked
 from domain.media import Clip, ClipState, Video
 from domain.texts import WORD_JOINER, make_storable
 from store.queries.blobs import unused_blobs
+from store.queries.conditions import is_left, is_waiting
 from store.queries.percepts import lock_video
 from store.tables.schema import (
     BlobRow,
@@ -42,7 +43,8 @@ CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 class VideoState:
     """The progress of a video. ``state``: watching, done or failed; counts are of clips.
 
-    ``done`` includes deleted clips, which need no watching.
+    ``done`` includes deleted clips, which need no watching; ``failed`` those of which only local
+    lines are stored, since their model failed, and that the next run has written.
     """
 
     state: str
@@ -62,14 +64,15 @@ def add_video(
     An existing video keeps everything but its path, since a file may have been moved.
 
     Args:
+        session: An open transaction.
+        video: The source.
         clips: All its clips, in order.
         models: Port -> model name, for the record.
     """
     values = video.model_dump() | {"state": WATCHING, "models": dict(models)}
     added = insert(VideoRow).values(values).on_conflict_do_nothing().returning(VideoRow.id)
     if session.scalar(added) is None:
-        if video.path is not None:
-            set_progress(session, video.id, path=video.path)
+        _update_path(session, video)
         return False
     if clips:
         session.execute(insert(ClipRow), [new_clip_row(video.id, clip) for clip in clips])
@@ -100,11 +103,7 @@ def find_video(session: Session, name: str) -> Video:
             select(VideoRow).where(condition).order_by(VideoRow.id).limit(6)
         ).all()
         if rows:
-            if len(rows) > 1:
-                shown = [f"{row.id} ({row.title})" for row in rows[:5]]
-                listed = ", ".join([*shown, "..."] if len(rows) > len(shown) else shown)
-                raise Ambiguous(f"several videos go by {name!r}: {listed}; give more of the id")
-            return _video(rows[0])
+            return _unambiguous(name, rows)
     raise NotFound(f"no video goes by {name!r}: {_hint(session, name)}")
 
 
@@ -159,7 +158,8 @@ def set_video_state(session: Session, video_id: str, state: str, error: str | No
 def set_progress(session: Session, video_id: str, **values: object) -> None:
     """Set values of a video's row such as its state, duration or path; write only changes."""
     changes = (getattr(VideoRow, name).is_distinct_from(value) for name, value in values.items())
-    session.execute(update(VideoRow).where(VideoRow.id == video_id, or_(*changes)).values(values))
+    changed_row = (VideoRow.id == video_id, or_(*changes))
+    session.execute(update(VideoRow).where(*changed_row).values(values))
 
 
 def video_state(session: Session, video_id: str) -> VideoState | None:
@@ -167,11 +167,12 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
     video = session.get(VideoRow, video_id)
     if video is None:
         return None
-    query = select(
+    counts = (
         func.count(),
-        func.count().filter(ClipRow.state.in_(FINISHED_STATES)),
-        func.count().filter(ClipRow.state == ClipState.FAILED),
-    ).where(ClipRow.video_id == video_id)
+        func.count().filter(ClipRow.state.in_(FINISHED_STATES), not_(is_waiting())),
+        func.count().filter(is_left()),
+    )
+    query = select(*counts).where(ClipRow.video_id == video_id)
     clips, done, failed = session.execute(query).one()
     return VideoState(
         video.state, video.error, clips, done, failed, dict(video.models), video.created_at
@@ -207,6 +208,11 @@ def delete_video(session: Session, video_id: str) -> list[str]:
 def clear_path(session: Session, video_id: str) -> None:
     """Remove the path of a video, whose file is gone."""
     set_progress(session, video_id, path=None)
+
+
+def _update_path(session: Session, video: Video) -> None:
+    if video.path is not None:
+        set_progress(session, video.id, path=video.path)
 
 
 def lock_video_for_delete(session: Session, video_id: str) -> None:
@@ -271,6 +277,14 @@ def _delete_checkpoints(session: Session, trajectories: Sequence[str]) -> None:
         if session.scalar(select(func.to_regclass(name))) is not None:
             query = f"DELETE FROM {name} WHERE thread_id = ANY(:ids)"  # noqa: S608
             session.execute(text(query), {"ids": list(trajectories)})
+
+
+def _unambiguous(name: str, rows: Sequence[VideoRow]) -> Video:
+    if len(rows) > 1:
+        shown = [f"{row.id} ({row.title})" for row in rows[:5]]
+        listed = ", ".join([*shown, "..."] if len(rows) > len(shown) else shown)
+        raise Ambiguous(f"several videos go by {name!r}: {listed}; give more of the id")
+    return _video(rows[0])
 
 
 def _video(row: VideoRow) -> Video:

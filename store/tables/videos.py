@@ -62,6 +62,9 @@ class ClipRow(Base):
     state: Mapped[str]
     error: Mapped[str | None]
     attempts: Mapped[int]
+    unwritten: Mapped[bool] = mapped_column(
+        server_default="false", comment="its lines are local, until a model writes it"
+    )
     gaps: Mapped[list[Any]] = mapped_column(JSONB, comment="[[start_ms, end_ms, reason], ...]")
     text: Mapped[str]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())

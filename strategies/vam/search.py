@@ -303,11 +303,7 @@ class Search:
 
 
 class FrameSearch:
-    """Finds frames by what they show.
-
-    Args:
-        search: the search of everything.
-    """
+    """Finds frames by what they show."""
 
     def __init__(self, search: Search) -> None:
         self._search = search

@@ -16,8 +16,9 @@ from domain.settings import IMAGE_TOKENS
 from models import retries
 from models.chat import CallRecord, Recorded, StructuredChat
 from models.messages import system, user
-from models.profile import ChatSpec, Price, Profile, Structure
+from models.profile import Profile
 from models.slots import Slots
+from models.specs import ChatSpec, Price, Structure
 from models.toolbox import Toolbox
 from telemetry import tracing
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
@@ -205,7 +206,7 @@ def test_a_busy_server_is_asked_again(status: int, no_pauses: None) -> None:
     [
         (Answer({"error": {"message": "boom"}}, 500), ModelError, "boom"),
         (Answer({"error": {"message": "who?"}}, 401), SetupError, "does not let us in"),
-        (Answer({"error": {"message": "no model atlas"}}, 404), ModelError, "no model atlas"),
+        (Answer({"error": {"message": "who?"}}, 404), SetupError, "atlas at .* is not there"),
         (Answer({"error": {"message": "too long"}}, 400), ModelError, "too long"),
         (Answer(drop=True), ModelError, "did not answer"),
         (Answer('{"name": "Par', finish="length"), ModelError, "raise max_tokens"),
@@ -329,7 +330,7 @@ def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
 ) -> None:
     monkeypatch.setenv("ATLAS_KEY", KEY)
     calls: list[CallRecord] = []
-    echo = Answer({"error": {"message": f"key {KEY} has no credit"}}, 402)
+    echo = Answer({"error": {"message": f"key {KEY} has no credit"}}, 409)
     with OpenAIServer([{"name": "Paris"}, echo]) as server:
         chat = chat_of(server, calls.append, key="ATLAS_KEY")
         chat.ask(TURNS, City, purpose="act")

@@ -32,7 +32,7 @@ class Reading(BaseModel):
 def toolbox() -> Toolbox:
     profile = load_profile("small")
     try:
-        verified_folder(WEIGHTS, profile.chat["default"].model_name)
+        verified_folder(WEIGHTS, profile.chat["reader"].model_name)
     except WeightsMissing as missing:
         pytest.skip(str(missing))
     if find_spec("xllamacpp") is None:
@@ -48,7 +48,7 @@ def asked(chat: StructuredChat) -> Reading:
 @pytest.mark.full
 def test_a_small_model_answers_in_form(toolbox: Toolbox) -> None:
     calls: list[CallRecord] = []
-    reading = asked(toolbox.chat("reasoner", calls.append))
+    reading = asked(toolbox.chat("reader", calls.append))
     assert reading.who == "Anna"
     assert reading.action == "repaired"
     assert "bicycle" in " ".join(reading.objects)
@@ -60,8 +60,8 @@ def test_a_small_model_answers_in_form(toolbox: Toolbox) -> None:
 def test_it_serves_this_machine_only_and_starts_once(toolbox: Toolbox) -> None:
     from models.llama_server import llama_url
 
-    model = verified_folder(WEIGHTS, toolbox.profile.chat["default"].model_name) / "model.gguf"
-    asked(toolbox.chat("writer"))
+    model = verified_folder(WEIGHTS, toolbox.profile.chat["reader"].model_name) / "model.gguf"
+    asked(toolbox.chat("reader"))
     assert llama_url(model).startswith("http://127.0.0.1:")
     assert llama_url(model) == llama_url(model)
 

@@ -17,8 +17,9 @@ from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from flows.ingest_video import models_used
 from models.ports import TextEmbedder, embed_queries
-from models.profile import EncoderSpec, Profile
+from models.profile import Profile
 from models.sentences import SentenceParser
+from models.specs import EncoderSpec
 from models.text_folder import read_encoder_folder
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers

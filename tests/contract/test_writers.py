@@ -17,7 +17,8 @@ from memory.patches import PatchContext, check_patch
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine, Writers
 from models.chat import CallRecord
-from models.profile import ChatSpec, Profile
+from models.profile import Profile
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from people.clip_people import ClipPeople
 from tests.support.memory import (

@@ -101,6 +101,19 @@ def test_a_step_is_taken_again_from_what_is_stored_after_a_model_failed(
     assert rows(party) == whole
 
 
+def test_nothing_is_built_upon_a_clip_that_waits_for_its_model(
+    party: Store, pairs: Strategy
+) -> None:
+    for unwritten, clips, remark in (
+        (True, 2, "first-lines waits for the model to write clip 3"),
+        (False, 3, ""),
+    ):
+        with party.begin() as session:
+            session.execute(update(ClipRow).where(ClipRow.clip == 3).values(unwritten=unwritten))
+        made = built(party, pairs)
+        assert (made.clips, made.remark) == (clips, remark)
+
+
 def test_of_a_stream_only_whole_steps_are_built(party: Store, pairs: Strategy) -> None:
     ended(party, "watching")
     assert built(party, pairs).clips == 4

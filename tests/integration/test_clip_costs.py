@@ -84,7 +84,7 @@ def test_calls_tokens_money_and_failed_tries_are_shown_clip_by_clip(
         assert ingest(workspace, path).exit_code == ModelError.exit_code
         portrait = show_video(workspace.store, "talk")
         done, failed, _ = portrait.clips
-        assert (failed.state, failed.error) == ("failed", "the model is away")
+        assert (failed.unwritten, failed.error) == (True, "the model is away")
         assert (failed.attempts, failed.given_up) == (attempts, attempts == 3)
         calls = (failed.cost.calls, failed.cost.failed, failed.cost.tokens_in)
         assert calls == (2 * attempts, 2 * attempts, 200 * attempts)

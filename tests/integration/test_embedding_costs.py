@@ -32,7 +32,8 @@ from memory.delete_span import delete_span
 from memory.reembed import reembed_video
 from memory.write_clip import remember
 from models.ports import TextEmbedder
-from models.profile import ChatSpec, EncoderSpec, Price, Profile
+from models.profile import Profile
+from models.specs import ChatSpec, EncoderSpec, Price
 from models.toolbox import Toolbox
 from people.forget import forget
 from retrieval.retrievers import Retrievers

@@ -9,7 +9,8 @@ from domain.errors import NotFound
 from domain.skills import JudgedTrajectory, Tone
 from flows.learning import learn_in_batches, skill_writer
 from flows.workspace import Workspace
-from models.profile import ChatSpec, Profile
+from models.profile import Profile
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from retrieval.terms import content_words
 from skills.learn import BATCH, LearningResult, judge, learn

@@ -28,7 +28,8 @@ from memory.graph_check import GraphFault
 from memory.write_clip import remember
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view, next_clips
+from store.queries.clips import mark_clip, memory_view, next_clips
+from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.events import patches_of
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
 from tests.support.event_graphs import update_event_graph

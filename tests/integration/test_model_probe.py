@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 from cli import doctor
 from cli.main import app
 from domain.settings import Settings
-from models.profile import ChatSpec, Profile
+from models.profile import Profile
+from models.specs import ChatSpec
 from services.health import Check
 from services.model_probe import COLOURS, COUNTS, Abilities, probe, probe_checks
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer

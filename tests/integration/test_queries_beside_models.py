@@ -106,7 +106,7 @@ def test_the_same_fact_is_one_about_the_same_people_that_still_holds(
     with undone(known) as session:
         ids, people = stored(session, facts)
         found = closest_fact(
-            session, VIDEO, [people[who] for who in about], list(direction(look)), "words"
+            session, VIDEO, [[people[who]] for who in about], list(direction(look)), "words"
         )
     open_ones = {
         row: float(np.dot(direction(fact.look), direction(look)))
@@ -119,6 +119,22 @@ def test_the_same_fact_is_one_about_the_same_people_that_still_holds(
     assert found is not None
     assert found[0] in open_ones
     assert found[1] == pytest.approx(max(open_ones.values()), abs=2e-3)
+
+
+def test_a_fact_about_somebody_seen_is_known_of_the_same_one_heard(known: Store) -> None:
+    """Of three identities the first two are one person: a face, and a voice."""
+    facts = [Fact(0, True, frozenset({0}), 1, None, ()), Fact(0, True, frozenset({2}), 1, None, ())]
+    with undone(known) as session:
+        (seen, other), people = stored(session, facts)
+        look, whole = list(direction(1)), people[:2]
+
+        def found(*about: list[int]) -> int | None:
+            fact = closest_fact(session, VIDEO, about, look, "x")
+            return fact and fact[0]
+
+        assert found(whole) == seen
+        assert found([people[2]]) == other
+        assert found(whole, [people[2]]) is None
 
 
 @quick

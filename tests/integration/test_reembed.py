@@ -21,8 +21,9 @@ from flows.reembed import plan_reembedding, reembed
 from flows.workspace import Workspace
 from memory.reembed import reembed_video
 from memory.write_clip import remember
-from models.profile import EncoderSpec, Profile, load_profile
+from models.profile import Profile, load_profile
 from models.sentences import SentenceParser
+from models.specs import EncoderSpec
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from store.advisory_locks import claim_encoder

@@ -20,7 +20,8 @@ from models.toolbox import Toolbox
 from perception.source import video_id
 from store.database import Store
 from store.home import Home
-from store.queries.clips import MAX_ATTEMPTS, clips_of, mark_clip
+from store.queries.clips import clips_of, mark_clip
+from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.videos import FAILED, WATCHING, add_video, set_video_state, video_state
 from tests.support.media import make_video
 from tests.support.memory import clip

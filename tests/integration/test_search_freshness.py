@@ -21,7 +21,8 @@ from people.across_videos import rename
 from retrieval import candidates
 from retrieval.retrievers import Retrievers
 from store.database import Store, open_store
-from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view
+from store.queries.clips import mark_clip, memory_view
+from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.memories import supersede
 from store.tables.schema import ClipRow, MemoryRow
 from tests.support.asking import PARTY, WordToolbox, remember_party

@@ -18,8 +18,9 @@ from domain.errors import HomerError, SetupError
 from graphs.ask import ask
 from models import secrets
 from models.chat_models import api_key
-from models.profile import ChatSpec, load_profile
+from models.profile import load_profile
 from models.secrets import REDACTED, read_key, redact, redacted_url, secrets_of_url
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from store.backup import back_up
 from store.database import Store

@@ -22,7 +22,8 @@ from flows.estimate import IngestEstimate, estimate_file, sum_of
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
-from models.profile import ChatSpec, Price, Profile
+from models.profile import Profile
+from models.specs import ChatSpec, Price
 from perception.source import probe
 from store.database import Store
 from store.home import Home

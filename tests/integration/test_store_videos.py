@@ -11,7 +11,8 @@ from domain.errors import Ambiguous, NotFound
 from domain.media import Clip, ClipState, Video
 from domain.time import TimeSpan
 from store.database import Store
-from store.queries.clips import MAX_ATTEMPTS, clips_of, mark_clip, memory_view, next_clips
+from store.queries.clips import clips_of, mark_clip, memory_view, next_clips
+from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.videos import (
     add_video,
     find_video,

@@ -27,8 +27,8 @@ from flows.stream import steps as flow
 from flows.stream.steps import watch_stream
 from flows.stream.watching import StreamIngestion, open_stream
 from flows.workspace import Workspace
-from models.profile import ChatSpec
 from models.slots import Slots
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from perception.live import live_source
 from perception.perceive_clip import perceive

@@ -25,7 +25,8 @@ from memory.patches import PatchContext, check_patch
 from memory.prompts import sanitise, sanitise_generated
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownEdge, KnownSegment, Writers
-from models.profile import ChatSpec, Profile
+from models.profile import Profile
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from people.clip_people import ClipPeople
 from retrieval.terms import content_words

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from models.ports import TextLine, Thing
-from models.profile import ChatSpec, Profile, load_profile
+from models.profile import Profile, load_profile
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from retrieval.heuristics.structure_questions import Asks
 from store.database import Store

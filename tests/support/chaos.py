@@ -37,7 +37,8 @@ from flows.restore import import_exported_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
 from memory.reembed import reembed_pictures, reembed_video
-from models.profile import ChatSpec, Profile
+from models.profile import Profile
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from retrieval.terms import content_words
 from skills.learn import learn

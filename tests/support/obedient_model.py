@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from domain.settings import AskSettings, Settings
-from models.profile import ChatSpec, Profile
+from models.profile import Profile
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from tests.support.asking import WordToolbox
 from tests.support.openai_server import OpenAIServer

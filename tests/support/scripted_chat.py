@@ -15,7 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from models.chat_models import ChatFactory
-from models.profile import ChatSpec
+from models.specs import ChatSpec
 
 
 class ScriptedChat(BaseChatModel):

@@ -15,7 +15,8 @@ from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from graphs.ask import ask
 from graphs.replay import replay
-from models.profile import ChatSpec, Profile
+from models.profile import Profile
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home

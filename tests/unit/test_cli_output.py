@@ -30,7 +30,8 @@ from flows.ingest_files import FileOutcome
 from flows.ingest_video import IngestResult
 from models import profile as profiles
 from models.extras import Extra
-from models.profile import ChatSpec, Profile, load_profile
+from models.profile import Profile, load_profile
+from models.specs import ChatSpec
 from models.weights import FileState
 from services import health
 from services.health import Check

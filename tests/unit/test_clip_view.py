@@ -21,7 +21,8 @@ from memory.writers.port import ClipContext
 from models.chat import StructuredChat
 from models.endpoint import Endpoint
 from models.messages import to_langchain, to_record, user
-from models.profile import ChatSpec, Profile
+from models.profile import Profile
+from models.specs import ChatSpec
 from people.clip_people import ClipPeople
 from perception.clip_view import clip_view
 from perception.decode import RawClip

@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
+from domain import errors
 from domain.errors import ModelError, SetupError
 from domain.settings import IMAGE_TOKENS
 from models import endpoint, llama_server
 from models.chat_models import api_key, key_variable, redact_key
 from models.endpoint import TOKEN_STEP, Endpoint
 from models.json_repair import read_object
-from models.profile import ChatSpec, Structure
 from models.retries import CallFailed
 from models.secrets import REDACTED
+from models.specs import ChatSpec, Structure
 from models.structured import (
     CHARACTERS_A_TOKEN,
     STRUCTURES,
@@ -131,7 +132,7 @@ def test_where_no_way_is_taken_the_first_complaint_is_reported_and_nothing_is_le
     [
         (Refused(401), SetupError, r"openai:m does not let us in \(401\): check OPENAI_API_KEY"),
         (Refused(403), SetupError, r"\(403\): check OPENAI_API_KEY"),
-        (Refused(404, "no such model"), ModelError, "openai:m did not answer: .*no such model"),
+        (Refused(404), SetupError, r"openai:m is not there \(404\): check model and base_url"),
         (Refused(500), ModelError, "did not answer"),
         (ValueError("strange"), ModelError, "did not answer: ValueError: strange"),
     ],
@@ -146,13 +147,13 @@ def test_an_error_says_whose_it_is(error: Exception, kind: type[Exception], outp
 def test_ones_own_server_is_named_by_its_address() -> None:
     spec = SPEC.model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
     with pytest.raises(ModelError, match=r"openai:m at http://127\.0\.0\.1:9/v1 did not answer"):
-        ask(Model(json_schema=Refused(404)), spec)
+        ask(Model(json_schema=Refused(409)), spec)
 
 
 def test_a_key_in_a_clients_message_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
     with pytest.raises(ModelError) as output:
-        ask(Model(json_schema=Refused(404, "bad key sk-secret-1 given")))
+        ask(Model(json_schema=Refused(409, "bad key sk-secret-1 given")))
     assert "sk-secret-1" not in str(output.value)
     assert REDACTED in str(output.value)
 
@@ -181,6 +182,20 @@ def test_the_object_is_read_wherever_the_client_puts_it(message: AIMessage, read
     found = ask(Model(json_schema=message))
     assert read_object(found.text) == (read or {"name": "Rome"})
     assert (found.tokens_in, found.tokens_out) == (7, 3)
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"response_metadata": {"finish_reason": "SAFETY"}}, "SAFETY"),
+        ({"response_metadata": {"stop_reason": "refusal"}}, "refusal"),
+        ({"response_metadata": {"prompt_feedback": {"block_reason": "OTHER"}}}, "OTHER"),
+        ({"additional_kwargs": {"refusal": "I cannot look at this."}}, "I cannot look at this."),
+    ],
+)
+def test_a_reply_that_is_withheld_for_safety_is_a_refusal(told: dict[str, Any], why: str) -> None:
+    with pytest.raises(errors.Refused, match=f"openai:m refuses: .*{why}"):
+        ask(Model(json_schema=said("", **told)))
 
 
 def test_what_no_database_holds_is_taken_out_of_an_answer() -> None:

@@ -17,7 +17,8 @@ from domain.settings import AskSettings
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model
 from evals.plan import checked_name, learning_videos, plan, run_name, settings_of
-from models.profile import ChatSpec, Profile, load_profile
+from models.profile import Profile, load_profile
+from models.specs import ChatSpec
 from skills.learn import BATCH
 
 LOCAL = load_profile("local", None)

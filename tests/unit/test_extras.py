@@ -34,7 +34,7 @@ def test_a_provider_that_is_not_ours_goes_by_langchains_names() -> None:
 
 def test_a_model_without_its_package_says_how_to_get_it(tmp_path: Path) -> None:
     from models.chat_models import make_chat_model
-    from models.profile import ChatSpec
+    from models.specs import ChatSpec
 
     spec = ChatSpec(model="mistralai:small")
     with pytest.raises(SetupError, match=r"constraints\.txt langchain-mistralai"):

@@ -15,7 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import RunnableLambda
 
 from domain.errors import ModelError
-from models.profile import Structure
+from models.specs import Structure
 from models.structured import request
 from tests.contract.test_chat import TURNS, City, chat_of
 from tests.support.openai_server import EVERYTHING, OpenAIServer

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import HomerError, NotFound, SetupError
-from models.prices import cost_usd
-from models.profile import ChatSpec, Price, Profile, load_profile
+from models.profile import Profile, load_profile
 from models.profile_tables import bundled_profiles
+from models.specs import ChatSpec, Price, cost_usd
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,8 @@ from domain.trajectory import (
     RoundOpened,
 )
 from models.chat import CallRecord, Replay, Sink, StructuredChat
-from models.profile import ChatSpec, Profile
+from models.profile import Profile
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from tests.support.event_graph_invariants import check_kept, check_legal
 from tests.support.full_suite import examples

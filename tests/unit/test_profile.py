@@ -7,9 +7,9 @@ import pytest
 from domain.errors import NotFound, SetupError
 from domain.settings import Settings
 from models.manifest import load_manifest
-from models.prices import cost_usd
-from models.profile import ChatSpec, Price, Profile, load_profile
+from models.profile import Profile, load_profile
 from models.profile_tables import bundled_profiles
+from models.specs import ChatSpec, Price, cost_usd
 
 
 @pytest.fixture(autouse=True)

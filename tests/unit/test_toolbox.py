@@ -13,7 +13,8 @@ from domain.errors import SetupError, WeightsMissing
 from models import llama_server, toolbox
 from models.chat_models import api_key
 from models.llama_server import llama_url
-from models.profile import ChatSpec, Profile
+from models.profile import Profile, load_profile
+from models.specs import ChatSpec
 from models.text_folder import EncoderFiles
 from models.toolbox import Toolbox
 
@@ -148,6 +149,32 @@ def test_a_model_in_this_process_is_checked_served_and_asked_at_its_address(
     assert len(asked) == 1
 
 
+def test_a_model_that_sees_is_served_with_its_projector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Put there by hand: the projector is never taken for the model, whatever its form is."""
+    served: list[tuple[str, ...]] = []
+
+    def serve(*files: Path) -> str:
+        served.append(tuple(file.name for file in files))
+        return "http://127.0.0.1:7/v1"
+
+    def factory(spec: ChatSpec, heat: float | None) -> Any:
+        return object()
+
+    monkeypatch.setattr(toolbox, "llama_url", serve)
+    profile = load_profile("vision")
+    (hub,) = profile.hub_models
+    hub.folder(tmp_path).mkdir(parents=True)
+    names = ("a-F16.gguf", "a-Q4_K_M.gguf", "mmproj-a-Q4_K_M.gguf", "mmproj-a-Q8_0.gguf")
+    for name in names:
+        (hub.folder(tmp_path) / name).write_bytes(b"GGUF")
+    made = Toolbox(profile, tmp_path, factory)
+    for role in ("writer", "reader"):
+        made.chat(role).check()
+    assert set(served) == {("a-Q4_K_M.gguf", "mmproj-a-Q8_0.gguf")}
+
+
 class Params:
     """Settings of a server, to any depth."""
 
@@ -172,6 +199,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
             package.started.append(params)
 
     package.CommonParams, package.Server = Params, Server
+    package.get_device_info = lambda: [{"type": "CPU"}]
     monkeypatch.setitem(sys.modules, "xllamacpp", package)
     monkeypatch.setattr(llama_server, "_running", [])
     llama_url.cache_clear()

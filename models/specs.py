@@ -1,0 +1,134 @@
+"""Where a model answers, how it is called, and what its calls cost."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ConfigDict, Field, JsonValue, NonNegativeInt, PositiveInt
+
+from domain.base import Frozen
+
+PRICES = Path(__file__).with_name("prices.toml")
+MILLION = 1_000_000
+
+IN_PROCESS = "llama"
+"""The provider of language models that run in this process."""
+
+OPENAI = "openai"
+"""The provider of OpenAI's models and of all servers that speak its protocol."""
+
+Structure = Literal["json_schema", "tools", "text"]
+"""How a server can be held to a schema, strongest first."""
+
+
+DAY_S = 86_400
+"""No call takes longer than a day."""
+
+
+class Price(Frozen, allow_inf_nan=False):
+    """US dollars a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class ServerSpec(Frozen):
+    """Where a model answers, and what it costs."""
+
+    # What is written in the wrong place may be a key.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    key: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_0-9]*$",
+        description="the environment variable with the API key, or its name in the keyring",
+    )
+    price: Price | None = None
+
+
+class ChatSpec(ServerSpec):
+    """A language model in one role.
+
+    ``model`` is what LangChain's ``init_chat_model`` takes (``openai:gpt-...``), or ``llama:NAME``
+    for a GGUF model of the weights manifest or the hub, run in this process.
+    """
+
+    model: str = Field(pattern=r"^[a-z_]+:.+$")
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: PositiveInt = 4096
+    thinking_tokens: NonNegativeInt = Field(
+        default=0, description="room beside max_tokens for what it thinks, which counts as reply"
+    )
+    context_tokens: PositiveInt | None = Field(default=None, description="of request and reply")
+    options: dict[str, JsonValue] = Field(default={}, description="passed on to the provider")
+    max_characters: PositiveInt = Field(
+        default=100_000, description="of a reply; a longer one is not read to its end"
+    )
+    timeout_s: float = Field(default=120.0, gt=0, le=DAY_S)
+    retries: int = Field(default=2, ge=0, description="after the first try, on 429 and 5xx")
+    structure: Structure = "json_schema"
+    images: bool = Field(default=True, description="whether it can look at images")
+    video: bool = Field(default=False, description="whether it can watch a video")
+    at_once: PositiveInt | None = Field(
+        default=None, description="calls at a time from this machine; None: as many as are asked"
+    )
+
+    @property
+    def provider(self) -> str:
+        """The part of ``model`` before the colon."""
+        return self.model.partition(":")[0]
+
+    @property
+    def model_name(self) -> str:
+        """The part of ``model`` after the colon."""
+        return self.model.partition(":")[2]
+
+
+class EncoderSpec(ServerSpec):
+    """How a text encoder that does not come with Homer is called and read; only input is paid."""
+
+    query_prefix: str | None = Field(
+        default=None, description='what precedes a query ("query: "); None: as the model states'
+    )
+    passage_prefix: str | None = Field(
+        default=None, description='what precedes a stored text ("passage: ")'
+    )
+    batch: PositiveInt = Field(default=64, description="texts in a request")
+    timeout_s: float = Field(default=60.0, gt=0, le=DAY_S)
+    retries: int = Field(default=4, ge=0, description="after the first try, on 429 and 5xx")
+
+
+def cost_usd(spec: ChatSpec, tokens_in: int, tokens_out: int) -> float:
+    """Return US dollars for the tokens; 0 if no price is known, or the server is one's own."""
+    price = spec.price
+    if price is None and spec.base_url is None:
+        price = price_list().get(spec.model)
+    if price is None:
+        return 0.0
+    return (tokens_in * price.input + tokens_out * price.output) / MILLION
+
+
+def is_priced(spec: ChatSpec) -> bool:
+    """Check whether the model's price is known; one's own server costs nothing."""
+    own = spec.base_url is not None or spec.provider == IN_PROCESS
+    return own or spec.price is not None or spec.model in price_list()
+
+
+def known_models() -> frozenset[str]:
+    """Return the models of public providers, as profiles name them."""
+    return frozenset(price_list())
+
+
+@cache
+def price_list() -> dict[str, Price]:
+    """Return the price of each listed model, by ``provider:model``."""
+    table = tomllib.loads(PRICES.read_text(encoding="utf-8"))
+    return {
+        f"{provider}:{model}": Price(**price)
+        for provider, models in table.items()
+        for model, price in models.items()
+    }
