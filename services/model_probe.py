@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from domain.errors import ModelError
 from domain.media import Clip
-from domain.settings import Settings, WatchSettings
+from domain.settings import CLIP_TRIES, Settings, WatchSettings
 from domain.time import TimeSpan
 from models.chat import read_value
 from models.chat_models import ChatFactory, make_chat_model, redact_key
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 SIDE = 256
 """Pixels of the picture's sides: some models take none that are much smaller."""
 CLIP_MS = 2_000
+CONTEXTS = (24_000, 12_000, 6_000, 3_000)
+"""Tokens of a request that are tried, most first."""
+FILLER_TOKENS = 6
 COUNTS = (24, 16, 8, 4, 2)
 """Images of one call that are tried, most first."""
 COLOURS = {"yellow": (255, 220, 0), "green": (0, 160, 60), "blue": (20, 60, 220)}
@@ -52,13 +55,17 @@ class ColoursSeen(BaseModel):
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a model can do; ``images``: of one call at least; ``failure``: why it did not answer."""
+    """What a model can do; ``images``: of one call at least; ``failure``: why it did not answer.
+
+    ``context``: tokens of a request that were read from their beginning; 0: not tried.
+    """
 
     structures: tuple[Structure, ...] = ()
     sees: bool = False
     images: int = 0
     video: bool = False
     failure: str = ""
+    context: int = 0
 
     @property
     def structure(self) -> Structure:
@@ -91,14 +98,15 @@ def probe(spec: ChatSpec, factory: ChatFactory = make_chat_model) -> Abilities:
     )
     way: Structure = next(iter(structures), "text")
     picture = make_picture()
+    # A server of one's own may cut what is longer than its context, and say nothing.
+    context = 0 if spec.base_url is None else asking.context(way)
     layers = "Which colours has the picture, from top to bottom?"
     if not asking.names(way, layers, [picture], ON_PICTURE):
-        return Abilities(structures)
+        return Abilities(structures, context=context)
     images = next((n for n in COUNTS if asking.takes(way, layers, [picture] * n)), 1)
     turns = "Which colours does the video show, one after the other?"
-    return Abilities(
-        structures, True, images, video=asking.names(way, turns, [make_clip()], IN_CLIP)
-    )
+    video = asking.names(way, turns, [make_clip()], IN_CLIP)
+    return Abilities(structures, True, images, video, context=context)
 
 
 class _Asking:
@@ -118,6 +126,15 @@ class _Asking:
         text = " ".join(told).casefold()
         places = [text.find(colour) for colour in colours]
         return -1 not in places and places == sorted(places)
+
+    def context(self, structure: Structure) -> int:
+        """Return how many tokens of a request are read, of those that are tried."""
+        for tokens in CONTEXTS:
+            filler = "Nothing of this matters here. " * (tokens // FILLER_TOKENS)
+            question = f"The colour is blue.\n{filler}\nWhich colour was named at the beginning?"
+            if self.names(structure, question, (), ("blue",)):
+                return tokens
+        return 1
 
     def takes(self, structure: Structure, question: str, files: Sequence[bytes]) -> bool:
         """Check whether the server takes so many files."""
@@ -177,6 +194,15 @@ def probe_checks(
     yield Check(f"{role} answers", True, "yes")
     for name, structure in (("keeps to a JSON schema", "json_schema"), ("calls tools", "tools")):
         yield Check(f"{role} {name}", True, "yes" if structure in found.structures else "no")
+    if found.context:
+        needed = settings.clip_budget // CLIP_TRIES
+        short = found.context < min(needed, CONTEXTS[0])
+        fix = (
+            f"give the server a context of {needed} tokens (Ollama: OLLAMA_CONTEXT_LENGTH={needed} "
+            f"where it is started), or set chat.{role}.context_tokens = {found.context}"
+        )
+        text = f"of a request at least {found.context} tokens"
+        yield Check(f"{role} reads", True, text, fix if short else "", warning=short)
     seen = f"yes, {found.images} images in a call" if found.sees else "no"
     yield _compared(f"{role} sees pictures", seen, found.sees, spec.images, f"{role}.images")
     watched = "yes" if found.video else "no"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from domain.settings import CLIP_TRIES
 from memory.writers.llm_clip import SPOKEN, LlmClipWriter
 from memory.writers.llm_event import LlmEventWriter
 from memory.writers.local_clip import LocalClipWriter
@@ -25,14 +26,17 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
         chat = partial(toolbox.chat, "writer", live=True)
         toolbox.chat("writer")  # Raises at once if the model is not set up.
         settings = profile.settings.model_copy(update={"memory": profile.shown_clips})
-        languages = profile.search_languages
+        languages, context = profile.search_languages, profile.chat_for("writer").context_tokens
+        budget = settings.clip_budget
+        # Each try has its share of the budget, for the request and the reply.
+        budget = min(budget, context * CLIP_TRIES) if context else budget
         clip = LlmClipWriter(
             chat,
             settings.memory.lines,
-            settings.clip_budget,
+            budget,
             looks_twice=settings.memory.looks_twice,
             language="English" if languages == (ENGLISH,) else SPOKEN,
         )
-        return Writers(clip, LlmEventWriter(chat, profile.settings.memory))
+        return Writers(clip, LlmEventWriter(chat, profile.settings.memory, context))
     clip_writer = LocalClipWriter(profile.settings.memory.lines, toolbox.sentences.is_person)
     return Writers(clip_writer, LocalEventWriter(profile.settings.memory))

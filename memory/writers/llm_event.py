@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from pydantic import BaseModel, Field, NonNegativeInt
@@ -11,9 +12,10 @@ from domain.errors import ModelError, NoReply, ReplayMiss
 from domain.memories import EdgeDraft, EventPatch, MemoryKind, SegmentDraft
 from domain.settings import MemorySettings
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
+from memory.writers.budget import subsample
 from memory.writers.llm_clip import ChatFactory
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment
-from models.messages import Message, assistant, request_tokens, system, user
+from models.messages import Message, assistant, request_tokens, system, text_tokens, user
 
 MAX_TRIES = 2
 """Most requests for a patch while its reply cannot be parsed."""
@@ -60,10 +62,13 @@ class LlmEventWriter:
     Args:
         chat: Makes the model of the profile's role ``writer``.
         settings: The limits that the prompt states.
+        context: Tokens of a request and its reply, where the model's context is bounded.
     """
 
-    def __init__(self, chat: ChatFactory, settings: MemorySettings) -> None:
-        self._chat, self._settings = chat, settings
+    def __init__(
+        self, chat: ChatFactory, settings: MemorySettings, context: int | None = None
+    ) -> None:
+        self._chat, self._settings, self._context = chat, settings, context
 
     @property
     def name(self) -> str:
@@ -122,13 +127,18 @@ class LlmEventWriter:
             words=limits.label_words,
             clips=limits.segment_clips,
         )
+        lines = window.lines
+        if self._context is not None:
+            # A third is left for the rules, the earlier segments and the reply.
+            room, taken = 2 * self._context // 3, sum(map(text_tokens, _memory_lines(window)))
+            lines = subsample(lines, len(lines) * min(room, taken) // max(1, taken))
         page = prompt(
             "events",
             previous=join_lines(_segment_line(segment, window) for segment in window.previous),
             edges=join_lines(_edge_line(edge) for edge in window.edges),
             related=join_lines(_segment_line(segment, window) for segment in window.related),
             new=", ".join(str(clip) for clip in window.new),
-            memories=join_lines(_memory_lines(window)),
+            memories=join_lines(_memory_lines(replace(window, lines=lines))),
         )
         return [system(rules), user(page)]
 

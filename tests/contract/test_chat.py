@@ -158,6 +158,23 @@ def test_temperature_limit_and_images_reach_the_server() -> None:
     assert kinds == ["text", "image_url", "image_url"]
 
 
+def test_options_reach_the_server_and_a_temperature_that_it_refuses_does_not_again() -> None:
+    refused = "Unsupported value: 'temperature' does not support 0.8 with this model."
+
+    def picky(request: dict[str, Any]) -> Any:
+        hot = "temperature" in request
+        return Answer({"error": {"message": refused}}, status=400) if hot else {"name": "Paris"}
+
+    with OpenAIServer(picky) as server:
+        chat = chat_of(server, options={"reasoning_effort": "low"}, thinking_tokens=500)
+        for _ in range(2):
+            chat.ask(TURNS, City, purpose="act", temperature=0.8)
+        sent = server.requests
+    assert ["temperature" in request for request in sent] == [True, False, False]
+    assert {request["reasoning_effort"] for request in sent} == {"low"}
+    assert {request["max_tokens"] for request in sent} == {4_096 + 500}
+
+
 @pytest.mark.parametrize(("room", "sent"), [(5_000, 900), (700, 512), (90, 90), (None, 900)])
 def test_a_reply_can_be_held_shorter_than_the_profile_does(room: int | None, sent: int) -> None:
     with OpenAIServer([{"name": "Paris"}]) as server:
@@ -416,7 +433,7 @@ def test_gemini_is_made_with_its_key_and_limit(monkeypatch: pytest.MonkeyPatch) 
     model: Any = make_chat_model(spec, 0.8)
     assert type(model).__name__ == "ChatGoogleGenerativeAI"
     assert model.temperature == 0.8
-    assert model.max_output_tokens == spec.max_tokens
+    assert model.max_output_tokens == spec.max_tokens + spec.thinking_tokens
     assert KEY not in repr(model)
 
 

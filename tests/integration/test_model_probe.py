@@ -6,6 +6,7 @@ import base64
 import io
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import av
@@ -21,7 +22,7 @@ from domain.settings import Settings
 from models.profile import Profile
 from models.specs import ChatSpec
 from services.health import Check
-from services.model_probe import COLOURS, COUNTS, Abilities, probe, probe_checks
+from services.model_probe import COLOURS, CONTEXTS, COUNTS, Abilities, probe, probe_checks
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 
 
@@ -38,8 +39,10 @@ def file_of(part: dict[str, Any]) -> bytes:
 class Eyes:
     """A model that looks at what it is sent, as far as it is said to."""
 
-    def __init__(self, *, pictures: bool = True, videos: bool = True, most: int = 100) -> None:
-        self.pictures, self.videos, self.most = pictures, videos, most
+    def __init__(
+        self, *, pictures: bool = True, videos: bool = True, most: int = 100, context: int = 10**6
+    ) -> None:
+        self.pictures, self.videos, self.most, self.context = pictures, videos, most, context
 
     def __call__(self, request: dict[str, Any]) -> Any:
         content = request["messages"][0]["content"]
@@ -47,7 +50,10 @@ class Eyes:
         if len(files) > self.most:
             return Answer({"error": {"message": "too many images"}}, status=400)
         if not files:
-            return {"colours": ["green"]}
+            read = str(content)[
+                -4 * self.context :
+            ]  # As Ollama cuts a request: from its beginning.
+            return {"colours": ["blue" if "is blue" in read else "green"]}
         if files[0]["type"] == "video_url":
             return {"colours": self._clip(files[0]) if self.videos else ["red", "white"]}
         return {"colours": self._picture(files[0]) if self.pictures else ["red", "white"]}
@@ -74,7 +80,8 @@ def probed(eyes: Eyes, supports: Iterable[str] = EVERYTHING) -> tuple[Abilities,
 
 def test_a_model_that_can_do_everything_is_found_out_by_a_few_calls() -> None:
     found, calls = probed(Eyes())
-    assert found == Abilities(("json_schema", "tools", "text"), True, COUNTS[0], True)
+    whole = Abilities(("json_schema", "tools", "text"), True, COUNTS[0], True, context=CONTEXTS[0])
+    assert found == whole
     assert calls <= 12
 
 
@@ -93,7 +100,17 @@ def test_a_model_that_can_do_everything_is_found_out_by_a_few_calls() -> None:
 def test_what_a_model_cannot_do_is_found_out(
     eyes: Eyes, lacking: set[str], expected: Abilities
 ) -> None:
+    expected = replace(expected, context=CONTEXTS[0])
     assert probed(eyes, EVERYTHING - lacking)[0] == expected
+
+
+def test_a_server_that_cuts_requests_silently_is_found_out_and_what_to_do_is_said() -> None:
+    found, _ = probed(Eyes(context=4_096))
+    assert found.context == 3_000
+    check = told(ChatSpec(model="openai:m"), found)["writer reads"]
+    assert check.warning
+    assert "OLLAMA_CONTEXT_LENGTH" in check.fix
+    assert "chat.writer.context_tokens = 3000" in check.fix
 
 
 def told(spec: ChatSpec, found: Abilities) -> dict[str, Check]:
