@@ -109,7 +109,6 @@ class MemoryBuilder(Protocol):
         """Begin or resume the build of a video.
 
         Args:
-            video: the video.
             built: what was built before.
             earlier: the clips of the last ``look_back_ms`` that were built.
             models: the text encoder, and the language model if there is one.

@@ -70,7 +70,6 @@ class RunTool(Protocol):
         Args:
             view: the videos, each up to which clip.
             arguments: of the tool's own type.
-            use: the circumstances.
 
         Raises:
             InputError: an argument does not fit what is in memory; the message says which.

@@ -147,7 +147,10 @@ class ApiAuth:
 
     def _user(self, scope: Scope) -> str:
         headers, public = Headers(scope=scope), scope["path"] in PUBLIC_PATHS
-        host = _host_name(headers.get("host", ""))
+        # The host name of a ``Host`` header, without the port.
+        header = headers.get("host", "")
+        name, colon, port = header.rpartition(":")
+        host = (name if colon and port.isdigit() else header).lower()
         if self._rules.names and host not in self._rules.names and not public:
             raise RequestRefused(
                 HTTPStatus.MISDIRECTED_REQUEST,
@@ -184,12 +187,6 @@ def _direct_client(scope: Scope, headers: Headers) -> str:
         hint = f"have the operator set {KEY_VARIABLE} (docs/api.md, Keys)"
         raise RequestRefused(HTTPStatus.FORBIDDEN, "proxy", detail, hint)
     return _client_address(scope)
-
-
-def _host_name(header: str) -> str:
-    """Return the host name of a ``Host`` header, without the port."""
-    name, colon, port = header.rpartition(":")
-    return (name if colon and port.isdigit() else header).lower()
 
 
 def _client_address(scope: Scope) -> str:

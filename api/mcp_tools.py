@@ -158,23 +158,19 @@ def _reading(
     name: str, function: Callable[..., CallToolResult], answer: type[BaseModel]
 ) -> McpTool:
     """Return a function as a tool; its parameters after the first are the tool's arguments."""
-    arguments = _arguments_of(function)
-
-    async def call(state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
-        checked = arguments.model_validate(given)
-        return await to_thread.run_sync(partial(function, state, **dict(checked)))
-
-    return McpTool(listed_tool(name, inspect.getdoc(function) or "", arguments, answer), call)
-
-
-def _arguments_of(function: Callable[..., Any]) -> type[BaseModel]:
     hints = get_type_hints(function, include_extras=True)
     fields: Any = {
         name: (hints[name], ... if one.default is one.empty else one.default)
         for name, one in list(inspect.signature(function).parameters.items())[1:]
     }
     config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
-    return create_model(function.__name__, __config__=config, **fields)
+    arguments = create_model(function.__name__, __config__=config, **fields)
+
+    async def call(state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
+        checked = arguments.model_validate(given)
+        return await to_thread.run_sync(partial(function, state, **dict(checked)))
+
+    return McpTool(listed_tool(name, inspect.getdoc(function) or "", arguments, answer), call)
 
 
 def listed_tool(

@@ -29,7 +29,6 @@ class SafeHeaders:
     """Add ``SAFE_HEADERS`` to every response, also to that of a refused WebSocket.
 
     Args:
-        app: the application.
         policy: the content security policy of responses that have none of their own.
     """
 

@@ -146,7 +146,6 @@ class SameOrigin:
     """Refuse requests that pages of other sites send, WebSockets in particular.
 
     Args:
-        app: the application.
         admits: admit all other requests, since nobody has to sign in.
     """
 

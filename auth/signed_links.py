@@ -12,7 +12,6 @@ import os
 import secrets
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from domain.errors import SetupError
 from store.files import create_private
@@ -62,22 +61,18 @@ def link_key(home: Home) -> bytes:
     path = home.make().root / "links.key"
     try:
         if not path.exists():
-            _make_key(path)
+            # Make the file; of several processes that do so at once, the first one's stays.
+            temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+            with os.fdopen(create_private(temporary, new=True), "wb") as file:
+                file.write(secrets.token_bytes(KEY_BYTES))
+            try:
+                with suppress(FileExistsError):
+                    path.hardlink_to(temporary)
+            finally:
+                temporary.unlink()
         key = path.read_bytes()
     except OSError as error:
         raise SetupError(f"{path} cannot be read: {error.strerror}") from error
     if len(key) != KEY_BYTES:
         raise SetupError(f"{path} is damaged: remove it, which ends all links, and try again")
     return key
-
-
-def _make_key(path: Path) -> None:
-    """Make the file; of several processes that do so at once, the first one's stays."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with os.fdopen(create_private(temporary, new=True), "wb") as file:
-        file.write(secrets.token_bytes(KEY_BYTES))
-    try:
-        with suppress(FileExistsError):
-            path.hardlink_to(temporary)
-    finally:
-        temporary.unlink()

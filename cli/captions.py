@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -121,7 +121,10 @@ def _import_many(
         with open_workspace(profile) as workspace, meter() as bar:
             bar.start("videos", len(tracks))
             for track in tracks:
-                _import_one(workspace, track, imported, failed)
+                try:
+                    imported.append(_import_track(workspace, track, track.title, SilentMeter()))
+                except (InputError, ModelError) as error:
+                    failed[track.title] = str(error)
                 bar.step()
             build_index(workspace.store, bar)
     except KeyboardInterrupt as stop:
@@ -129,28 +132,12 @@ def _import_many(
     if as_json:
         say_json({"videos": imported, "left": failed})
     else:
-        _show_many(imported, failed)
+        for row in imported:
+            _show(row)
+        for name, why in failed.items():
+            note(f"homer: {plain_line(name)}: {plain_line(why)}")
+        say(f"{len(imported)} of {len(imported) + len(failed)} videos are in memory")
     raise typer.Exit(4 if failed or any(row["failed"] for row in imported) else 0)
-
-
-def _import_one(
-    workspace: Workspace,
-    track: CaptionTrack,
-    imported: list[dict[str, object]],
-    failed: dict[str, str],
-) -> None:
-    try:
-        imported.append(_import_track(workspace, track, track.title, SilentMeter()))
-    except (InputError, ModelError) as error:
-        failed[track.title] = str(error)
-
-
-def _show_many(imported: Sequence[Mapping[str, object]], failed: Mapping[str, str]) -> None:
-    for row in imported:
-        _show(row)
-    for name, why in failed.items():
-        note(f"homer: {plain_line(name)}: {plain_line(why)}")
-    say(f"{len(imported)} of {len(imported) + len(failed)} videos are in memory")
 
 
 def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:

@@ -56,12 +56,8 @@ def say_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
     right = [all(_is_number(row[i]) for row in cells) and bool(cells) for i in range(len(heads))]
     for row in [list(heads), *cells]:
-        say(_padded(row, widths, right))
-
-
-def _padded(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    parts = zip(row, widths, right, strict=True)
-    return "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip()
+        parts = zip(row, widths, right, strict=True)
+        say("  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip())
 
 
 def _cell(value: object) -> str:

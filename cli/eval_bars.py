@@ -332,7 +332,6 @@ def _show_first(report: FirstReport) -> None:
 
 
 def _wrong_answer_line(answer: FirstAnswer) -> str:
-    """Describe a wrong answer and its confidence."""
     cited = "nothing" if answer.top is None else f"{answer.top[0]:g}-{answer.top[1]:g} s"
     what = "declined" if answer.declined else shortened(plain_line(answer.text), SHOWN)
     return f"  {plain_line(answer.question.id)} ({answer.confidence:.2f}, cites {cited}): {what}"

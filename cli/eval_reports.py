@@ -12,7 +12,7 @@ from cli.options import Json
 from evals.export import as_csv, as_page, write
 from evals.layout import ReportTable, changes_table, effect_table, headline, tables
 from evals.records import compare_runs, fit_calibration, list_runs, run_report, run_rows
-from evals.submission import Submission, write_submissions
+from evals.submission import write_submissions
 from evals.tables import RunLine, RunReport
 from store.database import Store, open_store
 from store.home import Home
@@ -32,7 +32,6 @@ def show_report(found: RunReport) -> None:
 
 
 def _show_table(table: ReportTable) -> None:
-    """Print a table under its title."""
     say(table.title)
     say_table(table.heads, table.rows)
     say()
@@ -97,16 +96,12 @@ def report(
         write(html, as_page(found, rows))
     if submission is not None:
         for written in write_submissions(submission, name, found.settings.dataset, rows):
-            note(_submission_line(written))
+            asked = "" if written.wanted is None else f" of {written.wanted}"
+            note(f"{written.file}: {written.answers}{asked} answers, {plain_line(written.arm)}")
     if json:
         questions = {"questions": [row.model_dump(mode="json") for row in rows]}
         return say_json(found.model_dump(mode="json") | questions)
     return show_report(found)
-
-
-def _submission_line(written: Submission) -> str:
-    asked = "" if written.wanted is None else f" of {written.wanted}"
-    return f"{written.file}: {written.answers}{asked} answers, {plain_line(written.arm)}"
 
 
 def compare(

@@ -19,7 +19,7 @@ from domain.people import tags_in_words
 from domain.trajectory import ForkEdit, canonical_event
 from flows.workspace import open_trajectory_workspace
 from graphs.ask import fork as run_fork
-from graphs.replay import Divergence, Replayed
+from graphs.replay import Replayed
 from graphs.replay import replay as run_replay
 from store.database import open_store
 from store.home import Home
@@ -46,7 +46,11 @@ def replay(name: Id, json: Json = False) -> None:
     if json:
         say_json(_replay_json(result))
     elif divergence is not None:
-        _show_divergence(divergence)
+        say(f"event {divergence.at} is the first that differs")
+        for side, event in (("recorded", divergence.recorded), ("replayed", divergence.replayed)):
+            say(f"{side}: {plain_line(canonical_event(event)) if event else 'none'}")
+        if divergence.why:
+            say(f"because {plain_line(divergence.why)}")
     else:
         end = "" if result.ended else ", up to where it was interrupted"
         say(
@@ -75,14 +79,6 @@ def _replay_json(result: Replayed) -> dict[str, object]:
             "why": divergence.why,
         },
     }
-
-
-def _show_divergence(divergence: Divergence) -> None:
-    say(f"event {divergence.at} is the first that differs")
-    for side, event in (("recorded", divergence.recorded), ("replayed", divergence.replayed)):
-        say(f"{side}: {plain_line(canonical_event(event)) if event else 'none'}")
-    if divergence.why:
-        say(f"because {plain_line(divergence.why)}")
 
 
 def fork(
@@ -185,7 +181,6 @@ def _show_difference(found: Difference, a: Question, b: Question) -> None:
 
 
 def _round_line(step: ComparedRound | None, what: str) -> str:
-    """Describe a round by its evidence or its action."""
     if step is None:
         return "had ended"
     if what == "evidence":

@@ -49,7 +49,6 @@ def show(context: typer.Context, profile: Profile = None, json: Json = False) ->
 
 
 def _recommend(profile: str | None) -> None:
-    """Say how a profile gets the model that is recommended for pictures."""
     used = load_profile(profile, Home.default().config)
     if used.images is None:
         note(
@@ -165,7 +164,6 @@ def _rows(names: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _state(files: list[FileStatus]) -> str:
-    """Return the worst state of a model's files."""
     states = {str(file.state) for file in files}
     return next((state for state in ("wrong", "missing") if state in states), "present")
 

@@ -16,7 +16,12 @@ SHOWN_LINES = 12
 def show_portrait(portrait: VideoDetails) -> None:
     """Print a video: its data, people, segments with edges, then its memory clip by clip."""
     _head(portrait)
-    _people(portrait)
+    if portrait.people:
+        say("people")
+    for person in portrait.people:
+        names = ", ".join(f"{plain_line(name.name)} ({name.source})" for name in person.names)
+        tags = " ".join(tag.strip("<>") for tag in person.tags)
+        say(f"  {one_line(person.label)}  {tags}  {names}".rstrip())
     _segments(portrait)
     gaps = list(portrait.stream.gaps) if portrait.stream else []
     for clip in portrait.clips:
@@ -57,20 +62,10 @@ def _head(portrait: VideoDetails) -> None:
 
 
 def _image_search(portrait: VideoDetails) -> str:
-    """Describe what its images are found by."""
     model = portrait.models.get("images", "none")
     if model == "none":
         return "images are found by descriptions and words of their time (no image-text model)"
     return f"images are found by their likeness ({plain_line(model)})"
-
-
-def _people(portrait: VideoDetails) -> None:
-    if portrait.people:
-        say("people")
-    for person in portrait.people:
-        names = ", ".join(f"{plain_line(name.name)} ({name.source})" for name in person.names)
-        tags = " ".join(tag.strip("<>") for tag in person.tags)
-        say(f"  {one_line(person.label)}  {tags}  {names}".rstrip())
 
 
 def _segments(portrait: VideoDetails) -> None:

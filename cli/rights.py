@@ -73,7 +73,9 @@ def give_right(
     with open_store(Home.default()) as store:
         grant = _grant(store, who, group, video, folder, everything)
         note("given" if give(store, grant) else "was given already")
-        _note_enforcement(store)
+        with store.begin() as session:
+            if not rights_enforced(session):
+                note(NOT_ENFORCED)
 
 
 def take_right(
@@ -197,12 +199,6 @@ def turn_off() -> None:
     with open_store(Home.default()) as store:
         enforce(store, enforced=False)
     note(NOT_ENFORCED)
-
-
-def _note_enforcement(store: Store) -> None:
-    with store.begin() as session:
-        if not rights_enforced(session):
-            note(NOT_ENFORCED)
 
 
 def register(app: typer.Typer) -> None:

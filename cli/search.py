@@ -116,7 +116,13 @@ def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | No
 
     ``strategy``: whose memory was searched, if it has one of its own.
     """
-    _show_left_out(found, strategy)
+    if found.unloaded:
+        note(encoder_note(found.unloaded))
+    if found.selected:
+        note(LIKELIEST_ONLY)
+    if found.unbuilt and strategy is not None:
+        left_out = strategy.windows is None
+        note(unbuilt_note(found.unbuilt, strategy.memory, left_out=left_out))
     shown = close_evidence(found)[:SHOWN]
     if not shown:
         nearest = "; --json has what is nearest" if found.evidence else ""
@@ -140,17 +146,6 @@ def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | No
     for neighbour in found.neighbours:
         say(f"near it: {format_span(neighbour.span)}  {one_line(neighbour.label)}")
     return None
-
-
-def _show_left_out(found: Retrieval, strategy: Strategy | None) -> None:
-    """Say what could not be searched."""
-    if found.unloaded:
-        note(encoder_note(found.unloaded))
-    if found.selected:
-        note(LIKELIEST_ONLY)
-    if found.unbuilt and strategy is not None:
-        left_out = strategy.windows is None
-        note(unbuilt_note(found.unbuilt, strategy.memory, left_out=left_out))
 
 
 def show_cost(usage: SearchUsage) -> None:

@@ -25,7 +25,6 @@ def first_problem(error: ValidationError, whole: str = "") -> str:
     """Describe the first problem of an invalid value as ``place: message``.
 
     Args:
-        error: the error of its validation.
         whole: the place where the problem lies in no field; none is named by default.
     """
     first = error.errors()[0]

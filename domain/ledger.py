@@ -138,7 +138,6 @@ def next_subtask(ledger: Ledger, settings: AskSettings) -> Subtask | None:
 
 
 def _is_resolved(subtask: Subtask) -> bool:
-    """Check whether a subtask is resolved."""
     return subtask.state is SubtaskState.RESOLVED
 
 

@@ -44,8 +44,15 @@ class When(Frozen):
     def __str__(self) -> str:
         """Return the schedule in words that ``parse_when`` reads."""
         if self.every_s is not None:
-            return _format_interval(self.every_s)
-        return _format_cron(self.cron or "")
+            name, size = next((n, s) for n, s in reversed(UNITS.items()) if self.every_s % s == 0)
+            count = self.every_s // size
+            return f"every {name}" if count == 1 else f"every {count} {name}s"
+        cron = self.cron or ""
+        match = _CRON_AT.fullmatch(cron)
+        if not match or int(match[1]) > 59 or int(match[2]) > 23:
+            return cron
+        day = "daily" if match[3] == "*" else DAYS[int(match[3])]
+        return f"{day} {int(match[2]):02}:{int(match[1]):02}"
 
 
 def parse_when(text: str) -> When:
@@ -79,17 +86,3 @@ def _parse_time_of_day(day: str, hour: int, minute: int) -> When:
     if hour > 23 or minute > 59:
         raise InputError(f"{hour}:{minute:02} is no time of day")
     return When(cron=f"{minute} {hour} * * {DAYS.index(day) if day in DAYS else '*'}")
-
-
-def _format_interval(seconds: int) -> str:
-    name, size = next((n, s) for n, s in reversed(UNITS.items()) if seconds % s == 0)
-    count = seconds // size
-    return f"every {name}" if count == 1 else f"every {count} {name}s"
-
-
-def _format_cron(cron: str) -> str:
-    match = _CRON_AT.fullmatch(cron)
-    if not match or int(match[1]) > 59 or int(match[2]) > 23:
-        return cron
-    day = "daily" if match[3] == "*" else DAYS[int(match[3])]
-    return f"{day} {int(match[2]):02}:{int(match[1]):02}"

@@ -63,7 +63,10 @@ def ask_all(
         strategy=strategy,
     )
     if out is not None:
-        _clear(out)
+        if out.is_dir():
+            raise InputError(f"{out} is a folder: name a file for the answers")
+        answered_ids(out)
+        out.unlink(missing_ok=True)
         results = write_batch(out, results)
     started = time.monotonic()
     lines, errors = _collect(results, on_result)
@@ -74,14 +77,6 @@ def _unlearned(store: Store, toolbox: Toolbox) -> Runner:
     """Make a runner without skills: what was learned from these questions must not count."""
     ask_settings = toolbox.profile.settings.ask.model_copy(update={"skills": False})
     return Runner(store, toolbox, settings=ask_settings)
-
-
-def _clear(out: Path) -> None:
-    """Delete earlier answers, and nothing else, to make room for new ones."""
-    if out.is_dir():
-        raise InputError(f"{out} is a folder: name a file for the answers")
-    answered_ids(out)
-    out.unlink(missing_ok=True)
 
 
 def _collect(

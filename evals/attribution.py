@@ -35,8 +35,6 @@ def fault_of(
 
     Args:
         question: with the reference and its spans.
-        video: the id of its video.
-        events: the trajectory.
         remembered: the memory lines, in view, of the clips that the spans touch.
     """
     if not question.spans:

@@ -28,7 +28,6 @@ def auto_report(rows: Sequence[AnsweredQuestion], settings: RunSettings) -> Auto
 
     Args:
         rows: the judged answers of a run, in all arms and parts.
-        settings: those of the run.
     """
     if AUTO not in settings.strategies:
         return None

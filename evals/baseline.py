@@ -80,7 +80,6 @@ class Closest:
     """Chooses options from the memory of a store. Thread-safe.
 
     Args:
-        store: the store of the memory.
         text: the model that the memory was embedded with.
     """
 

@@ -90,7 +90,13 @@ def compare_scales(
             f"{strategy.memory} built nothing of {video.title} at the scales of the reference: "
             f"homer build VIDEO --memory {strategy.memory}"
         )
-    states = _stated(built)
+    names = {entity.id: entity.key.name for entity in built.entities}
+    triples: dict[int, list[tuple[str, str, str]]] = {}
+    for one in built.relations:
+        if one.node is not None:
+            triple = (names[one.subject], one.predicate, names[one.object])
+            triples.setdefault(one.node, []).append(triple)
+    states = {node: _facts(stated) for node, stated in triples.items()}
     return [
         _agreement(
             level,
@@ -108,17 +114,6 @@ def _levels(nodes: Iterable[StoredNode]) -> list[str]:
 
 def _of_level(nodes: Iterable[StoredNode], level: str) -> list[StoredNode]:
     return [node for node in nodes if node.level == level and node.to_clip is None]
-
-
-def _stated(built: BuiltMemory) -> dict[int, Facts]:
-    """Return what each node that was built states, by its id."""
-    names = {entity.id: entity.key.name for entity in built.entities}
-    triples: dict[int, list[tuple[str, str, str]]] = {}
-    for one in built.relations:
-        if one.node is not None:
-            triple = (names[one.subject], one.predicate, names[one.object])
-            triples.setdefault(one.node, []).append(triple)
-    return {node: _facts(stated) for node, stated in triples.items()}
 
 
 def _facts(relations: Iterable[tuple[str, str, str]]) -> Facts:
@@ -168,7 +163,6 @@ def _watched(video: Video, captions: Iterable[StoredNode]) -> Iterator[WatchedCl
 
 
 def _stated_at(change: Change, caption: StoredNode) -> Facts:
-    """Return what the finest node states in which a caption begins."""
     start_ms = caption.span.start_ms
     here = [node for node in change.nodes if node.span.start_ms <= start_ms < node.span.end_ms]
     if not here:

@@ -195,7 +195,6 @@ def _by_strategy(
 def _judged(
     baseline: Baseline, questions: Sequence[EgoQuestion], batch: Batch
 ) -> list[tuple[EgoQuestion, tuple[WeekScore, WeekScore]]]:
-    """Return both scores of every question that was answered."""
     return [
         (question, (_ours(question, batch.lines[question.id]), _plain(question, baseline)))
         for question in questions

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy.orm import Session
-
 from domain.asking import Answer
 from domain.errors import HomerError, InputError
-from domain.evaluation import ErrorType, Verdict
+from domain.evaluation import Verdict
 from evals.attribution import fault_of
 from evals.dataset import EvalQuestion
 from evals.judges.moments import judge_citations, judge_moments
@@ -39,7 +37,10 @@ def judge(workspace: Workspace, question: EvalQuestion, video: str, trajectory: 
     if judged.right is not False:
         return judged
     with workspace.store.begin() as session:
-        fault = _fault(session, question, video, trajectory)
+        scopes = find_trajectory(session, trajectory).view.scopes
+        scope = next(candidate for candidate in scopes if candidate.video == video)
+        remembered = memories_within(session, scope, question.spans) if question.spans else []
+        fault = fault_of(question, video, events_of(session, trajectory), remembered)
     return judged.model_copy(update={"fault": fault})
 
 
@@ -76,10 +77,3 @@ def _chat_of(workspace: Workspace, trajectory: str) -> Callable[[], StructuredCh
         return Recorded(call.reply)
 
     return lambda: workspace.toolbox.chat(ROLE, store_call, recorded_reply, live=True)
-
-
-def _fault(session: Session, question: EvalQuestion, video: str, trajectory: str) -> ErrorType:
-    scopes = find_trajectory(session, trajectory).view.scopes
-    scope = next(candidate for candidate in scopes if candidate.video == video)
-    remembered = memories_within(session, scope, question.spans) if question.spans else []
-    return fault_of(question, video, events_of(session, trajectory), remembered)

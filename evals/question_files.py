@@ -18,7 +18,6 @@ def read_question_file(path: Path, schema: type[Document], kind: str) -> Documen
     """Read a file of questions; a list is taken as the document's ``questions``.
 
     Args:
-        path: the file.
         schema: the document's form.
         kind: what the file should hold, for the error.
 

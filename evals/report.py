@@ -94,7 +94,7 @@ def report(
         settings=settings,
         main=main,
         remarks=(
-            *_remarks(line, _with_learned(tested, main), online=online),
+            *_remarks(line, [*tested[main], *tested.get(AUTO, ())], online=online),
             *_of_judge(settings, tested[main]),
             *_of_no_model(settings),
             *([auto.verdict] if auto else []),
@@ -122,13 +122,6 @@ def report(
         auto=auto,
         cost_usd=cost_usd,
     )
-
-
-def _with_learned(
-    tested: Mapping[str, Sequence[AnsweredQuestion]], main: str
-) -> list[AnsweredQuestion]:
-    """Return the rows of the main arm, and of the one that chooses strategies."""
-    return [*tested[main], *tested.get(AUTO, ())]
 
 
 def _compared(

@@ -37,10 +37,8 @@ def run(
     """Ingest what is missing, ask, judge and learn; resumes an interrupted run.
 
     Args:
-        workspace: the library and the models.
         name: the run's name.
         plan: the questions and settings.
-        listener: receives the progress.
         direct: plain calls instead of a Prefect flow.
         workers: questions asked at a time; by default one per processor, at most 4, and one if a
             language model runs in this process.

@@ -49,10 +49,7 @@ def start_run(
     """Start an evaluation; return at once.
 
     Args:
-        home: the data directory.
         dataset: a data set's name.
-        folder: where its files are.
-        profile: the models.
         command: the command ``homer``.
 
     Raises:

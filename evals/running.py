@@ -84,10 +84,8 @@ class EvaluationSteps:
     """The steps of a run, on any number of threads. Every outcome is in the store.
 
     Args:
-        workspace: the library and the models.
         name: the run's name.
         plan: the questions and settings.
-        listener: receives the progress.
         max_cost: US dollars that may be spent; a question in progress is finished anyway.
     """
 
@@ -156,7 +154,6 @@ class EvaluationSteps:
         self._count_cost()
 
     def _build(self, known: str, video: str) -> None:
-        """Build the memory of the strategies that are asked."""
         settings = self.plan.settings
         asked = dict.fromkeys((settings.ask.strategy, *settings.strategies))
         named = [find_strategy(name) for name in asked if name != AUTO]

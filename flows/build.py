@@ -108,9 +108,7 @@ def build(
     """Build what is missing of a strategy's memory of a video, as far as it was watched.
 
     Args:
-        workspace: the store and the models.
         name: the video's id or title.
-        strategy: the strategy.
         on_step: called after each step.
         again: delete what was built before, except frames; the language model is asked anew.
         on_use: called before the first step and after each, where a language model writes.
@@ -211,9 +209,6 @@ class VideoBuild:
     ``through`` is the last clip that is built, ``model`` writes if there is one.
 
     Args:
-        workspace: the store and the models.
-        video: the video.
-        strategy: the strategy.
         builder: the strategy's.
         last: the last clip that was watched.
         ended: no clip follows it.
@@ -297,21 +292,18 @@ class VideoBuild:
             self.begin()
         run, self._run = self._run, None
         if run is not None and stop > self.through:
-            self._take(run, stop)
+            store, video, memory = self._store, self._video, self._strategy.memory
+            clips = watched_clips(store, video.id, range(self.through + 1, stop + 1), memory)
+            if self.model is not None:
+                self.model.begin_step(stop)
+            with step_writers() as writers:
+                change = run.step(clips, ended=self._ended and stop == self._last)
+                if not self._writes and (change.nodes or change.relations):
+                    note_writer(RULES)
+            made = self._made(stop)._replace(writers=tuple(writers))
+            self._apply(made, change)
+            self.through = stop
         self._run = run
-
-    def _take(self, run: Build, stop: int) -> None:
-        store, video, memory = self._store, self._video, self._strategy.memory
-        clips = watched_clips(store, video.id, range(self.through + 1, stop + 1), memory)
-        if self.model is not None:
-            self.model.begin_step(stop)
-        with step_writers() as writers:
-            change = run.step(clips, ended=self._ended and stop == self._last)
-            if not self._writes and (change.nodes or change.relations):
-                note_writer(RULES)
-        made = self._made(stop)._replace(writers=tuple(writers))
-        self._apply(made, change)
-        self.through = stop
 
     def _apply(self, made: StepMade, change: Change) -> None:
         """Store a step, unless another process stored it or parts of the video were erased."""
@@ -333,7 +325,6 @@ class VideoBuild:
 
 
 def _take_step(building: VideoBuild, stop: int) -> None:
-    """Build what is next of a video."""
     building.take(stop)
 
 

@@ -92,7 +92,6 @@ def _reader(workspace: Workspace, video: Video, clips: Sequence[Clip]) -> ClipRe
 
 
 def _keep(workspace: Workspace, keepers: VideoKeepers, clip: Clip, raw: RawClip) -> None:
-    """Show a clip to the keepers and store what they make of it."""
     store, video = workspace.store, keepers.video.id
     sampled = sample_frames(raw, keepers.sampled_ms, workspace.settings.watch.jpeg_quality)
     keeping = ClipKeeping(store, keepers, clip, sampled)

@@ -24,10 +24,7 @@ class WindowsBuild:
     ``through`` is the last clip that is built.
 
     Args:
-        workspace: the store and the models.
-        video: the video.
         strategy: the strategy whose memory is built.
-        builder: its own.
         ended: no clip follows what was watched.
     """
 
@@ -79,8 +76,7 @@ class WindowsBuild:
 
     def take(self) -> None:
         """Build the next window."""
-        args = (self._parts, self._video.id)
-        self._builder.build_next(*args, ended=self._ended, since=self._since)
+        self._builder.build_next(self._parts, self._video.id, ended=self._ended, since=self._since)
         self.through = self._built_through()
 
     @property
@@ -108,7 +104,6 @@ class WindowsBuild:
 
 
 def _take_window(building: WindowsBuild, stop: int) -> None:  # noqa: ARG001 - names the run
-    """Build the next window of a video."""
     building.take()
 
 

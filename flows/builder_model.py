@@ -57,8 +57,6 @@ class BuilderModel:
     also if it could not be read. ``use`` is what the calls took that were made, not reused.
 
     Args:
-        workspace: has the model and the store.
-        video: the video.
         strategy: the name of the strategy; the purposes of its calls begin with it.
     """
 

@@ -26,10 +26,6 @@ def build_due_windows(
     """Build every window that is due of the memories that the settings name.
 
     Args:
-        store: the store.
-        video_id: the video.
-        writers: who writes.
-        models: make the vectors.
         settings: the strategies whose memory is built, and the length of a window.
         is_final: no more clips will follow.
 

@@ -137,8 +137,6 @@ def estimate_file(
     """Estimate what it will take to watch the clips of a file that are not in memory yet.
 
     Args:
-        workspace: the store and the models.
-        path: a media file.
         again: as for watching it: with the clips that failed for good.
         subtitles: as for watching it: whether its own subtitles are used.
 
@@ -195,7 +193,6 @@ def _to_sample(pending: Sequence[Clip | StoredClip], clip_ms: int) -> dict[int, 
 
 
 def _mean(samples: Sequence[_Sample], value: Callable[[_Sample], float]) -> float:
-    """Return the mean of a clip."""
     return fmean(map(value, samples), [one.clips for one in samples])
 
 

@@ -48,7 +48,6 @@ def _ingest(evaluation: Evaluation, video: str) -> None:
 
 
 def _answer(evaluation: Evaluation, slot: Slot) -> None:
-    """Answer a question and judge the answer."""
     evaluation.answer(slot)
 
 

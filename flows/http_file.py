@@ -72,7 +72,6 @@ class HttpFile:
         url: an http or https address.
         folder: an existing folder of this address alone; it keeps the part of an unfinished file.
         allowed: where the address may lead to.
-        progress: receives megabytes.
     """
 
     def __init__(

@@ -177,7 +177,9 @@ class Jobs:
         if entry is not None and entry.running and entry.here:
             write_stop_request(self._end_path(job))
             with suppress(ProcessLookupError):
-                os.kill(entry.pid, _stop_signal())
+                # A process that ignores SIGINT has children that do so, too.
+                ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+                os.kill(entry.pid, signal.SIGTERM if ignored else signal.SIGINT)
 
     def dismiss(self, job: str) -> None:
         """Delete the files of a job that has ended."""
@@ -295,12 +297,6 @@ class Jobs:
 
     def _log_path(self, job: str) -> Path:
         return self._home.logs / f"{PREFIX}{job}.log"
-
-
-def _stop_signal() -> signal.Signals:
-    """Return SIGINT, or SIGTERM if this process ignores SIGINT, as its children then do too."""
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    return signal.SIGTERM if ignored else signal.SIGINT
 
 
 def _tail(log: Path) -> list[str]:

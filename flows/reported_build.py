@@ -23,9 +23,7 @@ def build_reported(
     """Build as ``flows.build.build`` does, in a flow that reports to a server.
 
     Args:
-        workspace: the store and the models.
         name: the video's id or title.
-        strategy: the strategy.
         on_step: called after each step.
         api: the server's; None: without one.
         again: delete what was built before, except frames.

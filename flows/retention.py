@@ -144,8 +144,7 @@ class _Reduction:
         smaller = len(keyframes.smaller) + len(kept.smaller)
         recorded = size_of_recordings(session, video)
         size = keyframes.bytes + kept.bytes + sum(crops.values()) + recorded
-        counts = (self._tier.keep, removed, smaller, size)
-        less = VideoReduction(video, self._video.title, *counts)
+        less = VideoReduction(video, self._video.title, self._tier.keep, removed, smaller, size)
         changed = bool(removed or smaller or recorded) and not self._dry
         return less, self._apply(keyframes, kept) if changed else []
 

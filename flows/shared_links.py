@@ -21,7 +21,6 @@ def share_answer(store: Store, name: str, days: int) -> SharedLink:
     """Make a link to an answer.
 
     Args:
-        store: the store.
         name: the trajectory's id, or an unambiguous beginning of it.
         days: how long it is valid.
 
@@ -41,7 +40,6 @@ def share_moment(store: Store, name: str, span: TimeSpan, days: int) -> SharedLi
     """Make a link to a moment of a video.
 
     Args:
-        store: the store.
         name: the video's id, title, or an unambiguous beginning of one.
         span: the moment, at most ``MAX_MOMENT_MS`` long.
         days: how long it is valid.

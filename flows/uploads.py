@@ -45,7 +45,14 @@ def store_upload(home: Home, name: str, data: bytes | memoryview) -> Path:
             raise InputError(f"{path.parent} leads elsewhere: remove that link")
         make_private(path.parent)
         if not (path.exists() and _is_upload(path, video)):
-            _write(path, data)
+            with NamedTemporaryFile(dir=path.parent, prefix=PART, delete=False) as partial:
+                try:
+                    partial.write(data)
+                    partial.flush()
+                    Path(partial.name).replace(path)
+                except BaseException:
+                    Path(partial.name).unlink(missing_ok=True)
+                    raise
     except OSError as error:
         with suppress(OSError):
             path.parent.rmdir()
@@ -76,23 +83,10 @@ def move_upload(home: Home, name: str, file: Path) -> Path:
     return path
 
 
-def _write(path: Path, data: bytes | memoryview) -> None:
-    """Write the whole file or nothing, even if another process writes it at the same time."""
-    with NamedTemporaryFile(dir=path.parent, prefix=PART, delete=False) as partial:
-        try:
-            partial.write(data)
-            partial.flush()
-            Path(partial.name).replace(path)
-        except BaseException:
-            Path(partial.name).unlink(missing_ok=True)
-            raise
-
-
 def uploaded_files(home: Home, video: str) -> list[Path]:
     """Return the uploaded files of a video, without other files in the same folder.
 
     Args:
-        home: the data directory.
         video: the id, which is the digest of the file's content.
     """
     folder = home.uploads / video

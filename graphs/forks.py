@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agent.pictures import by_evidence, pictures_of
 from agent.state import State, ledger_of, plain
-from domain.asking import Action, Evidence, Ledger
+from domain.asking import Action, Ledger
 from domain.errors import InputError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft, is_open
 from domain.ledger import apply_edits as edit_ledger
@@ -86,7 +86,8 @@ def forked(parent: Parent, number: int, edit: ForkEdit, trajectory: str) -> tupl
         InputError: the edit cannot be made.
     """
     before = editable(parent.events, number)
-    changes = _changes(before, edit)
+    changed_fields = {name: value for name, value in edit if value != getattr(before, name)}
+    changes = ForkEdit.model_validate(changed_fields)
     retrieved = _edited_search(parent, number, before, changes)
     action = changes.action or (before.action if retrieved else None)
     events = list(parent.events[: parent.state["seq"]])
@@ -110,11 +111,6 @@ def forked(parent: Parent, number: int, edit: ForkEdit, trajectory: str) -> tupl
         start=state,
     )
     return (*events, last)
-
-
-def _changes(before: ForkEdit, edit: ForkEdit) -> ForkEdit:
-    changed_fields = {name: value for name, value in edit if value != getattr(before, name)}
-    return ForkEdit.model_validate(changed_fields)
 
 
 def _edited_search(
@@ -144,7 +140,9 @@ def _edited_search(
             "mode": action.mode,
             "query": action.query,
             "evidence": changes.evidence,
-            "images": _images_of(retrieved, changes.evidence),
+            "images": tuple(
+                picture.blob for picture in by_evidence(pictures_of(retrieved), changes.evidence)
+            ),
             "nothing_close": not changes.evidence,
             "refused": "",
             "weighed": tuple(weighed for weighed in retrieved.weighed if weighed.ref in unchanged),
@@ -159,11 +157,6 @@ def _edited_search(
             ),
         }
     )
-
-
-def _images_of(retrieved: EvidenceRetrieved, evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """Return the images of a search that belong to these pieces of evidence, in their order."""
-    return tuple(picture.blob for picture in by_evidence(pictures_of(retrieved), evidence))
 
 
 def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings) -> Ledger:
@@ -210,7 +203,6 @@ def _lines(ledger: Ledger) -> tuple[PlanLine, ...]:
 
 
 def _action(events: Sequence[Event], number: int) -> Action | None:
-    """Return the round's last action."""
     acted = [e.action for e in events if isinstance(e, Acted) and e.round == number and e.action]
     return acted[-1] if acted else None
 

@@ -107,7 +107,9 @@ class Machine:
         try:
             update = node(state, context)
         except BudgetExceeded as error:
-            update = _out_of_budget(name, state, context, error)
+            message = str(error)
+            context.recorder.add(Failed(round=state.get("round", 0), where=name, message=message))
+            update = {"next": "synthesize", "outcome": plain(LoopOutcome(why=message))}
         if update["next"] in self.boundaries or update["next"] == "end":
             context.recorder.flush(step=True)
         counters: State = {
@@ -122,9 +124,3 @@ class Machine:
 def first(state: State) -> str:
     """Return the first step of a run."""
     return state["next"]
-
-
-def _out_of_budget(name: str, state: State, context: RunContext, error: BudgetExceeded) -> State:
-    message = str(error)
-    context.recorder.add(Failed(round=state.get("round", 0), where=name, message=message))
-    return {"next": "synthesize", "outcome": plain(LoopOutcome(why=message))}

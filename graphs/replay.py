@@ -112,7 +112,9 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
     _check_version(row.id, events)
     recorder, why = run_from_record(store, row, events, calls, reasoner)
     ended = any(isinstance(event, Ended) for event in events)
-    recorded = [e for e in events if ended or not _is_break(e)]
+    recorded = [
+        e for e in events if ended or not (isinstance(e, Failed) and e.where == INTERRUPTED_AT)
+    ]
     replayed = recorder.events if ended else recorder.events[: len(recorded)]
     divergence = first_divergence(recorded, replayed, why)
     return Replayed(
@@ -161,10 +163,6 @@ def first_divergence(
                 position, recorded_event, replayed_event, why if replayed_event is None else ""
             )
     return None
-
-
-def _is_break(event: Event) -> bool:
-    return isinstance(event, Failed) and event.where == INTERRUPTED_AT
 
 
 def run_from_record(

@@ -86,7 +86,6 @@ class Runner:
     """Answers any number of questions from one memory, on any number of threads.
 
     Args:
-        store: the memory.
         toolbox: the models of a profile.
         contexts: makes the context of each run; by default as the profile says.
         settings: other than the profile's, for runs without recorded ones.

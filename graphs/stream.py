@@ -47,8 +47,6 @@ async def stream(
     stored, marked as stopped, as after Ctrl-C.
 
     Args:
-        runner: the runner.
-        question: the question.
         begun: called in that thread with the trajectory, before its first event.
         ended: called in that thread when it ends, which may be after the iterator is closed.
         strategy: another than the settings name.

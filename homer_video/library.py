@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cli.ingest import Reporter
-from cli.progress import ProgressMeter, SilentMeter, meter
+from cli.progress import SilentMeter, meter
 from domain.asking import Mode, Question, check_options
 from domain.errors import InputError
 from domain.memories import MemoryView
@@ -134,7 +134,7 @@ class VideoLibrary:
             ExceptionGroup: several files failed; it has an error of each.
         """
         workspace = self._workspace.with_memory_of(tuple(memory))
-        with _meter(progress) as bar:
+        with meter() if progress else nullcontext(SilentMeter()) as bar:
             files, unfetched = find_files(
                 workspace.home,
                 list(map(str, sources)),
@@ -465,10 +465,6 @@ def _milliseconds(seconds: float | None) -> int | None:
     if seconds is not None and seconds < 0:
         raise InputError("a time before the beginning of a video")
     return None if seconds is None else round(seconds * 1000)
-
-
-def _meter(shown: bool) -> AbstractContextManager[ProgressMeter]:
-    return meter() if shown else nullcontext(SilentMeter())
 
 
 def _raise_all(errors: Sequence[Exception]) -> None:

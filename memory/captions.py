@@ -94,7 +94,6 @@ def read_captions(
     ``speech`` for lines with a speaker), ``speaker`` and ``video``. Other fields are ignored.
 
     Args:
-        path: the file.
         video: The video to read, where lines name several.
         limits: Limits on the size of the file.
 

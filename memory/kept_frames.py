@@ -56,8 +56,6 @@ class VideoKeepers:
         """Return what a keeper makes of a clip.
 
         Args:
-            name: of the keeper.
-            clip: the clip.
             sampled: its frames at ``sampled_ms``.
             before: what the keeper carried on, as it is stored.
         """
@@ -103,7 +101,6 @@ def _vector(
 
 
 def _image(jpeg: bytes, frame: FrameToKeep | FrameChange) -> tuple[bytes, NewImage]:
-    """Return the JPEG of a frame as it is to be kept."""
     data, width, height = kept_jpeg(jpeg, frame)
     return data, NewImage(hashlib.sha256(data).hexdigest(), width, height)
 

@@ -43,9 +43,7 @@ def reembed_video(store: Store, video_id: str, embedder: TextEmbedder, progress:
     """Give all texts of a video vectors of an encoder; safe while it is watched and asked.
 
     Args:
-        store: The store.
         video_id: The video; one that is deleted meanwhile is left alone.
-        embedder: The encoder.
         progress: Is told of each row.
 
     Raises:
@@ -73,10 +71,7 @@ def reembed_pictures(store: Store, video_id: str, encoder: ImageEncoder, progres
     """Give all pictures of a video vectors of an image encoder; safe as ``reembed_video`` is.
 
     Args:
-        store: The store.
         video_id: The video; one that is deleted meanwhile is left alone.
-        encoder: The image encoder.
-        progress: Receives each picture.
 
     Returns:
         The number of pictures whose file is gone or damaged: they keep the vector that they have.

@@ -131,7 +131,6 @@ def runs_models(provider: str, index: str = "") -> bool:
     """Check whether a session of the smallest model runs on an execution provider.
 
     Args:
-        provider: The provider.
         index: The number of the device, if it is not the first one.
     """
     ort = _onnx_runtime()

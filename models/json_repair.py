@@ -125,7 +125,21 @@ class _JsonReader:
             return self._array(depth)
         if char in QUOTES:
             return self._string(QUOTES[char])
-        return self._bare()
+        # Parse a number, ``true`` and the like, or words that were not quoted.
+        end = BARE_END.search(self.text, self.at)
+        stop = end.start() if end else len(self.text)
+        word = self._until(stop)
+        if not word:
+            return _NOTHING
+        if word in LITERALS:
+            return LITERALS[word]
+        cut = stop == len(self.text) and [name for name in LITERALS if name.startswith(word)]
+        if cut:
+            return LITERALS[cut[0]]
+        try:
+            return json.loads(word)
+        except ValueError:
+            return word
 
     def _object(self, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -189,23 +203,6 @@ class _JsonReader:
             self.at += 4
             return chr(int(self.text[self.at - 4 : self.at], 16))
         return ESCAPES.get(char, char)
-
-    def _bare(self) -> Any:
-        """Parse a number, ``true`` and the like, or words that were not quoted."""
-        end = BARE_END.search(self.text, self.at)
-        stop = end.start() if end else len(self.text)
-        word = self._until(stop)
-        if not word:
-            return _NOTHING
-        if word in LITERALS:
-            return LITERALS[word]
-        cut = stop == len(self.text) and [name for name in LITERALS if name.startswith(word)]
-        if cut:
-            return LITERALS[cut[0]]
-        try:
-            return json.loads(word)
-        except ValueError:
-            return word
 
     def _until(self, stop: int) -> str:
         word = self.text[self.at : stop].strip()

@@ -51,8 +51,6 @@ def to_langchain(
     """Convert messages for LangChain; images (JPEG or PNG) and MP4 go with the last user turn.
 
     Args:
-        messages: the turns.
-        images: the files.
         labels: a text that comes before each image; empty where there are none.
         video_urls: give a video as servers with OpenAI's protocol take it, for which LangChain has
             no block; else as LangChain's own block.

@@ -14,7 +14,6 @@ from models.devices import CPU, execution_providers
 from models.native_runtime import limit_arenas
 
 if TYPE_CHECKING:
-    from onnx import GraphProto
     from onnxruntime import InferenceSession
 
 T = TypeVar("T")
@@ -93,25 +92,18 @@ def _repaired(path: Path) -> bytes:
     import onnx
 
     model = onnx.load_model(str(path))
-    _drop_unread_inputs(model.graph)
-    _drop_idle_block_sizes(model.graph)
-    return bytes(model.SerializeToString())
-
-
-def _drop_unread_inputs(graph: GraphProto) -> None:
+    graph = model.graph
     read = {name for node in graph.node for name in node.input}
     stored = {value.name for value in graph.initializer}
     for value in list(graph.input):
         if value.name not in read or value.name in stored:
             graph.input.remove(value)
-
-
-def _drop_idle_block_sizes(graph: GraphProto) -> None:
-    single = {value.name for value in graph.initializer if list(value.dims) in ([], [1])}
-    for node in graph.node:
+    single = {value.name for value in model.graph.initializer if list(value.dims) in ([], [1])}
+    for node in model.graph.node:
         if node.op_type == "DequantizeLinear" and node.input[1] in single:
             for attribute in [item for item in node.attribute if item.name == "block_size"]:
                 node.attribute.remove(attribute)
+    return bytes(model.SerializeToString())
 
 
 def _refusals() -> tuple[type[Exception], ...]:
@@ -155,5 +147,4 @@ def run_both(one: Callable[[], T], other: Callable[[], R]) -> tuple[T, R]:
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Return a pool whose threads have this one's limit of threads."""
     return ThreadPoolExecutor(threads, "onnx", allow_threads, (threads,))

@@ -203,7 +203,6 @@ def call_with_retries(
     Within ``waiting_for_servers`` only each try has its time, and pauses are no part of it.
 
     Args:
-        call: One request.
         deadline: When there must be an answer, on the clock of ``time.monotonic``. No pause goes
             past it.
         retries: How often to repeat at most.

@@ -89,7 +89,13 @@ def read_encoder_folder(folder: Path) -> EncoderFiles:
             f"sentence-transformers model ({' or '.join(MODELS)}, {TOKENIZER}, and its "
             "1_Pooling/config.json), or set `text` in the profile to a model of 'homer models'"
         )
-    _check_modules(folder)
+    # Refuse a model with layers after pooling: its ONNX file does not have them.
+    path = folder / "modules.json"
+    found = _read(path) if path.is_file() else []
+    for module in found if isinstance(found, list) else []:
+        kind = str(_table(module).get("type", "")).rpartition(".")[2]
+        if kind not in _KNOWN_MODULES:
+            raise SetupError(f"the text model in {folder} has a layer {kind!r} that is not known")
     prompts = _table(_json(folder / "config_sentence_transformers.json").get("prompts"))
     sentence = _json(folder / "sentence_bert_config.json")
     return EncoderFiles(
@@ -101,14 +107,6 @@ def read_encoder_folder(folder: Path) -> EncoderFiles:
         str(prompts.get("passage") or prompts.get("document") or ""),
         bool(sentence.get("do_lower_case")),
     )
-
-
-def _check_modules(folder: Path) -> None:
-    """Refuse a model with layers after pooling: its ONNX file does not have them."""
-    for module in _list(folder / "modules.json"):
-        kind = str(_table(module).get("type", "")).rpartition(".")[2]
-        if kind not in _KNOWN_MODULES:
-            raise SetupError(f"the text model in {folder} has a layer {kind!r} that is not known")
 
 
 def _pooling(folder: Path) -> Pooling:
@@ -139,11 +137,6 @@ def _max_tokens(folder: Path, sentence: dict[str, Any]) -> int:
 def _json(path: Path) -> dict[str, Any]:
     """Return the table of a file; empty where there is no such file."""
     return _table(_read(path)) if path.is_file() else {}
-
-
-def _list(path: Path) -> list[Any]:
-    found = _read(path) if path.is_file() else []
-    return found if isinstance(found, list) else []
 
 
 def _table(value: object) -> dict[str, Any]:

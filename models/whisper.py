@@ -51,7 +51,6 @@ class WhisperRecognizer:
         folder: the CTranslate2 model's folder.
         languages: languages to choose among (ISO 639-1); empty: all that the model knows.
         known: all that the model knows; empty: not told.
-        device: where it runs.
 
     Raises:
         SetupError: a language is to be chosen that the model does not know.
@@ -101,7 +100,6 @@ class WhisperRecognizer:
         return speech_of(segments, unsaid, language, len(samples) / SAMPLE_HZ)
 
     def _decoded(self, audio: Samples, beams: int) -> tuple[list[Any], str]:
-        """Return segments and their language."""
         model, windows = self._model
         windows.reset()
         segments, info = model.transcribe(
@@ -213,7 +211,6 @@ def speech_of(
     """Convert segments of faster-whisper, without loops and last words that are invented.
 
     Args:
-        segments: with their words.
         unsaid: the words of loops, counted over all segments.
         language: of the recording (ISO 639-1).
         end_s: the length of the recording in seconds.

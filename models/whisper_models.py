@@ -61,7 +61,6 @@ def whisper_folder(name: str, weights: Path) -> Path:
 
     Args:
         name: A folder, or as in ``hub_speech_model``.
-        weights: The weights folder.
 
     Raises:
         WeightsMissing: A file is missing and cannot be fetched; names it and where to put it.

@@ -47,7 +47,9 @@ class Windows:
 
     def encode(self, features: Any) -> Any:
         """Encode a window, or reuse the last encoding if equal; features are (bins, columns)."""
-        self._sound_s = _seconds(features)
+        # How much of a window is sound; its padding is zeros.
+        filled = np.flatnonzero(np.asarray(features).any(axis=0))
+        self._sound_s = float(filled[-1] + 1) / _COLUMNS_A_SECOND if len(filled) else 0.0
         if self._begun and self._sound_s < SHORTEST_S:
             return _NOTHING
         if self._last is None or not np.array_equal(self._last[0], features):
@@ -69,9 +71,3 @@ class Windows:
         # CTranslate2 gives out half of the length it is allowed.
         most = 2 * min(spoken, self._longest // 2) - len(prompt)
         return self._decode(encoded, prompt, tokenizer, replace(options, max_new_tokens=most))
-
-
-def _seconds(features: Any) -> float:
-    """Return how much of a window is sound; its padding is zeros."""
-    filled = np.flatnonzero(np.asarray(features).any(axis=0))
-    return float(filled[-1] + 1) / _COLUMNS_A_SECOND if len(filled) else 0.0

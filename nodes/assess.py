@@ -33,7 +33,8 @@ def assess(state: State, context: RunContext) -> State:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
         context.recorder.add(Failed(round=state["round"], where=IMAGE_FAILURE, message=message))
     noted_ledger = _with_image_notes(state, context, retrieval, claims)
-    supported = _with_support(state, context, retrieval, claims)
+    resolved = tuple(_bearing(state, context, retrieval, claim) for claim in claims.resolved)
+    supported = claims.model_copy(update={"resolved": resolved})
     ledger, accepted, refused = _settled(noted_ledger, supported)
     lows = progress_of(state).lows + 1 if low else 0
     context.recorder.add(
@@ -79,14 +80,6 @@ def _with_image_notes(
     best = max(e.score for e in retrieval.evidence if e.ref in fresh)
     context.recorder.add(Bound(round=number, subtask=subtask, refs=fresh, best_score=best))
     return bind_evidence(ledger, subtask, fresh, best)
-
-
-def _with_support(
-    state: State, context: RunContext, retrieval: EvidenceRetrieved, claims: Assessment
-) -> Assessment:
-    """Return the claims with only the evidence that supports them."""
-    resolved = tuple(_bearing(state, context, retrieval, claim) for claim in claims.resolved)
-    return claims.model_copy(update={"resolved": resolved})
 
 
 def _bearing(

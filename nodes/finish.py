@@ -48,8 +48,24 @@ def end(state: State, context: RunContext, how: Literal["done", "stopped"]) -> S
     outcome, number = outcome_of(state), state.get("round", 0)
     answer = answer_of(state, context, outcome)
     if how == "done":
-        answer = _with_support(state, context, outcome, answer)
-    answer = _with_confidence(state, context, outcome, answer)
+        # Add each citation's support: the reasoner's own, else scored.
+        stated = outcome.action.support if outcome.action else ()
+        cited = {citation.ref for citation in answer.citations}
+        given = {support.ref: support.score for support in stated if support.ref in cited}
+        unscored = [piece for piece in answer.citations if piece.ref not in given]
+        claim = answer_claim(question_of(state), answer.option)
+        scores = {**given, **score(context, state.get("round", 0), claim, unscored)}
+        answer = supported(answer, scores, context.settings)
+    refs = tuple(citation.ref for citation in answer.citations)
+    support = [c.support for c in answer.citations if c.support is not None]
+    sure = certainty(ledger_of(state), refs)
+    raw = raw_confidence(sure, outcome.share, max(support, default=None))
+    raw = round(raw if outcome.sure is None else outcome.sure, 4)
+    setup = context.recorder.setup or Setup()
+    options = bool(question_of(state).options)
+    curve = setup.calibration.options if options else setup.calibration.open
+    confidence = round(curve.at(raw), 4) if answer.citations else 0.0
+    answer = answer.model_copy(update={"raw_confidence": raw, "confidence": confidence})
     if how == "stopped" and outcome.action and not outcome.action.not_in_memory:
         # A stopped search cannot tell that the memory does not hold the answer.
         text = NOTHING_YET if answer.not_in_memory else answer.text
@@ -100,19 +116,6 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
     )
 
 
-def _with_support(
-    state: State, context: RunContext, outcome: LoopOutcome, answer: Answer
-) -> Answer:
-    """Add each citation's support: the reasoner's own, else scored."""
-    stated = outcome.action.support if outcome.action else ()
-    cited = {citation.ref for citation in answer.citations}
-    given = {support.ref: support.score for support in stated if support.ref in cited}
-    unscored = [piece for piece in answer.citations if piece.ref not in given]
-    claim = answer_claim(question_of(state), answer.option)
-    scores = {**given, **score(context, state.get("round", 0), claim, unscored)}
-    return supported(answer, scores, context.settings)
-
-
 def _notes(
     state: State, context: RunContext, outcome: LoopOutcome, *, missing: bool
 ) -> tuple[str, ...]:
@@ -142,22 +145,6 @@ def with_names(text: str, people: Sequence[tuple[str, str]], tags: Collection[st
     names = dict(people)
     names_by_tag = {tag: tag for tag in tags} | names
     return TAG.sub(lambda tag: names_by_tag.get(tag[0], NOBODY), text)
-
-
-def _with_confidence(
-    state: State, context: RunContext, outcome: LoopOutcome, answer: Answer
-) -> Answer:
-    """Add the confidence, calibrated by the curves that the run recorded."""
-    refs = tuple(citation.ref for citation in answer.citations)
-    support = [c.support for c in answer.citations if c.support is not None]
-    sure = certainty(ledger_of(state), refs)
-    raw = raw_confidence(sure, outcome.share, max(support, default=None))
-    raw = round(raw if outcome.sure is None else outcome.sure, 4)
-    setup = context.recorder.setup or Setup()
-    options = bool(question_of(state).options)
-    curve = setup.calibration.options if options else setup.calibration.open
-    confidence = round(curve.at(raw), 4) if answer.citations else 0.0
-    return answer.model_copy(update={"raw_confidence": raw, "confidence": confidence})
 
 
 def raw_confidence(sure: float, share: float | None, support: float | None) -> float:

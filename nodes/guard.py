@@ -22,11 +22,7 @@ def guard(state: State, context: RunContext) -> State:
     tries = state.get("tries", 0) + 1
     if tries <= context.settings.retries and not context.budget.gone():
         return {"tries": tries, "complaint": verdict.complaint, "next": "act"}
-    return _rescued(state, context)
-
-
-def _rescued(state: State, context: RunContext) -> State:
-    """Let the harness search itself; the round stays empty only if that is refused too."""
+    # Let the harness search itself; the round stays empty only if that is refused too.
     task, number = current_of(state), state["round"]
     if task is None:
         return {"action": None, "next": "record"}

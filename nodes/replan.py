@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agent.harness.correct import Reason, replan_reasons
+from agent.harness.correct import replan_reasons
 from agent.prompt_context import attempt, decision_context_of
 from agent.reasoners.port import DecisionContext
 from agent.run_context import RunContext
-from agent.state import ProgressLedger, State, ledger_of, plain, progress_of
+from agent.state import State, ledger_of, plain, progress_of
 from domain.ledger import Edits, apply_edits
 from domain.trajectory import Replanned
 
@@ -37,16 +37,12 @@ def replan(state: State, context: RunContext) -> State:
             empty=empty,
         )
     )
-    after = _after(counts, reasons, counted=not empty)
-    return {"ledger": plain(ledger), "progress": plain(after), "next": "schedule"}
-
-
-def _after(counts: ProgressLedger, reasons: tuple[Reason, ...], *, counted: bool) -> ProgressLedger:
-    """Mark the reasons as handled, whether or not the plan changed."""
+    counted = not empty
     changes = {
         "replans": counts.replans + int(counted),
         "told": (*counts.told, *(reason.key for reason in reasons)),
         "stale": 0,
         "on_focus": 0,
     }
-    return counts.model_copy(update=changes)
+    after = counts.model_copy(update=changes)
+    return {"ledger": plain(ledger), "progress": plain(after), "next": "schedule"}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from agent.harness.constrain import chosen_letter, letter, made_up_tags, words
 from agent.prompt_context import attempt, decision_context_of, shown_tags
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.run_context import RunContext
 from agent.state import State, outcome_of, plain
-from domain.asking import Action, Evidence, Question
+from domain.asking import Action
 from domain.errors import BudgetExceeded
 from domain.ledger import refs
 from domain.search import QUOTED
@@ -30,7 +30,12 @@ def synthesize(state: State, context: RunContext) -> State:
         conclusion = None
     if conclusion is None:
         conclusion, note = fallback(decision), NO_ANSWER
-    return _settled(state, context, conclusion, note)
+    action = concluding_action(conclusion)
+    context.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))
+    changes = {"action": action, "ranked": conclusion.ranked, "share": conclusion.share}
+    changes |= {"sure": conclusion.sure, "note": note}
+    outcome = outcome_of(state).model_copy(update=changes)
+    return {"outcome": plain(outcome), "next": "finish"}
 
 
 def _checked(context: RunContext, decision: DecisionContext) -> Conclusion:
@@ -73,30 +78,16 @@ def fallback(decision: DecisionContext) -> Conclusion:
     quoted = best[:QUOTED]
     cited = tuple(e.ref for e in quoted)
     if decision.question.options:
-        option = letter(_fullest(decision.question, best))
+        evidence_words = {word for e in best for word in words(e.full_text)}
+        shares = [
+            len(evidence_words & set(words(o))) / max(1, len(set(words(o))))
+            for o in decision.question.options
+        ]
+        option = letter(shares.index(max(shares)))
         return Conclusion(text=option, option=option, refs=cited)
     if not quoted:
         return Conclusion(text="The memory does not hold this.", not_in_memory=True)
     return Conclusion(text=" ".join(e.full_text for e in quoted), refs=cited)
-
-
-def _fullest(question: Question, evidence: Sequence[Evidence]) -> int:
-    """Return the option with the largest share of its words in the evidence, the first of ties."""
-    evidence_words = {word for e in evidence for word in words(e.full_text)}
-    shares = [
-        len(evidence_words & set(words(o))) / max(1, len(set(words(o)))) for o in question.options
-    ]
-    return shares.index(max(shares))
-
-
-def _settled(state: State, context: RunContext, conclusion: Conclusion, note: str) -> State:
-    """Record the conclusion."""
-    action = concluding_action(conclusion)
-    context.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))
-    changes = {"action": action, "ranked": conclusion.ranked, "share": conclusion.share}
-    changes |= {"sure": conclusion.sure, "note": note}
-    outcome = outcome_of(state).model_copy(update=changes)
-    return {"outcome": plain(outcome), "next": "finish"}
 
 
 def concluding_action(conclusion: Conclusion) -> Action:

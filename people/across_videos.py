@@ -53,11 +53,9 @@ def join(
     have no such name, a learned one for those without any.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
         other_video: The other video, in the same way.
-        other: The person there.
         why: What the history says after "as".
 
     Returns:
@@ -71,8 +69,7 @@ def join(
     """
     with store.begin() as session:
         change = _Change(session)
-        pair = change.find(video, person), change.find(other_video, other)
-        return change.join(*pair, why)
+        return change.join(change.find(video, person), change.find(other_video, other), why)
 
 
 def keep_apart(store: Store, video: str, person: str, other_video: str, other: str) -> Correction:
@@ -137,7 +134,6 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
     """Set a person's preferred name, in all videos that they are joined across.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
         name: The name. Empty: they are shown by a tag, and learned names are ignored.

@@ -126,33 +126,24 @@ def join_voices(
     supports = identity_support(session, voices) if voices else []
     for voice in voices:
         of_voice = [support for support in supports if support.voice_id == voice]
-        _join(session, voice, of_voice, clip)
-
-
-def _join(session: Session, voice: int, supports: Sequence[IdentitySupport], clip: int) -> None:
-    characters = stored.characters_with(
-        session, [voice, *(support.face_id for support in supports)], clip
-    )
-    owner = {member: character for character in characters for member in character.members}
-    rows = {member: character.id for member, character in owner.items()}
-    best = best_character(supports, rows)
-    if best is not None and best != rows[voice]:
-        target = next(character for character in characters if character.id == best)
-        _move(session, voice, owner[voice], target, clip)
-
-
-def _move(
-    session: Session, voice: int, source: CharacterAt, target: CharacterAt, clip: int
-) -> None:
-    stored.end_member(session, source.id, voice, clip)
-    stored.add_member(session, target.id, voice, clip)
-    existing_names = {name.text.casefold() for name in target.names}
-    for name in _names_to_move(source):
-        stored.end_name(session, source.id, name.text, clip)
-        if name.text.casefold() not in existing_names:
-            stored.add_name(session, target.id, name.text, name.source, clip, voice)
-    if len(source.members) == 1:
-        stored.end_character(session, source.id, clip)
+        characters = stored.characters_with(
+            session, [voice, *(support.face_id for support in of_voice)], clip
+        )
+        owner = {member: character for character in characters for member in character.members}
+        rows = {member: character.id for member, character in owner.items()}
+        best = best_character(of_voice, rows)
+        if best is not None and best != rows[voice]:
+            target = next(character for character in characters if character.id == best)
+            source = owner[voice]
+            stored.end_member(session, source.id, voice, clip)
+            stored.add_member(session, target.id, voice, clip)
+            existing_names = {name.text.casefold() for name in target.names}
+            for name in _names_to_move(source):
+                stored.end_name(session, source.id, name.text, clip)
+                if name.text.casefold() not in existing_names:
+                    stored.add_name(session, target.id, name.text, name.source, clip, voice)
+            if len(source.members) == 1:
+                stored.end_character(session, source.id, clip)
 
 
 def _names_to_move(source: CharacterAt) -> list[stored.Name]:

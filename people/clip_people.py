@@ -114,7 +114,6 @@ def replace_names(names: Mapping[str, str], text: str) -> str:
 
     Args:
         names: Former name -> new name.
-        text: Any text.
     """
     if not names:
         return text
@@ -126,7 +125,6 @@ def replace_names(names: Mapping[str, str], text: str) -> str:
 
 
 def _tag_keys(person: Character) -> Iterator[tuple[str, int]]:
-    """Yield kind and number of each tag of a character."""
     yield from (("character", number) for number in (person.number, *person.joined))
     yield from ((IdentityKind.FACE, number) for number in person.faces)
     yield from ((IdentityKind.VOICE, number) for number in person.voices)

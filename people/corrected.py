@@ -103,8 +103,6 @@ def people_for_writer(
     """Return the people of a clip as known after an earlier clip, corrections applied.
 
     Args:
-        session: An open transaction.
-        video_id: The video.
         recognised: The clip's identities.
         clip: The clip's index.
         learned: The last clip whose names and statements count. An identity first seen after it is
@@ -159,7 +157,6 @@ def _with_new_characters(
 
 
 def _first_character(origin: Origin, name: Name | None) -> CharacterAt:
-    """Return the character that an identity began as."""
     face = origin.kind == IdentityKind.FACE
     character = Character(
         number=origin.began,
@@ -189,7 +186,6 @@ def _with_joined_numbers(state: CharacterAt, began: Iterable[int]) -> CharacterA
     """Add the numbers of characters that were joined to this one: stored lines may use them.
 
     Args:
-        state: The character.
         began: The numbers that its members began with.
     """
     joined_numbers = set(began) - {state.character.number}

@@ -93,29 +93,23 @@ def known_people(
     """Describe some of the video's people, in their order."""
     rows = [row for person in people for row in person.members]
     times = stored.appearances_of(session, video_people.video.id, rows)
-    maybe = _possible_matches(session, video_people)
+    owners = {row: person for person in video_people.characters for row in person.members}
+    overlay = overlay_of(stored.corrections_of(session, video_people.video.id)) or Overlay()
+    maybe: dict[int, list[MaybeSame]] = {}
+    for claim in stored.claims_of(session, video_people.video.id):
+        face, voice = owners.get(claim.face), owners.get(claim.voice)
+        if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
+            continue
+        if are_distinct(overlay, video_people.tags(face), video_people.tags(voice)):
+            continue
+        tags = (video_people.origins[claim.face].tag, video_people.origins[claim.voice].tag)
+        for person, candidate in ((face, voice), (voice, face)):
+            match = MaybeSame(number=candidate.character.number, tags=tags, reason=claim.reason)
+            maybe.setdefault(person.character.number, []).append(match)
     return [
         _known_person(video_people, person, times, maybe.get(person.character.number, []))
         for person in people
     ]
-
-
-def _possible_matches(session: Session, people: VideoPeople) -> dict[int, list[MaybeSame]]:
-    """Return, by character number, face-voice statements whose identities are not joined."""
-    owners = {row: person for person in people.characters for row in person.members}
-    overlay = overlay_of(stored.corrections_of(session, people.video.id)) or Overlay()
-    matches: dict[int, list[MaybeSame]] = {}
-    for claim in stored.claims_of(session, people.video.id):
-        face, voice = owners.get(claim.face), owners.get(claim.voice)
-        if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
-            continue
-        if are_distinct(overlay, people.tags(face), people.tags(voice)):
-            continue
-        tags = (people.origins[claim.face].tag, people.origins[claim.voice].tag)
-        for person, candidate in ((face, voice), (voice, face)):
-            match = MaybeSame(number=candidate.character.number, tags=tags, reason=claim.reason)
-            matches.setdefault(person.character.number, []).append(match)
-    return matches
 
 
 def has_name(character: CharacterAt, name: str) -> bool:
@@ -183,7 +177,6 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
     other one gets the original number of one of its members.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
         tags: Such as ``face_3``; some, but not all, of the character's.
@@ -268,7 +261,6 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
     One that was made in several videos is undone in all of them.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title.
         number: The correction; None: the last one that is in force.
 
@@ -406,7 +398,6 @@ def _members_of_tags(
 def _numbers_of_parts(
     people: VideoPeople, character: CharacterAt, removed: Sequence[int], remaining: Sequence[int]
 ) -> tuple[int, int]:
-    """Return the numbers of the removed and the remaining part."""
     original_numbers = [
         {people.origins[row].began for row in members} for members in (removed, remaining)
     ]

@@ -81,7 +81,6 @@ def forget(
     They are not recognised again: if ingestion continues, they are a new person.
 
     Args:
-        store: The store.
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
         embedder: Makes the vectors of texts that change.
@@ -319,7 +318,6 @@ class _Forgetting:
         stored.update_row(self._session, row, made)
 
     def _people_at(self, clip: int) -> ClipPeople:
-        """Return who was known after a clip."""
         if clip not in self._people_by_clip:
             characters = characters_at(self._session, self._video, clip)
             self._people_by_clip[clip] = ClipPeople(

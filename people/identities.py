@@ -66,8 +66,6 @@ def recognise(
     """Match every group of a clip to a known identity or make a new one.
 
     Args:
-        session: An open transaction.
-        video_id: The video.
         percept: The clip's percept.
         matching: How faces and voices are matched; needed for kinds the percept has.
 

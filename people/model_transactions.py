@@ -41,7 +41,6 @@ def run_with_models(store: Store, run: Callable[[Session], T]) -> T:
     """Run a transaction again until it has every model result that it needs.
 
     Args:
-        store: The store.
         run: Reads and writes within a transaction, and raises ``ModelCallNeeded`` where a model
             result is missing. All runs but the last are rolled back.
 

@@ -70,12 +70,19 @@ def find_name_plates(percept: Percept, is_person: Callable[[str], bool]) -> list
     """Find the name plates of a clip; the first reading of each face and name.
 
     Args:
-        percept: what was perceived.
         is_person: says whether a text has the form of a person's name.
     """
     plates: dict[tuple[int, str], NamePlate] = {}
     for frame in percept.keyframes:
-        face = _only_face(percept, frame.time_ms)
+        visible = [
+            group.number
+            for group in percept.faces
+            if any(
+                s.start_ms - FACE_TOLERANCE_MS <= frame.time_ms <= s.end_ms + FACE_TOLERANCE_MS
+                for s in visible_spans(group)
+            )
+        ]
+        face = visible[0] if len(visible) == 1 else None
         lines = [
             line
             for line in percept.screen_texts
@@ -92,18 +99,6 @@ def _unambiguous(plates: Sequence[NamePlate]) -> list[NamePlate]:
     """Drop plates of faces that have several names in one clip."""
     faces = [plate.face for plate in plates]
     return [plate for plate in plates if faces.count(plate.face) == 1]
-
-
-def _only_face(percept: Percept, time_ms: int) -> int | None:
-    visible = [
-        group.number
-        for group in percept.faces
-        if any(
-            s.start_ms - FACE_TOLERANCE_MS <= time_ms <= s.end_ms + FACE_TOLERANCE_MS
-            for s in visible_spans(group)
-        )
-    ]
-    return visible[0] if len(visible) == 1 else None
 
 
 def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:

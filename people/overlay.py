@@ -128,7 +128,6 @@ def _unchanged(
 
 
 def _without_names_as_aliases(state: CharacterAt, names: set[str | None]) -> CharacterAt:
-    """Drop aliases that are names of characters now."""
     aliases = tuple(name for name in state.character.aliases if name not in names)
     if aliases == state.character.aliases:
         return state
@@ -146,7 +145,6 @@ class _OverlaidPeople:
         self.user_names = self._names_from_users()
 
     def _assigned_numbers(self) -> dict[int, int]:
-        """Compute the number of the character that each identity is in."""
         placements = {}
         for character in self._learned.characters:
             for row in character.members:

@@ -84,7 +84,12 @@ class ClipAudio:
         start = start_s if start_s is not None else self._next_s or 0.0
         jumped = self._next_s is None or abs(start - self._next_s) > _MAX_JUMP_S
         if self._next_s is not None and jumped:
-            self._note_gap(self._next_s, start)
+            # Note what did not decode; where there is no sound, a recording may just be silent.
+            span = self._clip.span
+            start_ms = max(span.start_ms, round(self._next_s * 1000))
+            end_ms = min(span.end_ms, round(start * 1000))
+            if self.damaged and start - self._next_s > _MIN_GAP_S and (start_ms < end_ms):
+                self.gaps.append(TimeSpan.of(start_ms, end_ms))
         if start * 1000 >= self._clip.span.end_ms + _POSTROLL_MS:
             return False
         audio_format = (frame.sample_rate, frame.layout.name, frame.format.name)
@@ -119,14 +124,6 @@ class ClipAudio:
         return av.AudioResampler(
             format="fltp", layout=layout, rate=self.hz, options=_RESAMPLER_OPTIONS
         )
-
-    def _note_gap(self, start: float, end: float) -> None:
-        """Note what did not decode; where there is no sound, a recording may just be silent."""
-        span = self._clip.span
-        start_ms = max(span.start_ms, round(start * 1000))
-        end_ms = min(span.end_ms, round(end * 1000))
-        if self.damaged and end - start > _MIN_GAP_S and start_ms < end_ms:
-            self.gaps.append(TimeSpan.of(start_ms, end_ms))
 
     def _write(self, frames: list[av.AudioFrame]) -> None:
         for frame in frames:

@@ -46,7 +46,8 @@ class FrameSplitter:
         last: av.VideoFrame | None = None
         for sampled in self._pictures_of(clip):
             if sampled.picture is None:
-                undecoded.append(self._span_until_next(sampled, clip))
+                end = self._grid.at_or_after(sampled.instant_ms + 1)
+                undecoded.append(TimeSpan.of(sampled.instant_ms, min(end, clip.span.end_ms)))
             elif sampled.picture is not last:
                 self._measurer.add(sampled.picture, max(sampled.time_ms, clip.span.start_ms))
             last = sampled.picture
@@ -58,7 +59,3 @@ class FrameSplitter:
                 self._pictures = chain([sampled], self._pictures)
                 return
             yield sampled
-
-    def _span_until_next(self, sampled: SampledPicture, clip: Clip) -> TimeSpan:
-        end = self._grid.at_or_after(sampled.instant_ms + 1)
-        return TimeSpan.of(sampled.instant_ms, min(end, clip.span.end_ms))

@@ -131,7 +131,9 @@ def encode_clip(raw: RawClip, height: int, max_bytes: int, watch: WatchSettings)
     with av.open(target, "w", format="mp4") as container:
         rate = Fraction(watch.sample_fps).limit_denominator(1_000)
         first = raw.frames[0].image
-        width, height = _even_size(first, height)
+        scale = min(1.0, height / first.shape[0])
+        # Even, as H.264 needs them.
+        height, width = (max(1, round(side * scale / 2)) * 2 for side in first.shape[:2])
         video = container.add_stream("libx264", rate=rate)
         video.width, video.height, video.pix_fmt = width, height, "yuv420p"
         video.thread_count = 1
@@ -154,13 +156,6 @@ def _limits(raw: RawClip, max_bytes: int) -> dict[str, str]:
     seconds = max(1.0, raw.clip.span.length_ms / 1_000)
     bits = max(50_000, int(max_bytes * 8 * HEADROOM / seconds) - AUDIO_BITS)
     return {"maxrate": str(bits), "bufsize": str(bits)}
-
-
-def _even_size(image: Image, height: int) -> tuple[int, int]:
-    """Return width and height that fit and are even, as H.264 needs them."""
-    scale = min(1.0, height / image.shape[0])
-    rows, columns = (max(1, round(side * scale / 2)) * 2 for side in image.shape[:2])
-    return columns, rows
 
 
 def _pictures(raw: RawClip, width: int, height: int, rate: Fraction) -> Iterator[av.VideoFrame]:

@@ -42,7 +42,6 @@ def open_media(path: Path, first_byte: int = 0, end_byte: int = 0) -> InputConta
     """Open ``path`` for reading: all of it, or a file within it.
 
     Args:
-        path: the file.
         first_byte: where what is read begins.
         end_byte: where it ends; 0: where the file does.
 

@@ -87,7 +87,6 @@ def cut_file(
     span; else pictures and sound are encoded anew, from the start of the span on.
 
     Args:
-        path: a media file.
         span: in milliseconds of video time; what lies after the end of the file is left out.
         out: the file to write; it is overwritten.
         track: the number of the track of sound, from 1; None: the main one.
@@ -293,7 +292,6 @@ class SoundEncoder:
     """Encodes sound as AAC in stereo.
 
     Args:
-        source: the stream of sound.
         target: gets a stream.
     """
 

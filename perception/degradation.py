@@ -39,7 +39,9 @@ class DegradationPolicy:
         if took_ms > length_ms or waiting > 1:
             self._degrade()
         elif waiting == 0 and took_ms * 2 < length_ms:
-            self._recover()
+            self._easy += 1
+            if self.level and self._easy >= self._easy_needed:
+                self.level, self._easy, self._just_lowered = self.level - 1, 0, True
         else:
             self._easy = 0
         return self.level
@@ -48,11 +50,6 @@ class DegradationPolicy:
         if self._just_lowered:
             self._easy_needed = min(2 * self._easy_needed, _MAX_EASY_CLIPS)
         self.level, self._easy, self._just_lowered = min(self.level + 1, len(LEVELS) - 1), 0, False
-
-    def _recover(self) -> None:
-        self._easy += 1
-        if self.level and self._easy >= self._easy_needed:
-            self.level, self._easy, self._just_lowered = self.level - 1, 0, True
 
 
 def subsample_frames(frames: Sequence[Frame], sampled_level: int, level: int) -> list[Frame]:

@@ -122,7 +122,6 @@ class FrameKeeper(Protocol):
         """Begin with a video, or go on.
 
         Args:
-            video: the video.
             carried: the state after the clip before; empty at the start, and in the midst of a
                 video of which something was deleted.
             encoder: the profile's image-text model, if it has one.
@@ -135,9 +134,7 @@ def sample_frames(
     """Return what a clip shows at the multiples of each of ``every_ms``, outside of its gaps.
 
     Args:
-        raw: the decoded clip.
         every_ms: the intervals of all keepers; none: nothing is sampled.
-        quality: of the JPEGs.
     """
     span = raw.clip.span
     instants = sorted(

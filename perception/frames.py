@@ -123,7 +123,6 @@ def to_sdr(picture: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
     """Map the brightness and colours of an HDR picture to those of ordinary screens (BT.709).
 
     Args:
-        picture: as decoded.
         width: of the result, in pixels.
         height: of the result, in pixels.
     """

@@ -26,7 +26,6 @@ def decode_frames(
     """Decode the frames that a file shows at some times.
 
     Args:
-        path: a media file.
         settings: the sampling rate and the size that frames are shrunk to.
         times_ms: in milliseconds of video time.
 

@@ -217,18 +217,14 @@ class _HttpOpener:
             return opened.pop(url)
         crypto, _, address = url.partition("+") if url.startswith("crypto+") else ("", "", url)
         try:
-            segment = TolerantReader(self.open(address, *_byte_range(options)))
+            # The byte range of a segment in a file of several; end None is the end of the file.
+            begin, end = int(options.get("offset", "0")), int(options.get("end_offset", "0"))
+            segment = TolerantReader(self.open(address, begin, end or None))
             return DecryptingReader(segment, options["key"], options["iv"]) if crypto else segment
         except HostForbidden:
             raise
         except (OSError, ValueError, KeyError):
             return io.BytesIO()
-
-
-def _byte_range(options: Mapping[str, str]) -> tuple[int, int | None]:
-    """Return the byte range of a segment in a file of several; end None is the end of the file."""
-    end = int(options.get("end_offset", "0"))
-    return int(options.get("offset", "0")), end or None
 
 
 class HttpSource:
@@ -378,7 +374,6 @@ def resolve_playlist(base: str, data: bytes, *, nested: bool) -> bytes:
 
     Args:
         base: where it was found, after redirects.
-        data: what was found there.
         nested: another playlist named it, so that it may name segments only.
 
     Raises:

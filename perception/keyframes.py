@@ -84,7 +84,6 @@ def shot_positions(
 
     Args:
         times: when each frame appeared, in order.
-        shots: the shot of each.
         step_ms: from one sample to the next. A picture that stands still comes only once.
         end_ms: when the last shot ends; None: a sample after its last frame.
     """

@@ -70,18 +70,14 @@ def _shrunk(image: Image) -> Image:
 
 def _colours(image: Image) -> NDArray[np.float64]:
     """Return the colour histograms of all regions, shape (REGIONS * COLOURS,), of length 1."""
-    bins = _fine_bins(image)
+    # The number of each pixel's fine hue, saturation and value, shape (H, W).
+    hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV).astype(np.int64)
+    hue, saturation, value = (hsv * FINE // (180, 256, 256)).transpose(2, 0, 1)
+    bins = np.asarray((hue * FINE[1] + saturation) * FINE[2] + value, np.int64)
     top, left = bins.shape[0] // 2, bins.shape[1] // 2
     quarters = (bins[:top, :left], bins[:top, left:], bins[top:, :left], bins[top:, left:])
     roots = [np.sqrt(_shares(region)) for region in (bins, *quarters)]
     return np.asarray(np.concatenate(roots) / np.sqrt(REGIONS), np.float64)
-
-
-def _fine_bins(image: Image) -> NDArray[np.int64]:
-    """Return the number of each pixel's fine hue, saturation and value, shape (H, W)."""
-    hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV).astype(np.int64)
-    hue, saturation, value = (hsv * FINE // (180, 256, 256)).transpose(2, 0, 1)
-    return np.asarray((hue * FINE[1] + saturation) * FINE[2] + value, np.int64)
 
 
 def _shares(bins: NDArray[np.int64]) -> NDArray[np.float64]:

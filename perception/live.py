@@ -91,10 +91,7 @@ def live_source(text: str, title: str = "") -> LiveSource:
         return LiveSource("pipe", STDIN, STDIN, title)
     if "://" in text:
         return LiveSource("network", redacted_address(text), text, title)
-    return _device(Path(text), title)
-
-
-def _device(path: Path, title: str) -> LiveSource:
+    path = Path(text)
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -155,7 +152,6 @@ def connect(
     """Open a live source; close what is returned, the container first.
 
     Args:
-        source: the source.
         settings: how long to wait for it.
         is_stopping: whether to read no more of a pipe.
         is_timed_out: whether to wait no longer for the writer of a pipe.

@@ -219,7 +219,6 @@ class LiveClips:
             closing.measurer.close()
 
     def _captured(self, closing: _OpenClip, span: TimeSpan, tally: PictureTally) -> CapturedClip:
-        """Return the clip with the pending gaps."""
         if closing.audio is not None:
             closing.audio.finish()
         frames = closing.measurer.collect()

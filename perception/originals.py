@@ -42,7 +42,6 @@ def original_file(home: Home, video: str, path: str | None) -> Path | None:
     Args:
         home: the data directory, which has the cached results.
         video: the id, which is the digest of the content.
-        path: the expected path.
     """
     file = Path(path) if path else None
     if file is None or not _ID.fullmatch(video):

@@ -98,7 +98,6 @@ def find_parts(
     """Return a file's parts in order, and remarks on where they meet and what is not watched.
 
     Args:
-        path: a media file.
         track: the index of the stream of sound; None: the main one.
         stated_ms: the length that its header states; None where it means little.
 
@@ -142,7 +141,6 @@ def _read_clock(
     """Read the stamps of a file within the file up to where they begin anew.
 
     Args:
-        path: the media file.
         first: the byte where it begins.
         track: the index of the stream of sound.
         start_ms: when it begins, in video time.

@@ -13,8 +13,6 @@ from domain.media import (
     Group,
     Keyframe,
     Percept,
-    ScreenText,
-    SeenObject,
     Sound,
 )
 from domain.streams import Gap, GapReason
@@ -122,33 +120,15 @@ def perceive(
         ModelError: a model failed.
     """
     blobs = Blobs()
-    heard, seen = run_both(
+    (said, voices, sounds), seen = run_both(
         partial(_perceive_audio, raw, models, settings, skipped_stages),
         partial(_perceive_pictures, raw, models, settings, skipped_stages, blobs),
     )
-    percept = Percept(
-        clip=raw.clip,
-        keyframes=seen.keyframes,
-        sounds=heard.sounds,
-        screen_texts=seen.screen_texts,
-        objects=seen.objects,
-        faces=seen.faces,
-        voices=heard.voices,
-        gaps=tuple(Gap(span=span, reason=GapReason.DAMAGED) for span in raw.gaps),
-        error=raw.error,
-    )
+    gaps = tuple(Gap(span=span, reason=GapReason.DAMAGED) for span in raw.gaps)
+    heard = {"voices": voices, "sounds": sounds}
+    percept = seen.model_copy(update={**heard, "gaps": gaps, "error": raw.error})
     trim_heap()
-    return Perceived(percept, dict(blobs), heard=heard.said).after(())
-
-
-@dataclass(frozen=True)
-class _VisualContent:
-    """The part of a percept that comes from pictures."""
-
-    keyframes: tuple[Keyframe, ...]
-    screen_texts: tuple[ScreenText, ...]
-    objects: tuple[SeenObject, ...]
-    faces: tuple[Group, ...]
+    return Perceived(percept, dict(blobs), heard=said).after(())
 
 
 def _perceive_pictures(
@@ -157,7 +137,7 @@ def _perceive_pictures(
     settings: WatchSettings,
     skipped_stages: Collection[Stage],
     blobs: Blobs,
-) -> _VisualContent:
+) -> Percept:
     """Perceive the pictures; their JPEGs go into ``blobs``."""
     candidates = keyframe_candidates(raw.frames, settings, raw.clip.span.end_ms)
     chosen = pick_keyframes(raw.frames, candidates, settings, blobs)
@@ -170,7 +150,8 @@ def _perceive_pictures(
     )
     raw.frames.clear()
     trim_heap()
-    return _VisualContent(
+    return Percept(
+        clip=raw.clip,
         keyframes=_encode_keyframes(chosen, models.images) if chosen else (),
         screen_texts=read_screen(readable, models.screen) if readable else (),
         objects=find_objects(things, models.objects) if things else (),
@@ -203,7 +184,6 @@ def _group_faces(
     settings: WatchSettings,
     blobs: Blobs,
 ) -> tuple[Group, ...]:
-    """Detect the faces and group them by person."""
     if not raw.frames:
         return ()
     keyframes = [one.index for one in chosen]
@@ -212,21 +192,12 @@ def _group_faces(
     return group_faces(detected, models.faces.same_person, raw.clip, settings, blobs)
 
 
-@dataclass(frozen=True)
-class _AudibleContent:
-    """The part of a percept that comes from the audio."""
-
-    said: Heard = NOTHING_HEARD
-    voices: tuple[Group, ...] = ()
-    sounds: tuple[Sound, ...] = ()
-
-
 def _perceive_audio(
     raw: RawClip,
     models: PerceptionModels,
     settings: WatchSettings,
     skipped_stages: Collection[Stage],
-) -> _AudibleContent:
+) -> tuple[Heard, tuple[Group, ...], tuple[Sound, ...]]:
     """Recognise speech, voices and sounds; sounds cost too little to be skipped."""
     said, voices = NOTHING_HEARD, tuple[Group, ...]()
     if "speech" not in skipped_stages and (raw.samples.any() or raw.following.any()):
@@ -239,4 +210,4 @@ def _perceive_audio(
         said = replace(recognise(raw, models, settings), turns=tuple(turns), voices=known)
     classifier = models.sounds if raw.samples.any() else None
     sounds = find_sounds(raw.samples, classifier, raw.clip, settings) if classifier else ()
-    return _AudibleContent(said, voices, sounds)
+    return said, voices, sounds

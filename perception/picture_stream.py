@@ -60,8 +60,6 @@ def read_pictures(
     """Yield the picture of each sample instant of a source, in order; close it.
 
     Args:
-        path: a media file.
-        info: what was probed of it.
         settings: how often it is sampled.
         from_ms: instants before it are left out.
         until_ms: so are those from then on, and nothing is decoded for them.
@@ -85,9 +83,6 @@ class _PartPictures:
     """Reads the sampled pictures of a part of a source from a time on; iterate it once.
 
     Args:
-        path: a media file.
-        info: what was probed of it.
-        part: the part.
         settings: how often it is sampled.
         from_ms: instants before it are left out.
         until_ms: so are those from then on, and nothing is decoded for them.

@@ -39,12 +39,9 @@ class Pipe:
             if data or self._began or not self._owned:
                 self._began, self.ended = True, not data
                 return data
-            self._wait_for_writer()
+            # Wait a little: a FIFO without a writer is always ready, with nothing to read.
+            select.select([], [], [], POLL_S)
         return b""
-
-    def _wait_for_writer(self) -> None:
-        """Wait a little: a FIFO without a writer is always ready, with nothing to read."""
-        select.select([], [], [], POLL_S)
 
     def close(self) -> None:
         """Close a FIFO; standard input stays open."""

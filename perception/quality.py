@@ -77,17 +77,7 @@ class QualityMeter:
 
     def measure(self, picture: av.VideoFrame) -> FrameMetrics:
         """Measure ``picture``; its ``change`` is against the picture measured before."""
-        bgr = self._sample_pixels(picture)
-        before, self._last = self._last, MeasuredPicture(picture, grey_of(bgr))
-        change, similarity = (
-            (0.0, 0.0) if before is None else compare(before, self._last, self._threshold)
-        )
-        return FrameMetrics(
-            change, self._sharpness(picture), hue_entropy(bgr, self._bins), similarity
-        )
-
-    def _sample_pixels(self, picture: av.VideoFrame) -> NDArray[np.uint8]:
-        """Return every n-th pixel as H x W x 3 BGR: about 90 on the shorter side."""
+        # Every n-th pixel as H x W x 3 BGR: about 90 on the shorter side.
         step = max(1, min(picture.width, picture.height) // _SAMPLED_SIDE)
         sampled = self._reformatter.reformat(
             picture,
@@ -97,7 +87,14 @@ class QualityMeter:
             interpolation="POINT",
             threads=1,
         )
-        return bgr_pixels(sampled)
+        bgr = bgr_pixels(sampled)
+        before, self._last = self._last, MeasuredPicture(picture, grey_of(bgr))
+        change, similarity = (
+            (0.0, 0.0) if before is None else compare(before, self._last, self._threshold)
+        )
+        return FrameMetrics(
+            change, self._sharpness(picture), hue_entropy(bgr, self._bins), similarity
+        )
 
     def _sharpness(self, picture: av.VideoFrame) -> float:
         """Return the variance of the Laplacian of luma, as if it ranged from 0 to 255."""
@@ -105,7 +102,8 @@ class QualityMeter:
         self._laplacian = laplacian(luma_plane(stored), self._laplacian)
         # Its mean is next to nothing: inside a picture the differences add up to none.
         mean_square = cv2.norm(self._laplacian, cv2.NORM_L2SQR) / self._laplacian.size
-        return mean_square * _contrast(stored) ** 2
+        full = stored.color_range == ColorRange.JPEG or stored.format.name.startswith("yuvj")
+        return mean_square * (1.0 if full else 255 / _LIMITED_LUMA) ** 2
 
 
 def _begins_with_luma(picture: av.VideoFrame) -> bool:
@@ -113,12 +111,6 @@ def _begins_with_luma(picture: av.VideoFrame) -> bool:
     name = picture.format.name
     eight_bits = picture.format.components[0].bits == 8
     return name.startswith(_PLANAR) and eight_bits and picture.planes[0].line_size > 0
-
-
-def _contrast(picture: av.VideoFrame) -> float:
-    """Return how many steps of grey one step of a picture's luma is."""
-    full = picture.color_range == ColorRange.JPEG or picture.format.name.startswith("yuvj")
-    return 1.0 if full else 255 / _LIMITED_LUMA
 
 
 def luma_plane(picture: av.VideoFrame) -> Grey:

@@ -20,8 +20,6 @@ class ClipReader:
     """Decodes clips of one file, and holds none of them; not to be shared between threads.
 
     Args:
-        path: a media file.
-        info: what was probed of it.
         settings: how it is cut and sampled.
         decode_from: decodes clip after clip from the one given on.
     """

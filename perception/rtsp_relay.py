@@ -125,7 +125,6 @@ def _read_exactly(stream: IO[bytes], size: int) -> bytes:
 
 
 def _read_header(stream: IO[bytes], first: bytes) -> list[bytes]:
-    """Read the lines up to the empty one."""
     lines = [_read_line(stream, first)]
     while line := _read_line(stream):
         lines.append(line)

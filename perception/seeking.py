@@ -72,7 +72,6 @@ class KeyPictureFinder:
     """Finds the key picture before a time in a file of one part, with one open file; close it.
 
     Args:
-        path: a media file.
         info: what was probed of it, pictures among it.
 
     Raises:

@@ -118,7 +118,6 @@ def probe_source(path: Path, track: int | None = None) -> SourceProbe:
     """Read what a source is, and make sure that something in it decodes.
 
     Args:
-        path: a media file.
         track: the number of the track of sound to hear, from 1; None: the main one.
 
     Raises:
@@ -166,7 +165,10 @@ def _describe(path: Path, container: InputContainer, track: int | None) -> Sourc
     index = audio.index if audio is not None and len(tracks) > 1 else None
     parts, remarks = find_parts(path, index, stated_ms)
     duration_ms = parts[-1].span.end_ms
-    _refuse_too_long(path, duration_ms)
+    most = min(LONGEST_MS, max(_ANY_MS, path.stat().st_size * _BYTE_MS))
+    if duration_ms > most:
+        days = duration_ms // DAY_MS
+        raise MediaError(f"{path}: damaged: so small a file cannot hold the {days} days it states")
     upright = upright_of(picture) if picture is not None else AS_STORED
     width, height = (picture.width, picture.height) if picture is not None else (0, 0)
     aspect = (video.sample_aspect_ratio if video is not None else None) or Fraction(1)
@@ -208,13 +210,6 @@ def _first_frame(
     if not heard:
         raise MediaError(f"{path}: nothing in it can be decoded")
     return None
-
-
-def _refuse_too_long(path: Path, duration_ms: int) -> None:
-    most = min(LONGEST_MS, max(_ANY_MS, path.stat().st_size * _BYTE_MS))
-    if duration_ms > most:
-        days = duration_ms // DAY_MS
-        raise MediaError(f"{path}: damaged: so small a file cannot hold the {days} days it states")
 
 
 def video_id(path: Path) -> str:

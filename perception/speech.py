@@ -94,7 +94,6 @@ def recognise(raw: RawClip, models: SpeechModels, settings: WatchSettings) -> He
     """Recognise a clip's speech from rest to rest, without telling who speaks.
 
     Args:
-        raw: the decoded clip.
         models: recognise speech and detect voice activity.
         settings: how it was cut and sampled.
     """
@@ -147,7 +146,6 @@ def _moved(speech: Speech, by_ms: int) -> Speech:
 
 
 def _split(speech: Speech, border_ms: int) -> tuple[Speech, Speech]:
-    """Divide words by where their middle is."""
     before = tuple(w for w in speech.words if w.start_ms + w.end_ms < 2 * border_ms)
     return replace(speech, words=before), replace(speech, words=speech.words[len(before) :])
 

@@ -61,7 +61,6 @@ def find_turns(
     Args:
         samples: mono audio of the clip, values in [-1, 1].
         spans: where somebody speaks, in milliseconds, in order, disjoint.
-        encoder: speaker embeddings.
         hz: samples a second.
     """
     windows = [window for span in spans for window in cut_windows(*span)]
@@ -69,7 +68,12 @@ def find_turns(
         return []
     vectors = np.stack(map_in_threads(lambda w: encoder.embed(_slice(samples, *w, hz)), windows))
     voices = absorb_small(vectors, cluster(vectors, _MERGE_COSINE), _MIN_WINDOWS)
-    return _windows_to_turns(windows, voices, spans)
+    # Join windows to turns: overlapping windows meet half-way, short pauses are bridged.
+    turns: list[SpeakerTurn] = []
+    for start, end in spans:
+        in_span = [(w, v) for w, v in zip(windows, voices, strict=True) if start <= w[0] < end]
+        turns += _turns_of_span(start, end, in_span)
+    return bridge_pauses(turns)
 
 
 def cut_windows(start_ms: int, end_ms: int) -> list[tuple[int, int]]:
@@ -101,19 +105,6 @@ def absorb_small(vectors: NDArray[np.float32], labels: Sequence[int], min_size: 
 
 def _slice(samples: Samples, start_ms: int, end_ms: int, hz: int) -> Samples:
     return samples[start_ms * hz // 1000 : end_ms * hz // 1000]
-
-
-def _windows_to_turns(
-    windows: Sequence[tuple[int, int]],
-    voices: Sequence[int],
-    spans: Sequence[tuple[int, int]],
-) -> list[SpeakerTurn]:
-    """Join windows to turns: overlapping windows meet half-way, short pauses are bridged."""
-    turns: list[SpeakerTurn] = []
-    for start, end in spans:
-        in_span = [(w, v) for w, v in zip(windows, voices, strict=True) if start <= w[0] < end]
-        turns += _turns_of_span(start, end, in_span)
-    return bridge_pauses(turns)
 
 
 def _turns_of_span(

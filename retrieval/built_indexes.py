@@ -58,7 +58,6 @@ def check_built(video: str, encoder: str, needed: str) -> None:
     """Check that something was built of a video, with the text encoder that searches it.
 
     Args:
-        video: its id.
         encoder: the one that made the vectors; "" where nothing was built.
         needed: the profile's.
 

@@ -39,9 +39,7 @@ def built_part(
     A view of which nothing is built stays as it is: the tool that searches it says so.
 
     Args:
-        session: an open transaction.
         view: the videos, each up to which clip.
-        builder: the name under which the memory was built.
         encoder: the text encoder that the vectors have to be of.
     """
     encoders = built_encoders(session, builder, view.videos)

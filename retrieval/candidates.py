@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from domain.memories import Scope
 from domain.settings import SearchSettings
@@ -99,7 +98,6 @@ def find_candidates(
 
     Args:
         database: A connection or session.
-        plan: The search.
         read: Reads stored lines by id.
         wanted: Clips that the mode requires.
     """
@@ -112,7 +110,18 @@ def find_candidates(
         chosen = _choose_clips(database, plan, hits, speakers) | wanted
     clips = _with_clip_before(chosen) | sample
     lines = _lines_of(database, plan, clips, read)
-    return _with_people(plan, _with_statistics(plan, lines, sample, hits), speakers)
+    candidates = _with_statistics(plan, lines, sample, hits)
+    if (
+        not plan.question.options
+        or plan.question.timed
+        or (not (speakers or plan.size.clips <= SHORT))
+    ):
+        return candidates
+    sampled = np.flatnonzero(candidates.sampled_lines).tolist()
+    candidates.lines.read_lines(sampled)
+    known = roster(speakers, [candidates.lines.line(number)[1] for number in sampled])
+    options = [plan.question.people.with_former_names(option) for option in plan.question.options]
+    return replace(candidates, roster=known, named=tuple(known.people(options)))
 
 
 def add_clips(
@@ -134,8 +143,11 @@ def add_clips(
 def _with_statistics(
     plan: SearchPlan, lines: LineSet, sample: set[Clip], hits: WordHits
 ) -> CandidateLines:
-    marks = _mark_sample(lines, sample)
-    mean = _mean_lines(lines, marks)
+    cells = zip(lines.cell_video.tolist(), lines.cell_clip.tolist(), strict=True)
+    marks = np.fromiter((cell in sample for cell in cells), np.bool_, lines.cell_count)
+    # The mean number of lines of the sampled clips that have lines; 1 without any.
+    counts = np.diff(lines.bounds)[marks]
+    mean = float(counts.mean()) if len(counts) else 1.0
     if plan.everything:
         hits = replace(hits, cells=max(1, lines.cell_count)).with_lengths(lines, mean, 0.0)
         count = int(lines.line_count / plan.share)
@@ -175,23 +187,6 @@ def _speakers(database: Reader, plan: SearchPlan) -> dict[str, int]:
     if plan.size.clips > SHORT and not are_people(people):
         return {}
     return speakers_in_view(database, plan.scopes)
-
-
-def _with_people(
-    plan: SearchPlan, candidates: CandidateLines, speakers: Mapping[str, int]
-) -> CandidateLines:
-    """Add the speakers of the view and the people that each option names to the candidates."""
-    if (
-        not plan.question.options
-        or plan.question.timed
-        or not (speakers or plan.size.clips <= SHORT)
-    ):
-        return candidates
-    sampled = np.flatnonzero(candidates.sampled_lines).tolist()
-    candidates.lines.read_lines(sampled)
-    known = roster(speakers, [candidates.lines.line(number)[1] for number in sampled])
-    options = [plan.question.people.with_former_names(option) for option in plan.question.options]
-    return replace(candidates, roster=known, named=tuple(known.people(options)))
 
 
 def _word_hits(database: Reader, plan: SearchPlan) -> WordHits:
@@ -325,14 +320,3 @@ def _with_clip_before(clips: Iterable[Clip]) -> set[Clip]:
         for neighbour in (clip - 1, clip)
         if neighbour >= 0
     }
-
-
-def _mark_sample(lines: LineSet, sample: set[Clip]) -> NDArray[np.bool_]:
-    cells = zip(lines.cell_video.tolist(), lines.cell_clip.tolist(), strict=True)
-    return np.fromiter((cell in sample for cell in cells), np.bool_, lines.cell_count)
-
-
-def _mean_lines(lines: LineSet, sample: NDArray[np.bool_]) -> float:
-    """Return the mean number of lines of the sampled clips that have lines; 1 without any."""
-    counts = np.diff(lines.bounds)[sample]
-    return float(counts.mean()) if len(counts) else 1.0

@@ -207,7 +207,6 @@ def chapter_ends(
     further its length is from the usual one, which grows with the root of the time so far.
 
     Args:
-        span: what is cut.
         lines: those that begin in it, in order of time.
         vectors: (N, D) unit rows, of the lines.
         ended: nothing follows it; else the last part is left out, unless it is the only one.

@@ -176,7 +176,6 @@ class ClauseReader:
     """Reads one English sentence.
 
     Args:
-        document: the sentence.
         speaker: who says it; "" for a description. "I" and "we" of speech are the speaker.
         narrated: without a subject it is the narrator's: "Put the cup down."
     """
@@ -208,7 +207,6 @@ class ClauseReader:
         )
 
     def _clause(self, verb: Token) -> None:
-        """State what a verb says of its subjects."""
         outer = None if _only_introduces(verb) else self._outer(verb)
         if outer is None:
             return

@@ -133,7 +133,9 @@ def _neighbourhood(
     """Return a segment with its neighbours and edges; ``focus`` is a position in ``ranked``."""
     (segment,) = ranked.segments([focus])
     edges = [e for e in edges_of(segment) if {e.source, e.target} <= ranked.places.keys()]
-    near = _ranked_neighbours(ranked, segment, edges)[:neighbours]
+    ids = {edge.source for edge in edges} | {edge.target for edge in edges}
+    places = [ranked.places[neighbour] for neighbour in sorted(ids - {segment.id})]
+    near = sorted(places, key=lambda place: (-ranked.scores[place], place))[:neighbours]
     neighbours_shown = ranked.segments(near)
     shown = {segment.id, *(neighbour.id for neighbour in neighbours_shown)}
     evidence = _evidence(context, ranked, [focus, *near], [segment, *neighbours_shown])
@@ -147,12 +149,6 @@ def _neighbourhood(
         nothing_close=nothing_close(evidence, int(len(ranked.near.id) / context.share)),
         searched=context.searched(f"{len(ranked.near.id)} events"),
     )
-
-
-def _ranked_neighbours(ranked: RankedSegments, focus: Segment, edges: Sequence[Edge]) -> list[int]:
-    ids = {edge.source for edge in edges} | {edge.target for edge in edges}
-    places = [ranked.places[neighbour] for neighbour in sorted(ids - {focus.id})]
-    return sorted(places, key=lambda place: (-ranked.scores[place], place))
 
 
 def _evidence(

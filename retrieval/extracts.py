@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from domain.wording import split_sentences
@@ -52,21 +52,17 @@ def coarser_caption(finer: Sequence[str], counts: DocumentCounts, most: int) -> 
     Args:
         finer: captions in order of time.
         counts: of the finest captions up to the window's end.
-        most: sentences.
 
     Returns:
         Sentences in their order; empty where there are none.
     """
     sentences = list(dict.fromkeys(s for caption in finer for s in caption_sentences(caption)))
     words = [frozenset(terms(sentence)) for sentence in sentences]
-    chosen = _cover(words, _weights(finer, counts), most)
-    return BREAK.join(sentences[number] for number in sorted(chosen))
-
-
-def _weights(finer: Iterable[str], counts: DocumentCounts) -> Mapping[str, float]:
-    """Weigh terms by rarity, and by in how many of the finer captions they stand."""
     within = Counter(term for caption in finer for term in set(terms(caption)))
-    return {term: counts.rarity(term) * count for term, count in within.items()}
+    chosen = _cover(
+        words, {term: counts.rarity(term) * count for term, count in within.items()}, most
+    )
+    return BREAK.join(sentences[number] for number in sorted(chosen))
 
 
 def _cover(words: Sequence[frozenset[str]], weights: Mapping[str, float], most: int) -> set[int]:

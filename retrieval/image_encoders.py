@@ -63,12 +63,7 @@ class ImageEncoders:
 
 
 class ImageQuery:
-    """A text that pictures of several encoders are compared with, embedded by each that is needed.
-
-    Args:
-        encoders: The encoders.
-        text: What is searched for.
-    """
+    """A text that pictures of several encoders are compared with; each that is needed embeds it."""
 
     def __init__(self, encoders: ImageEncoders, text: str) -> None:
         self._encoders, self._text = encoders, text
@@ -87,15 +82,12 @@ class ImageQuery:
         own, made_by = self._encoders.own, self._encoders.named(encoder)
         if own is None or made_by is None:
             return None
-        query = self._vector(made_by)
+        if made_by.name not in self._vectors:
+            self._vectors[made_by.name] = np.asarray(made_by.text(self._text), np.float32)
+        query = self._vectors[made_by.name]
         if query.shape != vector.shape:
             return None
         return float(vector @ query) * own.close / made_by.close
-
-    def _vector(self, encoder: ImageEncoder) -> Vector:
-        if encoder.name not in self._vectors:
-            self._vectors[encoder.name] = np.asarray(encoder.text(self._text), np.float32)
-        return self._vectors[encoder.name]
 
 
 def close_pictures(

@@ -22,7 +22,7 @@ from perception.jpeg import decode_image
 from perception.likeness import ALIKE, NEARLY_SAME, likeness
 from retrieval.keyframe_mode import VideoKeyframes, describe, image_evidence, shown_image
 from retrieval.people_in_query import ViewPeople, ViewPerson
-from retrieval.result import Retrieval, ShownImage
+from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.clip_contents import clip_contents
 from store.queries.likeness import AlikeKeyframe, blob_of_image, keyframes_alike
@@ -120,7 +120,20 @@ def images_alike(store: Store, view: MemoryView, example: ExampleImage) -> Retri
     )
     nothing_close = not found or found[0].cosine < ALIKE
     listed = [one for one in found if nothing_close or one.cosine >= LEAST]
-    images = _shown(store, scopes, listed, example)
+    by_video = {scope.video: scope for scope in scopes}
+    videos = {
+        video: _contents(store, by_video[video], [one for one in listed if one.video == video])
+        for video in dict.fromkeys(one.video for one in listed)
+    }
+    images = tuple(
+        shown_image(
+            one.video,
+            one.frame,
+            _description(one, *videos[one.video], example),
+            float(np.clip(one.cosine, 0, 1)),
+        )
+        for one in listed
+    )
     return Retrieval(
         mode=Mode.KEYFRAME,
         query=f"like {example.name}",
@@ -128,25 +141,6 @@ def images_alike(store: Store, view: MemoryView, example: ExampleImage) -> Retri
         images=images,
         nothing_close=nothing_close,
         searched=f"the keyframes by their likeness to {example.name}",
-    )
-
-
-def _shown(
-    store: Store, scopes: Sequence[Scope], found: Sequence[AlikeKeyframe], example: ExampleImage
-) -> tuple[ShownImage, ...]:
-    by_video = {scope.video: scope for scope in scopes}
-    videos = {
-        video: _contents(store, by_video[video], [one for one in found if one.video == video])
-        for video in dict.fromkeys(one.video for one in found)
-    }
-    return tuple(
-        shown_image(
-            one.video,
-            one.frame,
-            _description(one, *videos[one.video], example),
-            float(np.clip(one.cosine, 0, 1)),
-        )
-        for one in found
     )
 
 

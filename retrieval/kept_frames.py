@@ -18,7 +18,6 @@ def describe_kept(
 
     Args:
         contents: of the frame's clip.
-        frame: the frame.
         names: of people, by tag.
         nearby_line: what is known of that time besides; "" for nothing.
     """

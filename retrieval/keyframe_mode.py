@@ -89,9 +89,7 @@ def keyframe(
     Images that were shown already come after all others.
 
     Args:
-        context: The search.
         focus: The segment whose clips are searched; None: all clips in view.
-        videos: The keyframes by video.
         images: Maximum number of images.
         images_model: The image-text model, if the profile has one.
         seen: Refs that were shown already.
@@ -128,7 +126,6 @@ def keyframes_at(
         context: The search, with the lines of the clips around that time.
         focus: The segment in focus, which stays so.
         keyframes: The contents of these clips.
-        look: The images.
     """
     at_time = replace(keyframes, contents=keyframes.contents._replace(frames=look.frames))
     shown = tuple(
@@ -181,7 +178,6 @@ def _nothing_close(
 
 
 def _image_cosines(videos: Sequence[VideoKeyframes]) -> dict[int, float]:
-    """Return the cosine with the query of each frame that has one."""
     return {
         frame: value for keyframes in videos for frame, value in keyframes.image_cosines.items()
     }
@@ -224,7 +220,6 @@ def _score_keyframes(context: QueryContext, keyframes: VideoKeyframes) -> list[S
 def _description_score(
     context: QueryContext, keyframes: VideoKeyframes, frame: KeyframeOnClip
 ) -> float:
-    """Score a frame's description like a line of its clip."""
     cosine = keyframes.description_cosines.get(frame.id)
     if cosine is None or context.relevance is None:
         return NO_LINES_SCORE
@@ -298,7 +293,16 @@ def _shown(
     context: QueryContext, videos: Sequence[VideoKeyframes], chosen: Sequence[ScoredKeyframe]
 ) -> tuple[ShownImage, ...]:
     by_video = {keyframes.video: keyframes for keyframes in videos}
-    scores = _closeness(context, videos, chosen)
+    # Closeness in [0, 1] of images: of those with an image cosine, this.
+    image_cosines = _image_cosines(videos)
+    by_words = [image for image in chosen if image.frame.id not in image_cosines]
+    words = iter(_closeness_by_words(context, videos, by_words))
+    scores = [
+        float(np.clip(image_cosines[image.frame.id], 0, 1))
+        if image.frame.id in image_cosines
+        else next(words)
+        for image in chosen
+    ]
     return tuple(
         shown_image(
             image.video, image.frame, _description(context, by_video[image.video], image), score
@@ -319,21 +323,6 @@ def _line_at_frame(context: QueryContext, image: ScoredKeyframe, names: Mapping[
     row = context.lines.line(image.line)[1]
     near = row.start_ms - NEAR_MS <= image.frame.time_ms <= row.end_ms + NEAR_MS
     return line_text(row, names) if near else ""
-
-
-def _closeness(
-    context: QueryContext, videos: Sequence[VideoKeyframes], chosen: Sequence[ScoredKeyframe]
-) -> list[float]:
-    """Return closeness in [0, 1] of images: of those with an image cosine, this."""
-    image_cosines = _image_cosines(videos)
-    by_words = [image for image in chosen if image.frame.id not in image_cosines]
-    words = iter(_closeness_by_words(context, videos, by_words))
-    return [
-        float(np.clip(image_cosines[image.frame.id], 0, 1))
-        if image.frame.id in image_cosines
-        else next(words)
-        for image in chosen
-    ]
 
 
 def _closeness_by_words(

@@ -71,12 +71,7 @@ def best_lines(
         candidates.lines.read_lines(numbers)
         texts = [terms(search_text(candidates.lines.line(n)[1])) for n in numbers]
         scores = scores + WORDS * standardise(WordScores(texts).of(words))
-    return _best_of_each_cell(candidates, lines, scores, limit, bool(question.options))
-
-
-def _best_of_each_cell(
-    candidates: CandidateLines, lines: Ints, scores: Scores, limit: int, options: bool
-) -> list[RankedLine]:
+    options = bool(question.options)
     best, chosen = scores.max(axis=0), scores.argmax(axis=0)
     best_by_cell: dict[int, RankedLine] = {}
     for i in np.argsort(-best, kind="stable"):

@@ -61,7 +61,6 @@ def look_at(store: Store, settings: WatchSettings, scope: Scope, span: TimeSpan,
         store: has the video, and gets the frames that are decoded.
         settings: the size and quality of frames.
         scope: the video, up to the clip that may be seen.
-        span: the time.
         most: frames at most.
 
     Raises:

@@ -71,7 +71,6 @@ def page_rank(graph: WeightedGraph, restart: Floats, damping: float) -> Floats:
     """Return the Personalized PageRank of every node, of sum 1; zeros without a restart.
 
     Args:
-        graph: the graph.
         restart: (N,), at least 0; where a walk begins again, up to a factor.
         damping: probability in [0, 1) that a walk goes on.
     """

@@ -161,8 +161,6 @@ def relevance(
 
     Args:
         candidates: At least one cell.
-        question: The question.
-        vectors: Its vectors.
         weights: The weight of each signal; the defaults if None.
     """
     weights = weights or SearchSettings()
@@ -216,15 +214,9 @@ def _question_score(
     )
     return (
         score
-        + _question_words(candidates, question, weights)[candidates.places]
+        + question_words(candidates.hits, question, candidates.clips, weights)[candidates.places]
         + recency_score(candidates.lines.times, question, weights)
     )
-
-
-def _question_words(
-    candidates: CandidateLines, question: PreparedQuestion, weights: SearchSettings
-) -> Scores:
-    return question_words(candidates.hits, question, candidates.clips, weights)
 
 
 def question_words(

@@ -32,8 +32,6 @@ def search_once(
     """Search the memory once; return the result, and the titles of all videos by id.
 
     Args:
-        store: The store.
-        retrievers: The search.
         mode: EVENT, VIDEO, KEYFRAME, or NEIGHBOR, which needs a focus.
         query: The query; a search for the images of a time needs none.
         videos: Ids, unambiguous prefixes or titles; all videos if empty.
@@ -62,7 +60,6 @@ def search_alike(
     """Search for images that look like an example; return as ``search_once`` does.
 
     Args:
-        store: The store.
         example: Returns the example, given the view.
         videos: Ids, unambiguous prefixes or titles; all videos if empty.
         as_of_ms: Milliseconds of video time; None: the end.

@@ -30,7 +30,6 @@ class StandingQuestions:
     """Questions with their vectors, which are made once.
 
     Args:
-        questions: their texts.
         text: embeds them, and the lines.
         reranker: reads the closest line again where it is not close enough; None: nothing does.
     """
@@ -57,7 +56,14 @@ class StandingQuestions:
         words = [frozenset(terms(text, english=False)) for text in texts]
         found = [self._closest(number, words, row) for number, row in enumerate(cosines)]
         if self._reranker is not None:
-            self._rerank(self._reranker, texts, found, thresholds)
+            unsure = [n for n, one in enumerate(found) if FLOOR <= one.score < thresholds[n]]
+            unsure.sort(key=lambda number: -found[number].score)
+            for number in unsure[:MAX_RERANKED]:
+                line = found[number].line
+                probability = float(
+                    self._reranker.scores(self._questions[number], [texts[line]])[0]
+                )
+                found[number] = ClosestLine(line, max(found[number].score, probability))
         return found
 
     def _closest(
@@ -70,17 +76,3 @@ class StandingQuestions:
         ]
         best = int(np.argmax(scores))
         return ClosestLine(best, scores[best])
-
-    def _rerank(
-        self,
-        reranker: Reranker,
-        texts: Sequence[str],
-        found: list[ClosestLine],
-        thresholds: Sequence[float],
-    ) -> None:
-        unsure = [n for n, one in enumerate(found) if FLOOR <= one.score < thresholds[n]]
-        unsure.sort(key=lambda number: -found[number].score)
-        for number in unsure[:MAX_RERANKED]:
-            line = found[number].line
-            probability = float(reranker.scores(self._questions[number], [texts[line]])[0])
-            found[number] = ClosestLine(line, max(found[number].score, probability))

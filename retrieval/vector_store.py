@@ -110,7 +110,14 @@ class MemoryVectorStore(BasePydanticVectorStore):
         return part_of_encoder(session, scopes, self._encoder, size)
 
     def _restricted(self, filters: MetadataFilters | None) -> tuple[MemoryView, Restriction]:
-        equalities = _equalities(filters)
+        equalities: dict[str, Any] = {}
+        for condition in filters.filters if filters else ():
+            if not isinstance(condition, MetadataFilter) or condition.operator not in (
+                FilterOperator.EQ,
+                FilterOperator.IN,
+            ):
+                raise InputError("memory is filtered by == and in only")
+            equalities[condition.key] = condition.value
         videos = equalities.pop(VIDEO, None)
         as_of = equalities.pop(AS_OF_MS, None)
         person, speaker = equalities.pop(PERSON, None), equalities.pop(SPEAKER, None)
@@ -126,19 +133,6 @@ class MemoryVectorStore(BasePydanticVectorStore):
             view = memory_view(session, ids, None if as_of is None else int(as_of))
             identities = () if person is None else _identities(session, view.scopes, str(person))
         return view, Restriction(identities=identities, speaker=speaker)
-
-
-def _equalities(filters: MetadataFilters | None) -> dict[str, Any]:
-    """Return the required values of filters, by key."""
-    values: dict[str, Any] = {}
-    for condition in filters.filters if filters else ():
-        if not isinstance(condition, MetadataFilter) or condition.operator not in (
-            FilterOperator.EQ,
-            FilterOperator.IN,
-        ):
-            raise InputError("memory is filtered by == and in only")
-        values[condition.key] = condition.value
-    return values
 
 
 def _identities(session: Any, scopes: Sequence[Scope], person: str) -> tuple[int, ...]:

@@ -27,7 +27,6 @@ def video(
     """Return the lines of the best clips not shown yet.
 
     Args:
-        context: The search.
         focus: The segment whose clips are searched; None: all clips in view.
         seen: Refs already shown, such as ``m12``.
         settings: Number of clips and cosine threshold.
@@ -50,7 +49,6 @@ def about_people(
     """Return the best lines that mention people in the query.
 
     Args:
-        context: The search.
         focus: The segment that was searched, if any.
         people: The people that the query names.
         mentions: Ids of lines that mention them and were not shown yet.
@@ -86,7 +84,6 @@ def _near(context: QueryContext, relevance: Relevance, cosine: float) -> NDArray
 
 
 def _shown_cells(context: QueryContext, seen: Collection[str]) -> Ints:
-    """Return the cells of which every line was shown."""
     lines = context.lines
     cells, counts = np.unique(lines.cell_of_line[_shown_lines(context, seen)], return_counts=True)
     return np.asarray(cells[counts == np.diff(lines.bounds)[cells]])

@@ -8,7 +8,7 @@ of words), or the people whom it names. Then these are searched like any smaller
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
@@ -118,11 +118,7 @@ def _by_words(database: Reader, plan: SearchPlan) -> list[str]:
     if len(together) > 1:
         searches.append(together)
     found = videos_with_words(database, plan.scopes, searches)
-    return _by_rarity(found, len(plan.scopes))
-
-
-def _by_rarity(found: Mapping[int, Sequence[str]], videos: int) -> list[str]:
-    """Rank videos by the sum of the inverse document frequencies of the searches they match."""
+    videos = len(plan.scopes)
     scores = defaultdict[str, float](float)
     for matching in found.values():
         distinct = set(matching)

@@ -59,7 +59,6 @@ class Daemon:
     """One server of one data directory.
 
     Args:
-        home: the data directory.
         name: of the run file and the log.
         health: path that answers 200 when the server is ready.
         port: preferred if it is free and the run file has none; 0 is any.

@@ -84,7 +84,10 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield names_taken(distributions())
     yield from _database(home)
     yield Check(marked("profile"), True, profile.name)
-    yield from _weights(home, profile)
+    for name in profile.weights:
+        bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
+        fix = f"homer models pull {name}" if bad else ""
+        yield Check(marked(f"model {name}"), not bad, _found_files(bad), fix)
     yield from check_speech_model(profile, home.weights)
     yield from check_text_model(profile, home.weights)
     yield _device(profile)
@@ -94,7 +97,14 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield _sounds(profile)
     yield from _chat(profile)
     yield _codecs()
-    yield from _telemetry()
+    if wanted("TRACES") or wanted("METRICS"):
+        is_installed = installed()
+        sent, named = (
+            marked("sent to the collector of OTEL_..."),
+            marked("OTEL_... names a collector"),
+        )
+        found = sent if is_installed else named
+        yield Check(marked("telemetry"), is_installed, found, "" if is_installed else OTEL.hint)
 
 
 def names_taken(installed: Iterable[Distribution]) -> Check:
@@ -155,13 +165,6 @@ def check_search_index(store: Store) -> Check:
         )
     found = marked("a library of this size is searched faster through an index")
     return Check(marked("search index"), True, found, "homer db index", warning=True)
-
-
-def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
-    for name in profile.weights:
-        bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
-        fix = f"homer models pull {name}" if bad else ""
-        yield Check(marked(f"model {name}"), not bad, _found_files(bad), fix)
 
 
 def _found_files(bad: Sequence[FileStatus]) -> str:
@@ -230,7 +233,6 @@ def _put(lacking: str, folder: Path) -> str:
 
 
 def _device(profile: ProfileModel) -> Check:
-    """Check what models run on."""
     try:
         return Check(marked("device"), True, describe_devices(profile.device))
     except SetupError as error:
@@ -240,7 +242,6 @@ def _device(profile: ProfileModel) -> Check:
 
 
 def _languages(profile: ProfileModel) -> Iterator[Check]:
-    """Check the languages of speech and search."""
     supported = profile.speech_languages
     names = ", ".join(profile.languages) or _any_language(len(supported))
     unsupported = [one for one in profile.languages if supported and one not in supported]
@@ -281,7 +282,6 @@ def check_images(profile: ProfileModel, weights: Path) -> Check:
 
 
 def _sounds(profile: ProfileModel) -> Check:
-    """Check the package that sounds are recognised with."""
     if profile.sounds == NO_MODEL:
         return Check(
             marked("sounds"),
@@ -314,23 +314,10 @@ def _key(role: str, variable: str | None) -> Iterator[Check]:
 
 
 def _codecs() -> Check:
-    """Check the decoders of the bundled FFmpeg."""
     missing = [name for name in DECODERS if name not in av.codecs_available]
     found = marked(f"FFmpeg in PyAV {av.__version__}")
     fix = marked(f"reinstall av: it lacks {', '.join(missing)}")
     return Check(marked("codecs"), not missing, found, fix if missing else "")
-
-
-def _telemetry() -> Iterator[Check]:
-    """Check the packages for a collector, if the environment names one."""
-    if wanted("TRACES") or wanted("METRICS"):
-        is_installed = installed()
-        sent, named = (
-            marked("sent to the collector of OTEL_..."),
-            marked("OTEL_... names a collector"),
-        )
-        found = sent if is_installed else named
-        yield Check(marked("telemetry"), is_installed, found, "" if is_installed else OTEL.hint)
 
 
 FOLDER = marked("A file of a schedule")

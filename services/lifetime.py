@@ -17,7 +17,6 @@ def stop_when_unused(home: Home, idle_s: float | None = None) -> IdleClock:
     """Stop this process when its data directory is gone, or unused for ``idle_s``.
 
     Args:
-        home: the data directory.
         idle_s: seconds without a use after which it stops; None: no limit.
 
     Returns:

@@ -106,7 +106,6 @@ def login_for(home: Home, api: str) -> str | None:
     """Return the login to send to an API; Homer's secret is sent to its own server only.
 
     Args:
-        home: the data directory.
         api: the address of a Prefect API; the login of a server that is not the home's own is in
             ``PREFECT_API_AUTH_STRING``.
     """

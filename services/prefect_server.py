@@ -78,7 +78,6 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
 
     Args:
         host: the address to listen on.
-        port: the port to listen on.
         names: further host names to answer to.
         stop_idle: stop when the data directory is gone or nobody has used it for long.
     """

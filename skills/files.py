@@ -6,7 +6,6 @@ import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -36,10 +35,7 @@ def read_skills(file: Path) -> list[Skill]:
         raise InputError(f"{file} cannot be read as skills: {error}") from error
     if not isinstance(document, dict) or not isinstance(document.get("skills"), list):
         raise InputError(f"{file} has no skills: each is a table [[skills]] with a name")
-    return _checked(file, document["skills"])
-
-
-def _checked(file: Path, raw: list[Any]) -> list[Skill]:
+    raw = document["skills"]
     try:
         skills = _SKILLS.validate_python(raw)
     except ValidationError as error:

@@ -94,7 +94,8 @@ def _observe(session: Session, judged: JudgedTrajectory) -> int:
     course = course_of(events)
     if judged.right is None or course is None or not _uses_modes(events):
         return 0
-    observed = signals(course, _attempts(events), right=judged.right)
+    question_event = next(event for event in events if isinstance(event, QuestionAsked))
+    observed = signals(course, question_event.setup.settings.attempts, right=judged.right)
     learning.add_observations(session, judged, observed)
     return len(observed)
 
@@ -103,11 +104,6 @@ def _uses_modes(events: Sequence[Event]) -> bool:
     """Check whether a trajectory searched by modes: skills advise nobody who uses other tools."""
     searches = (event for event in events if isinstance(event, EvidenceRetrieved))
     return all(isinstance(event.mode, Mode) for event in searches)
-
-
-def _attempts(events: Sequence[Event]) -> int:
-    question_event = next(event for event in events if isinstance(event, QuestionAsked))
-    return question_event.setup.settings.attempts
 
 
 def _promote(store: Store, writer: SkillWriter, words: Words) -> tuple[list[Skill], list[str]]:

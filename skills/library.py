@@ -163,7 +163,6 @@ class SkillLibrary:
         that each was learned from: "questions of the kind causal" is close to no question.
 
         Args:
-            question: in words.
             above: the cosine that a skill must exceed.
         """
         choosing = [

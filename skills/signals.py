@@ -77,7 +77,6 @@ def _resolved(subtasks: Iterable[Subtask]) -> list[bool]:
 
 
 def _subtasks(events: Sequence[Event]) -> tuple[Subtask, ...]:
-    """Return the last recorded ledger."""
     ledgers = [e for e in events if isinstance(e, Planned | Replanned | RoundClosed)]
     return ledgers[-1].subtasks if ledgers else ()
 

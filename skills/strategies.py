@@ -160,7 +160,6 @@ def _policy(best: BestStrategy) -> Policy:
 
 
 def _link(session: Session, pattern: Pattern, runs: Sequence[JudgedRun], skill: Skill) -> None:
-    """Record which answers a skill was learned from."""
     for run in runs:
         judged = JudgedTrajectory(
             trajectory=run.trajectory, question_type=run.question_type, right=run.right

@@ -142,7 +142,9 @@ class PriorityLock:
 
         If the database goes away, nobody else is blocked.
         """
-        self._enter()
+        with self._lock:
+            self._count += 1
+            self._ensure()
         try:
             yield
         finally:
@@ -173,11 +175,6 @@ class PriorityLock:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = self._held = None
-
-    def _enter(self) -> None:
-        with self._lock:
-            self._count += 1
-            self._ensure()
 
     def _leave(self) -> None:
         with self._lock:
@@ -243,7 +240,9 @@ def _claim(store: Store, kind: int, name: str, grace_s: float | None = None) -> 
     try:
         with store.explaining_failures():
             grace_s = GRACE_S if grace_s is None else grace_s
-            claimed = _claim_kept_alive(connection, kind, name, grace_s)
+            for setting, value in _KEEPALIVE:
+                connection.execute("SELECT set_config(%s, %s, false)", (setting, str(value)))
+            claimed = _poll(lambda: try_claim(connection, kind, name), grace_s)
         yield claimed
         if claimed:
             # The server handles a closed connection only a moment later.
@@ -251,14 +250,6 @@ def _claim(store: Store, kind: int, name: str, grace_s: float | None = None) -> 
                 release_claim(connection, kind, name)
     finally:
         connection.close()
-
-
-def _claim_kept_alive(
-    connection: psycopg.Connection[Any], kind: int, name: str, grace_s: float
-) -> bool:
-    for setting, value in _KEEPALIVE:
-        connection.execute("SELECT set_config(%s, %s, false)", (setting, str(value)))
-    return _poll(lambda: try_claim(connection, kind, name), grace_s)
 
 
 def claimed_videos(session: Session) -> frozenset[str]:

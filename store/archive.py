@@ -163,7 +163,15 @@ class BackupArchive:
             if sorted(names) != sorted(self._zip.namelist()):
                 raise ValueError("other members than the manifest says")
             for part in self.manifest.parts():
-                self._verify(part, step)
+                sha, size = hashlib.sha256(), 0
+                for block in self.blocks(part):
+                    sha.update(block)
+                    size += len(block)
+                    if size > part.size:
+                        break
+                    step(len(block))
+                if (size, sha.hexdigest()) != (part.size, part.sha256):
+                    raise ValueError(f"{part.name} is not what it was")
 
     def rows(self, part: BackupPart) -> Iterator[bytes]:
         """Yield the rows of a part in blocks of at most ``BLOCK`` bytes.
@@ -200,17 +208,6 @@ class BackupArchive:
         if size > self._limits.blob_mb * MB:
             problem = f"an image has {size / MB:.0f} MB"
             raise too_large(self._path, problem, "blob_mb", self._limits.blob_mb)
-
-    def _verify(self, part: BackupPart, step: Callable[[int], None]) -> None:
-        sha, size = hashlib.sha256(), 0
-        for block in self.blocks(part):
-            sha.update(block)
-            size += len(block)
-            if size > part.size:
-                break
-            step(len(block))
-        if (size, sha.hexdigest()) != (part.size, part.sha256):
-            raise ValueError(f"{part.name} is not what it was")
 
     def _read_manifest(self) -> Manifest:
         info = self._zip.getinfo(MANIFEST_MEMBER)

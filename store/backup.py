@@ -244,14 +244,6 @@ def _restore_rows(
     set_library_id(session, library)
     record_deed(session, Deed.RESTORED)
     analyze_tables(connection)
-    _fill_images(store, session, archive, progress)
-    faults.fault_point(faults.FaultPoint.RESTORED_IMAGES)
-
-
-def _fill_images(
-    store: Store, session: Session, archive: BackupArchive, progress: Progress
-) -> None:
-    """Store the images that rows name, except those missing when the back-up was made."""
     images = Megabytes(progress, "images, MB", archive.manifest.images.size)
     named = set(blobs_in_use(session)) - set(archive.manifest.missing)
     for sha, data in archive.images():
@@ -262,6 +254,7 @@ def _fill_images(
         images.step(len(data))
     if named:
         raise InputError("the back-up was altered: an image that its rows name is not in it")
+    faults.fault_point(faults.FaultPoint.RESTORED_IMAGES)
 
 
 def _fill_tables(

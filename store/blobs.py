@@ -28,7 +28,6 @@ def image_size(data: bytes, formats: tuple[str, ...] | None = None) -> tuple[int
     """Read an image's width and height from its header, without decoding it.
 
     Args:
-        data: The file.
         formats: As Pillow names them; None: all that it reads.
 
     Raises:
@@ -177,11 +176,9 @@ class BlobStore:
             self._fs.makedirs(folder, exist_ok=True)
 
     def _is_local(self) -> bool:
-        return "file" in _protocols(self._fs)
-
-
-def _protocols(fs: AbstractFileSystem) -> tuple[str, ...]:
-    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+        return "file" in (
+            (self._fs.protocol,) if isinstance(self._fs.protocol, str) else tuple(self._fs.protocol)
+        )
 
 
 def _modified_at(info: dict[str, object]) -> float:

@@ -41,7 +41,6 @@ def copy_rows(
     """Append rows to a table within the session's transaction.
 
     Args:
-        session: An open transaction.
         table: The table's name.
         types: Column to Postgres type, in the order of the rows' values.
         rows: Values; texts must not contain NUL.

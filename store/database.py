@@ -244,7 +244,6 @@ def remove_orphaned_blobs(store: Store, older_s: float = 0) -> int:
     Writers hold a shared lock until their rows are committed, and this waits for all of them.
 
     Args:
-        store: The store.
         older_s: Spare files written within so many seconds, for writers without a lock.
 
     Returns:

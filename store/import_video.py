@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -88,7 +88,14 @@ def _import(
     mapping = RowMapping(session, export.video, contents)
     progress.start("rows", contents.rows)
     try:
-        _add_rows(session, export, mapping, progress.step)
+        for table, rows in groupby(export.rows(), key=lambda row: row.table):
+            columns = known_columns(session, table)
+            for batch in _batches(rows):
+                imported = [
+                    mapping.remapped(table, row) for row in batch if mapping.is_imported(table, row)
+                ]
+                _add_batch(session, table, columns, imported)
+                progress.step(len(batch))
     except (DBAPIError, psycopg.Error) as exc:
         if is_database_failure(exc):
             raise
@@ -102,19 +109,6 @@ def _import(
     record_deed(session, Deed.IMPORTED, video.id)
     answers, clips = len(mapping.answers), mapping.added.get("clips", 0)
     return ImportedVideo(video.id, video.title, clips, answers, len(contents.questions) - answers)
-
-
-def _add_rows(
-    session: Session, export: ExportFile, mapping: RowMapping, step: Callable[[int], None]
-) -> None:
-    for table, rows in groupby(export.rows(), key=lambda row: row.table):
-        columns = known_columns(session, table)
-        for batch in _batches(rows):
-            imported = [
-                mapping.remapped(table, row) for row in batch if mapping.is_imported(table, row)
-            ]
-            _add_batch(session, table, columns, imported)
-            step(len(batch))
 
 
 def _batches(rows: Iterable[ExportRow]) -> Iterator[list[Row]]:

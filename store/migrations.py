@@ -39,7 +39,12 @@ def migrate(url: str) -> bool:
     try:
         with engine.begin() as connection:
             lock_until_commit(connection, MIGRATIONS)
-            return _upgrade(connection, target)
+            revision = revision_of(connection)
+            if revision == HEAD:
+                return False
+            _run_alembic(connection, revision, target)
+            refresh_viewer_role(connection)
+            return True
     except DBAPIError as exc:
         raise DatabaseError(_explain(exc, target)) from exc
     finally:
@@ -93,15 +98,6 @@ def revision_of(connection: Connection) -> str | None:
         return None
     revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     return None if revision is None else str(revision)
-
-
-def _upgrade(connection: Connection, url: URL) -> bool:
-    revision = revision_of(connection)
-    if revision == HEAD:
-        return False
-    _run_alembic(connection, revision, url)
-    refresh_viewer_role(connection)
-    return True
 
 
 def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:

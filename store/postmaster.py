@@ -136,13 +136,8 @@ def _private(home: Home) -> Path:
     if not _usable(folder):
         folder = Path("/tmp") / name  # noqa: S108
     folder.mkdir(mode=0o700, exist_ok=True)
-    _check_private(folder)
-    return folder
-
-
-def _check_private(folder: Path) -> None:
-    """Check that a folder in the shared temporary directory is this user's and private."""
     status = folder.lstat()
     is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
-    if not is_own or stat.S_IMODE(status.st_mode) & 0o077:
+    if not is_own or stat.S_IMODE(status.st_mode) & 63:
         raise DatabaseError(f"{folder} is not your own private folder: remove it")
+    return folder

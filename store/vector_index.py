@@ -81,7 +81,6 @@ def build_index(
     """Build missing indexes, without blocking reads and writes.
 
     Args:
-        store: The store.
         progress: Reports rows done.
         indexes: What to build; None: those of ``missing_indexes``.
 

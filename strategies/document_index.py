@@ -32,9 +32,7 @@ class DocumentIndexes:
     """The documents of the videos asked about last. Thread-safe.
 
     Args:
-        store: the store.
         text: the model that the memory was built with.
-        builder: the name under which it was built.
     """
 
     def __init__(self, store: Store, text: TextEmbedder, builder: str) -> None:

@@ -110,7 +110,6 @@ class EventDocuments:
         Words count by the line that has most of them, the rarer the more.
 
         Args:
-            query: in words.
             vector: of the query, of length 1.
         """
         weights = self.rarities(query)

@@ -72,7 +72,6 @@ class FrameReader:
     """The kept frames of one strategy.
 
     Args:
-        store: the store.
         toolbox: the models that read frames.
         builder: the name under which the frames are kept.
     """
@@ -171,7 +170,6 @@ class FrameReader:
         """Return frames as images of a result, each with what is known to be on it.
 
         Args:
-            frames: the frames.
             scores: of each, in [0, 1]; None: all alike.
             known: what was found on some of them besides, by ref.
         """

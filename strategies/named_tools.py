@@ -86,9 +86,6 @@ def use_once(
     """Use a tool once, without a language model; return the result, and titles of videos by id.
 
     Args:
-        store: the store.
-        run: runs tools on it.
-        named: the tool.
         query: what to look for; "" for a tool that needs none.
         arguments: the others by name.
         videos: ids, unambiguous prefixes or titles; all videos if empty.

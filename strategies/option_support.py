@@ -77,7 +77,6 @@ def quote_nearest(
 
     Args:
         text: embeds sentences.
-        scale: of its cosines.
         vector: (D,), the query's.
         pieces: each with its sentences.
     """

@@ -61,7 +61,6 @@ def pictures_to_send(
     """Load the latest pictures for a model that sees.
 
     Args:
-        calls: to the language model.
         decision: what the policy decides on.
         most: pictures at most.
         share: they take at most one part in so many of the tokens that are left.

@@ -28,7 +28,9 @@ def find_strategy(name: str) -> Strategy:
     whole, without, parts = name.partition(WITHOUT)
     if whole not in names:
         raise NotFound(f"there is no strategy {name!r}: use one of {', '.join(names)}")
-    strategy = _load(whole)
+    strategy = import_module(f"strategies.{whole.replace('-', '_')}.strategy").STRATEGY
+    if not isinstance(strategy, Strategy) or strategy.name != whole:
+        raise TypeError(f"strategies/{whole}/strategy.py has no STRATEGY of that name")
     return strategy.switched_off(parts) if without else strategy
 
 
@@ -39,13 +41,6 @@ def check_strategy(name: str) -> str:
         NotFound: there is none of that name.
     """
     return AUTO if name == AUTO else find_strategy(name).name
-
-
-def _load(name: str) -> Strategy:
-    found = import_module(f"strategies.{name.replace('-', '_')}.strategy").STRATEGY
-    if not isinstance(found, Strategy) or found.name != name:
-        raise TypeError(f"strategies/{name}/strategy.py has no STRATEGY of that name")
-    return found
 
 
 def strategies_with_outline() -> tuple[Strategy, ...]:

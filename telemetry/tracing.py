@@ -164,33 +164,25 @@ class Span:
 
     def end(self, error: BaseException | None = None) -> None:
         """End it, with an error if there was one."""
-        _log_end(self, error)
+        prominent = self.work in _LOGGED_AT_INFO
+        extra = {"homer": {**self.ids, **self.fields, "ms": round(self.seconds * 1000)}}
+        if error is None or isinstance(error, KeyboardInterrupt):
+            outcome = "done" if error is None else "stopped"
+            level = logging.INFO if prominent else logging.DEBUG
+            _LOG.log(level, f"{self.name} {outcome}", extra=extra)
+        else:
+            level = logging.WARNING if prominent else logging.DEBUG
+            _LOG.log(level, f"{self.name} failed", exc_info=error, extra=extra)
         _exports.instruments.measure_span(self, error)
         if self.exported.is_recording():
-            _complete(self, error)
+            self.exported.set_attributes(attributes(self))
+            if _exports.content and self.content is not None:
+                said = self.content()
+                self.exported.set_attributes({f"gen_ai.{k}.messages": v for k, v in said.items()})
+            if error is not None:
+                self.exported.set_attribute("error.type", type(error).__name__)
+                self.exported.set_status(trace.Status(trace.StatusCode.ERROR))
         self.exported.end()
-
-
-def _log_end(span: Span, error: BaseException | None) -> None:
-    prominent = span.work in _LOGGED_AT_INFO
-    extra = {"homer": {**span.ids, **span.fields, "ms": round(span.seconds * 1000)}}
-    if error is None or isinstance(error, KeyboardInterrupt):
-        outcome = "done" if error is None else "stopped"
-        level = logging.INFO if prominent else logging.DEBUG
-        _LOG.log(level, f"{span.name} {outcome}", extra=extra)
-    else:
-        level = logging.WARNING if prominent else logging.DEBUG
-        _LOG.log(level, f"{span.name} failed", exc_info=error, extra=extra)
-
-
-def _complete(span: Span, error: BaseException | None) -> None:
-    span.exported.set_attributes(attributes(span))
-    if _exports.content and span.content is not None:
-        said = span.content()
-        span.exported.set_attributes({f"gen_ai.{k}.messages": v for k, v in said.items()})
-    if error is not None:
-        span.exported.set_attribute("error.type", type(error).__name__)
-        span.exported.set_status(trace.Status(trace.StatusCode.ERROR))
 
 
 def attributes(span: Span) -> dict[str, Value]:

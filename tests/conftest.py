@@ -150,7 +150,12 @@ def make_database(postgres: EmbeddedPostgres) -> Callable[[], str]:
 
     def make() -> str:
         name = f"test_{os.getpid()}_{next(_numbers)}"
-        _revive(postgres)
+        if not postgres.running():
+            log = (postgres.home.logs / "postgres.log").read_text().splitlines()[-20:]
+            warnings.warn(
+                "\n".join(["the shared Postgres was gone; its log ends:", *log]), stacklevel=2
+            )
+            postgres.start()
         _admin(postgres, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, TEMPLATE)
         return postgres.url(name)
 
@@ -260,16 +265,6 @@ def shared_media() -> Callable[[str], Path]:
         return path
 
     return find
-
-
-def _revive(server: EmbeddedPostgres) -> None:
-    """A server that something outside ended is started again, and the run says why it died."""
-    if not server.running():
-        log = (server.home.logs / "postgres.log").read_text().splitlines()[-20:]
-        warnings.warn(
-            "\n".join(["the shared Postgres was gone; its log ends:", *log]), stacklevel=2
-        )
-        server.start()
 
 
 def _admin(server: EmbeddedPostgres, command: str, *names: str) -> None:

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with TemporaryDirectory() as name:
         folder = Path(name)
         copy_checkout(folder)
-        select_tests(folder, options.packages, unit_tests(options.packages))
+        select_tests(folder, options.packages, importers(options.packages, "unit"))
         run_mutmut(folder, options.processes, NO_MUTANT)
         generated = sorted(exit_codes(folder))
         size = min(options.number, len(generated))
@@ -103,11 +103,6 @@ def select_tests(folder: Path, packages: Sequence[str], tests: Sequence[str]) ->
     lines = [f"{key} = {json.dumps(value)}\n" for key, value in settings.items()]
     original = (ROOT / "pyproject.toml").read_text()
     (folder / "pyproject.toml").write_text(f"{original}\n[tool.mutmut]\n{''.join(lines)}")
-
-
-def unit_tests(packages: Sequence[str]) -> list[str]:
-    """List the unit tests of these packages."""
-    return importers(packages, "unit")
 
 
 def integration_tests(packages: Sequence[str]) -> list[str]:

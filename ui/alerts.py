@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from domain.alerts import AlertKind
@@ -48,7 +46,15 @@ def _show() -> None:
     if not alerts:
         return
     chosen = text_param("alert") or None
-    _show_alerts(alerts, chosen)
+    if chosen is not None:
+        page_link("alerts", translate("← All alerts"))
+    for one in alerts:
+        alert = one.alert
+        if chosen in (None, alert.name):
+            with st.container(border=True, key=f"alert_{alert.name}"):
+                page_link("alerts", escape_markdown(alert.name), alert=alert.name)
+                st.write(escape_markdown(alert.wants))
+                st.caption(escape_markdown(_facts(one)))
     st.header(translate("Events"), anchor=False)
     requested = requested_offset()
     events, total = page_of_events(store, requested, PAGE_SIZE, chosen)
@@ -97,18 +103,6 @@ def _add_form(*, expanded: bool) -> None:
             show_error(error)
             return
         st.rerun()
-
-
-def _show_alerts(alerts: Sequence[ShownAlert], chosen: str | None) -> None:
-    if chosen is not None:
-        page_link("alerts", translate("← All alerts"))
-    for one in alerts:
-        alert = one.alert
-        if chosen in (None, alert.name):
-            with st.container(border=True, key=f"alert_{alert.name}"):
-                page_link("alerts", escape_markdown(alert.name), alert=alert.name)
-                st.write(escape_markdown(alert.wants))
-                st.caption(escape_markdown(_facts(one)))
 
 
 def _facts(one: ShownAlert) -> str:

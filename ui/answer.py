@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import streamlit as st
 
 from domain.asking import Answer, level_of_confidence
-from domain.media import Video
 from ui.app_state import PageState, page_state
 from ui.errors import show_errors
 from ui.evidence import show_moment, video_title
@@ -57,27 +54,40 @@ def show_run(state: PageState, run: InspectedTrajectory, *, with_player: bool = 
         _poll_run(run.row.id)
         return
     if run.row.answer is None:
-        _show_interrupted(state, run)
+        reasons = [one_line(translate_sentence(error.message)) for error in run.history.errors]
+        message = (
+            translate("The search was interrupted: {reason}").format(reason=reasons[-1])
+            if reasons
+            else translate("The search was interrupted.")
+        )
+        st.error(escape_markdown(message))
+        if st.button(translate("Resume the search"), type="primary"):
+            state.runs.resume(state.runner(run.row.profile), run.row.id)
+            st.rerun()
+        page_link("trajectory", translate("See every step"), trajectory=run.row.id)
         return
     if with_player:
-        _show_answer(state, run, run.row.answer)
+        # Draw the answer, the player, and what the answer rests on; the player stays in view.
+        answer = run.row.answer
+        st.html(SIDE_BY_SIDE)
+        with st.container(key="result"):
+            with st.container(key="answer"):
+                _show_answer_text(run, answer)
+            with st.container(key="beside"):
+                videos = videos_named(state.store, run.row.question.videos)
+                first = answer.citations[0] if answer.citations else None
+                video = played_video()
+                if video not in videos and first is not None:
+                    video = first.video
+                if video in videos:
+                    start = first.span.start_ms if first and first.video == video else 0
+                    show_player(videos[video], start)
+                    st.caption(escape_markdown(video_title(videos, video)))
+            with st.container(key="sources"):
+                _show_sources(state, run, answer)
     else:
         _show_answer_text(run, run.row.answer)
         _show_sources(state, run, run.row.answer)
-
-
-def _show_interrupted(state: PageState, run: InspectedTrajectory) -> None:
-    reasons = [one_line(translate_sentence(error.message)) for error in run.history.errors]
-    message = (
-        translate("The search was interrupted: {reason}").format(reason=reasons[-1])
-        if reasons
-        else translate("The search was interrupted.")
-    )
-    st.error(escape_markdown(message))
-    if st.button(translate("Resume the search"), type="primary"):
-        state.runs.resume(state.runner(run.row.profile), run.row.id)
-        st.rerun()
-    page_link("trajectory", translate("See every step"), trajectory=run.row.id)
 
 
 @st.fragment(run_every=POLL_S)
@@ -112,18 +122,6 @@ def _show_progress(name: str) -> None:
     page_link("trajectory", translate("See every step"), trajectory=name)
 
 
-def _show_answer(state: PageState, run: InspectedTrajectory, answer: Answer) -> None:
-    """Draw the answer, the player, and what the answer rests on; the player stays in view."""
-    st.html(SIDE_BY_SIDE)
-    with st.container(key="result"):
-        with st.container(key="answer"):
-            _show_answer_text(run, answer)
-        with st.container(key="beside"):
-            _show_player(answer, videos_named(state.store, run.row.question.videos))
-        with st.container(key="sources"):
-            _show_sources(state, run, answer)
-
-
 def _show_sources(state: PageState, run: InspectedTrajectory, answer: Answer) -> None:
     """Draw what the answer cites, whether it is right, and the rounds."""
     row = run.row
@@ -133,7 +131,15 @@ def _show_sources(state: PageState, run: InspectedTrajectory, answer: Answer) ->
     for number, citation in enumerate(answer.citations, start=1):
         show_moment(state.store, citation, videos, f"cited_{row.id}_{number}", number=number)
     show_judgement(state.store, row)
-    _show_round_links(run)
+    rounds = run.history.rounds
+    with st.expander(
+        translate("{rounds} of searching").format(rounds=counted(len(rounds), "round"))
+    ):
+        for round_ in rounds:
+            label = round_headline(run.history, round_.number)
+            page_link(
+                "trajectory", escape_markdown(label), trajectory=run.row.id, round=round_.number
+            )
 
 
 def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
@@ -195,32 +201,7 @@ def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
 
 
 def _confidence_line(answer: Answer) -> str:
-    """Return the confidence and standing of an answer in sentences."""
     line = translate("Confidence {level}.").format(
         level=translate(level_of_confidence(answer.confidence))
     )
     return f"{line} {capitalized(translate(answer.standing))}." if answer.standing else line
-
-
-def _show_round_links(run: InspectedTrajectory) -> None:
-    """Link each round, on a line of its own."""
-    rounds = run.history.rounds
-    with st.expander(
-        translate("{rounds} of searching").format(rounds=counted(len(rounds), "round"))
-    ):
-        for round_ in rounds:
-            label = round_headline(run.history, round_.number)
-            page_link(
-                "trajectory", escape_markdown(label), trajectory=run.row.id, round=round_.number
-            )
-
-
-def _show_player(answer: Answer, videos: Mapping[str, Video]) -> None:
-    first = answer.citations[0] if answer.citations else None
-    video = played_video()
-    if video not in videos and first is not None:
-        video = first.video
-    if video in videos:
-        start = first.span.start_ms if first and first.video == video else 0
-        show_player(videos[video], start)
-        st.caption(escape_markdown(video_title(videos, video)))

@@ -67,7 +67,6 @@ class UploadLimits:
     limits neither the number of files nor that of sessions.
 
     Args:
-        app: the application.
         files: returns Streamlit's uploads.
         user_of: returns the name in grants of whom the cookies belong to.
         may_change: returns whether that user may change the library.
@@ -136,7 +135,6 @@ def make_app(home: Home, methods: SignInMethods) -> st.App:
     pages of other sites are always refused.
 
     Args:
-        home: the data directory.
         methods: how people sign in, and the host names to answer to.
     """
     middleware: list[Any] = [Middleware(SameOrigin, admits=not methods.required)]

@@ -61,27 +61,23 @@ def _body() -> None:
         st.header(escape_markdown(run.row.question.text), anchor=False)
         show_run(state, run)
     elif not name:
-        _show_beginnings(state, known)
-
-
-def _show_beginnings(state: PageState, known: Mapping[str, str]) -> None:
-    """Draw questions to begin with: suggested ones, and those that were asked before."""
-    videos = [video for video in text_params("video") if video in known] or list(known)
-    suggested = _suggestions(state.store, tuple(videos[:MAX_SUGGESTED_VIDEOS]))
-    left, right = st.columns(2)
-    with left:
-        if suggested:
-            st.header(translate("Try a question"), anchor=False)
-        for index, one in enumerate(suggested):
-            title = escape_markdown(shortened(known[one.video], MAX_TITLE_CHARS))
-            label = f"{escape_markdown(translate_sentence(one.text))} :small[{title}]"
-            key, note = f"suggested_{index}", _asked_in_english(one.text)
-            if st.button(label, key=key, icon=":material/lightbulb:", help=note):
-                fields = QuestionFields((one.video,), one.text, "", "", state.profile)
-                _start_run(state, fields, state.toolbox().profile.settings.ask.strategy)
-    with right:
-        _show_recent(state)
-        _show_newest_videos(state.store, len(known))
+        # Draw questions to begin with: suggested ones, and those that were asked before.
+        videos = [video for video in text_params("video") if video in known] or list(known)
+        suggested = _suggestions(state.store, tuple(videos[:MAX_SUGGESTED_VIDEOS]))
+        left, right = st.columns(2)
+        with left:
+            if suggested:
+                st.header(translate("Try a question"), anchor=False)
+            for index, one in enumerate(suggested):
+                title = escape_markdown(shortened(known[one.video], MAX_TITLE_CHARS))
+                label = f"{escape_markdown(translate_sentence(one.text))} :small[{title}]"
+                key, note = f"suggested_{index}", _asked_in_english(one.text)
+                if st.button(label, key=key, icon=":material/lightbulb:", help=note):
+                    fields = QuestionFields((one.video,), one.text, "", "", state.profile)
+                    _start_run(state, fields, state.toolbox().profile.settings.ask.strategy)
+        with right:
+            _show_recent(state)
+            _show_newest_videos(state.store, len(known))
 
 
 def _asked_in_english(text: str) -> str | None:

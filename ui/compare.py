@@ -135,11 +135,7 @@ def _show_comparison(state: PageState, runs: Sequence[InspectedTrajectory]) -> N
     for column, run, row in zip(st.columns(len(runs)), runs, found.rows, strict=True):
         with column:
             _show_strategy(state, run, row)
-    _show_player(state, runs[0].row.question.videos)
-
-
-def _show_player(state: PageState, names: Sequence[str]) -> None:
-    """Draw the video of the moment that was pressed."""
+    names = runs[0].row.question.videos
     videos, video = videos_named(state.store, names), played_video()
     if video in videos:
         st.caption(escape_markdown(video_title(videos, video)))

@@ -75,7 +75,6 @@ def show_last_result(store: Store, video: str) -> None:
     """Show the result of the last correction, with Undo; its file can be downloaded.
 
     Args:
-        store: The store.
         video: The id of the page's video, or ``LIBRARY``.
     """
     result = st.session_state.pop(LAST_RESULT, None)

@@ -112,7 +112,6 @@ def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:
 
 
 def _curve_caption(points: Sequence[Point]) -> str:
-    """Return the last value of each curve in a sentence."""
     last = {point.arm: point.so_far for point in points if point.part is QuestionPart.TEST}
     ends = "; ".join(f"{arm} {percent(share)} %" for arm, share in last.items())
     return translate(
@@ -162,7 +161,23 @@ def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
         return
     offset = paginate(len(found), "questions", QUESTIONS_PER_PAGE)
     for row in found[offset : offset + QUESTIONS_PER_PAGE]:
-        _show_question(row)
+        with st.container(border=True, key=f"question_{row.arm}_{row.id}"):
+            if row.trajectory:
+                page_link(
+                    "trajectory", escape_markdown(cell(row.question)), trajectory=row.trajectory
+                )
+            else:
+                st.write(escape_markdown(cell(row.question)))
+            verdict = translate(VERDICTS[row.right]) if row.judge else translate("not asked yet")
+            answer = row.option or tags_in_words(row.answer) or translate("nothing")
+            reference = escape_markdown(cell(row.reference)) or translate("none")
+            lines = [
+                f"**{verdict}**: {escape_markdown(cell(answer))}",
+                translate("Reference: {reference}").format(reference=reference),
+            ]
+            lines += [escape_markdown(cell(row.why))] if row.why else []
+            st.markdown("  \n".join(lines))
+            st.caption(escape_markdown(", ".join(_facts(row))))
 
 
 def _filtered(rows: Sequence[AnsweredQuestion]) -> list[AnsweredQuestion]:
@@ -190,24 +205,6 @@ def _filter_box(
     return choice_param(
         label, [ANY, *choices], key, partial(column.selectbox, disabled=not choices)
     )
-
-
-def _show_question(row: AnsweredQuestion) -> None:
-    with st.container(border=True, key=f"question_{row.arm}_{row.id}"):
-        if row.trajectory:
-            page_link("trajectory", escape_markdown(cell(row.question)), trajectory=row.trajectory)
-        else:
-            st.write(escape_markdown(cell(row.question)))
-        verdict = translate(VERDICTS[row.right]) if row.judge else translate("not asked yet")
-        answer = row.option or tags_in_words(row.answer) or translate("nothing")
-        reference = escape_markdown(cell(row.reference)) or translate("none")
-        lines = [
-            f"**{verdict}**: {escape_markdown(cell(answer))}",
-            translate("Reference: {reference}").format(reference=reference),
-        ]
-        lines += [escape_markdown(cell(row.why))] if row.why else []
-        st.markdown("  \n".join(lines))
-        st.caption(escape_markdown(", ".join(_facts(row))))
 
 
 def _facts(row: AnsweredQuestion) -> list[str]:

@@ -124,14 +124,17 @@ def _show_run() -> None:
     if report.remarks:
         st.warning("  \n".join(escape_markdown(remark) for remark in report.remarks))
     _show_figures(report)
-    _show_skills(report)
+    if report.skills:
+        st.caption(translate("Skills of this run:"))
+        with st.container(horizontal=True, key="skills_of_run"):
+            for skill in report.skills:
+                page_link("skills", escape_markdown(skill.name), skill=skill.name)
     show_questions(rows)
     _show_comparison_form(store, report.run)
     _show_export(report, rows)
 
 
 def _show_figures(report: RunReport) -> None:
-    """Draw the charts and the tables of a run."""
     show_curves(report)
     for table in tables(report):
         charts.report_table(table)
@@ -177,15 +180,6 @@ def _rerun_if_changed(name: str, judged: int) -> None:
     line = find_run(page_state().store, name)
     if line.judged != judged or line.state != RUNNING:
         st.rerun()
-
-
-def _show_skills(report: RunReport) -> None:
-    """Link the skills that the run used."""
-    if report.skills:
-        st.caption(translate("Skills of this run:"))
-        with st.container(horizontal=True, key="skills_of_run"):
-            for skill in report.skills:
-                page_link("skills", escape_markdown(skill.name), skill=skill.name)
 
 
 def _show_comparison_form(store: Store, run: RunLine) -> None:

@@ -24,7 +24,7 @@ from services.health import (
     versions,
 )
 from store.home import Home
-from ui.app_state import PageState, page_state
+from ui.app_state import page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_bytes, format_date
 from ui.language import use_language
@@ -67,7 +67,23 @@ def _body() -> None:
         _show_checks(checks.found)
     else:
         _poll_checks(checks)
-    _show_services(state)
+    st.header(translate("Background work"), anchor=False)
+    for name, address in service_addresses(state.store.home).items():
+        st.write(
+            escape_markdown(
+                f"{translate(name)}: {address or translate('not running; watching starts it')}"
+            )
+        )
+    running = [job for job in Jobs(state.store.home).every() if job.running]
+    st.write(translate("{jobs} running.").format(jobs=counted(len(running), "job")))
+    page_link("library", translate("Open the library"))
+    searches = searches_so_far(state.store)
+    if searches.requests:
+        st.caption(
+            translate("Single searches took {searches} of an embeddings endpoint so far.").format(
+                searches=searches
+            )
+        )
     _show_disk_space(disk_space(state.store))
     _show_failures(recent_failures(state.store))
     st.header(translate("Versions"), anchor=False)
@@ -147,26 +163,6 @@ def _show_checks(checks: Sequence[Check]) -> None:
 
 def _state(check: Check) -> str:
     return translate("ok") if check.ok else translate("MISSING")
-
-
-def _show_services(state: PageState) -> None:
-    st.header(translate("Background work"), anchor=False)
-    for name, address in service_addresses(state.store.home).items():
-        st.write(
-            escape_markdown(
-                f"{translate(name)}: {address or translate('not running; watching starts it')}"
-            )
-        )
-    running = [job for job in Jobs(state.store.home).every() if job.running]
-    st.write(translate("{jobs} running.").format(jobs=counted(len(running), "job")))
-    page_link("library", translate("Open the library"))
-    searches = searches_so_far(state.store)
-    if searches.requests:
-        st.caption(
-            translate("Single searches took {searches} of an embeddings endpoint so far.").format(
-                searches=searches
-            )
-        )
 
 
 def _show_disk_space(space: DiskSpace) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.trajectory import Forked
-from store.queries.trajectories import StoredTrajectory
 from ui.app_state import page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_date
@@ -45,18 +44,15 @@ def show_history() -> None:
         rows, _ = page_of_trajectories(state.store, PAGE_SIZE, offset, query or "")
     forks = forks_among(state.store, [row.id for row in rows])
     for row in rows:
-        _show_entry(row, forks.get(row.id))
-
-
-def _show_entry(row: StoredTrajectory, fork: Forked | None) -> None:
-    with st.container(border=True, key=f"entry_{row.id}"):
-        page_link("trajectory", escape_markdown(row.question.text), trajectory=row.id)
-        answer = answer_line(row.answer, row.question) if row.answer else translate("No answer")
-        st.write(escape_markdown(shortened(answer, MAX_ANSWER_CHARS)))
-        status = capitalized(state_in_words(row.state))
-        st.caption(escape_markdown(f"{status}, {format_date(row.started_at)}"))
-        if fork is not None:
-            show_fork(row.id, fork)
+        fork = forks.get(row.id)
+        with st.container(border=True, key=f"entry_{row.id}"):
+            page_link("trajectory", escape_markdown(row.question.text), trajectory=row.id)
+            answer = answer_line(row.answer, row.question) if row.answer else translate("No answer")
+            st.write(escape_markdown(shortened(answer, MAX_ANSWER_CHARS)))
+            status = capitalized(state_in_words(row.state))
+            st.caption(escape_markdown(f"{status}, {format_date(row.started_at)}"))
+            if fork is not None:
+                show_fork(row.id, fork)
 
 
 def show_fork(name: str, fork: Forked) -> None:

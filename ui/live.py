@@ -20,7 +20,6 @@ from ui.navigation import set_params, text_param
 from ui.question_form import question_field, strategy_field, warn
 from views.live_memory import (
     HeldFrame,
-    KeptNow,
     LiveMemory,
     ShownHeldEvent,
     ShownTier,
@@ -126,25 +125,21 @@ def _show_kept(memory: LiveMemory, *, watched: bool) -> None:
         )
     for one in memory.kept:
         with st.container(border=True, key=f"kept_by_{one.strategy}"):
-            _show_kept_by(one)
-
-
-def _show_kept_by(kept: KeptNow) -> None:
-    st.markdown(f"**{escape_markdown(kept.strategy)}**")
-    st.caption(escape_markdown(kept.title))
-    if not kept.tiers:
-        st.caption(translate("No frame yet."))
-    held = {frame.blob for event in kept.events or () for frame in event.frames}
-    if kept.events is not None:
-        count = sum(len(event.frames) for event in kept.events)
-        frames, events = counted(count, "frame"), counted(len(kept.events), "event")
-        size = translate("{frames} of {events}").format(frames=frames, events=events)
-        st.markdown(f"**{translate('Short-term memory')}**: {size}")
-        st.html(_strip("".join(map(_event, kept.events)), 0))
-    for place, tier in enumerate(kept.tiers):
-        st.markdown(escape_markdown(_tier_in_words(tier)))
-        if not {frame.blob for frame in tier.frames} <= held:
-            st.html(_strip(f'<div class="frames">{_images(tier.frames)}</div>', place))
+            st.markdown(f"**{escape_markdown(one.strategy)}**")
+            st.caption(escape_markdown(one.title))
+            if not one.tiers:
+                st.caption(translate("No frame yet."))
+            held = {frame.blob for event in one.events or () for frame in event.frames}
+            if one.events is not None:
+                count = sum(len(event.frames) for event in one.events)
+                frames, events = counted(count, "frame"), counted(len(one.events), "event")
+                size = translate("{frames} of {events}").format(frames=frames, events=events)
+                st.markdown(f"**{translate('Short-term memory')}**: {size}")
+                st.html(_strip("".join(map(_event, one.events)), 0))
+            for place, tier in enumerate(one.tiers):
+                st.markdown(escape_markdown(_tier_in_words(tier)))
+                if not {frame.blob for frame in tier.frames} <= held:
+                    st.html(_strip(f'<div class="frames">{_images(tier.frames)}</div>', place))
 
 
 def _tier_in_words(tier: ShownTier) -> str:

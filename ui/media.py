@@ -65,7 +65,9 @@ def media_routes(user_of: UserOf) -> list[Route]:
     def served(serve: Callable[[Store, str], Response], name: str) -> Callable[[Request], Response]:
         def endpoint(request: Request) -> Response:
             if not _is_allowed(request):
-                return _expired()
+                return PlainTextResponse(
+                    "this link has expired: open the page again", status_code=403
+                )
             try:
                 store = store_for(shared_store(), user_of(request.cookies))
                 response = serve(store, request.path_params[name])
@@ -85,7 +87,6 @@ def media_routes(user_of: UserOf) -> list[Route]:
 
 
 def _video(store: Store, video_id: str) -> Response:
-    """Serve the file of a video."""
     path = _original_by_id(store, video_id) if _is_hex(video_id, 16) else None
     if path is None:
         return _missing()
@@ -102,7 +103,6 @@ def _preview(store: Store, part: str) -> Response:
 
 
 def _recording(store: Store, sha: str) -> Response:
-    """Serve the recording of a clip of a stream."""
     path = Path(store.blobs.path(sha)) if _is_visible(store, sha) else None
     if path is None or not path.is_file():
         return _missing()
@@ -140,10 +140,6 @@ def _is_allowed(request: Request) -> bool:
     """Return whether the link is signed by this process and has not expired."""
     params = request.query_params
     return is_signed(request.url.path, params.get("until", ""), params.get("key", ""))
-
-
-def _expired() -> Response:
-    return PlainTextResponse("this link has expired: open the page again", status_code=403)
 
 
 def _missing() -> Response:

@@ -143,7 +143,6 @@ def choice_param(
     """Draw a choice that the address has in English, and return it.
 
     Args:
-        label: of the choice.
         names: what there is to choose, in English; the first one is not in the address.
         name: the query parameter, and the key of the choice.
         draw: Streamlit's command; None: buttons beside each other.

@@ -49,7 +49,13 @@ def show_outline(state: PageState, video: Video) -> None:
     zoomed = load_zoomed(state.store, video.id, outline, int_param(NODE), requested, PARTS_PER_PAGE)
     _show_path(zoomed)
     if zoomed.here is not None:
-        _show_node(video, zoomed.here)
+        node = zoomed.here
+        with st.container(horizontal=True, vertical_alignment="center", key="outline_here"):
+            _play_button(video, node, "here")
+            st.markdown(f"**{escape_markdown(node.title)}**")
+            st.caption(escape_markdown(translate(node.noun)))
+        if node.text and node.text != node.title:
+            st.write(escape_markdown(node.text))
     _show_parts(state, video, outline, zoomed, requested)
     if zoomed.here is not None:
         _show_graph(state, video, outline, zoomed.here)
@@ -75,15 +81,6 @@ def _show_path(zoomed: ZoomedOutline) -> None:
         for node in zoomed.path:
             label = escape_markdown(f"← {node.title or translate(node.noun)}")
             st.button(label, key=f"up_{node.id}", type="tertiary", on_click=_zoom, args=(node.id,))
-
-
-def _show_node(video: Video, node: ZoomNode) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", key="outline_here"):
-        _play_button(video, node, "here")
-        st.markdown(f"**{escape_markdown(node.title)}**")
-        st.caption(escape_markdown(translate(node.noun)))
-    if node.text and node.text != node.title:
-        st.write(escape_markdown(node.text))
 
 
 def _play_button(video: Video, node: ZoomNode, key: str) -> None:

@@ -85,7 +85,12 @@ def _body() -> None:
         people = load_people_view(store, video.id, offset, PEOPLE_PER_PAGE, number)
     left, right = st.columns([3, 2])
     with left:
-        _show_grid(store, people)
+        st.html(GRID)
+        show_merge_bar(store, people)
+        with st.container(key="faces"):
+            for card in people.figures:
+                with st.container(border=True, key=f"person_{card.person.number}"):
+                    _show_card(store, people, card)
     with right:
         show_player(video, time_param() or 0)
         if people.chosen is not None:
@@ -110,16 +115,6 @@ def _show_timeline(people: PeopleView) -> None:
         seek(people.video.id, start_ms)
         set_params(person=number)
         st.rerun()
-
-
-def _show_grid(store: Store, people: PeopleView) -> None:
-    """Draw a card of each person, and the button that merges those that are selected."""
-    st.html(GRID)
-    show_merge_bar(store, people)
-    with st.container(key="faces"):
-        for card in people.figures:
-            with st.container(border=True, key=f"person_{card.person.number}"):
-                _show_card(store, people, card)
 
 
 def _show_card(store: Store, people: PeopleView, card: PersonCard) -> None:
@@ -149,7 +144,6 @@ def _show_card(store: Store, people: PeopleView, card: PersonCard) -> None:
 
 
 def _appearances(card: PersonCard) -> str:
-    """Return when and how often a person is seen and heard."""
     person = card.person
     facts = [format_span(person.span)] if person.span else []
     if person.seen:
@@ -167,13 +161,6 @@ def _show_person(store: Store, people: PeopleView, card: PersonCard) -> None:
     ]
     if names:
         st.write(escape_markdown(", ".join(names)))
-    _show_moment_buttons(people, card)
-    show_other_videos(store, people.video.id, card.person.number)
-    show_correction_forms(store, people, card)
-
-
-def _show_moment_buttons(people: PeopleView, card: PersonCard) -> None:
-    """Draw buttons that play the first appearances, as an alternative to the timeline."""
     spans = sorted({*card.seen, *card.heard}, key=lambda s: (s.start_ms, s.end_ms))[:6]
     with st.container(horizontal=True, key="moments"):
         for index, span in enumerate(spans):
@@ -183,6 +170,8 @@ def _show_moment_buttons(people: PeopleView, card: PersonCard) -> None:
                 on_click=seek,
                 args=(people.video.id, span.start_ms),
             )
+    show_other_videos(store, people.video.id, card.person.number)
+    show_correction_forms(store, people, card)
 
 
 def _show_suggestions(store: Store, people: PeopleView) -> None:
@@ -194,17 +183,6 @@ def _show_suggestions(store: Store, people: PeopleView) -> None:
         st.caption(translate("No likely duplicates."))
     for pair in pairs:
         _show_suggestion(store, people, pair)
-
-
-def _first_appearance_button(people: PeopleView, card: PersonCard, key: str) -> None:
-    """Draw a button that plays a person's first appearance, to hear the voice."""
-    if card.person.span is not None:
-        st.button(
-            f"▶ {escape_markdown(display_name(card))}",
-            key=f"first_{key}_{card.person.number}",
-            on_click=seek,
-            args=(people.video.id, card.person.span.start_ms),
-        )
 
 
 def _show_suggestion(store: Store, people: PeopleView, pair: CardPair) -> None:
@@ -221,7 +199,13 @@ def _show_suggestion(store: Store, people: PeopleView, pair: CardPair) -> None:
             st.caption(alike_line(found.kind, found.cosine))
             with st.container(horizontal=True, key=f"say_{key}"):
                 for card in (first, second):
-                    _first_appearance_button(people, card, key)
+                    if card.person.span is not None:
+                        st.button(
+                            f"▶ {escape_markdown(display_name(card))}",
+                            key=f"first_{key}_{card.person.number}",
+                            on_click=seek,
+                            args=(people.video.id, card.person.span.start_ms),
+                        )
                 st.button(
                     translate("Yes, the same"),
                     key=f"yes_{key}",

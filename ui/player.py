@@ -40,7 +40,6 @@ def show_player(
     are shown.
 
     Args:
-        video: the video.
         start_ms: the position until a moment is sought.
         key: names the player on its page.
         reports: it tells the page where it is, which is drawn anew then (``played_ms``).

@@ -11,7 +11,6 @@ from domain.recaps import parse_period
 from flows.recap import write_recap
 from flows.recap_model import recap_model
 from flows.workspace import open_workspace
-from store.queries.recaps import StoredRecap
 from store.queries.recaps import recaps_page as page_of_recaps
 from ui.app_state import page_state
 from ui.errors import show_errors
@@ -52,11 +51,14 @@ def _show() -> None:
         with store.begin() as session:
             recaps, _ = page_of_recaps(session, offset, PER_PAGE)
     for number, recap in enumerate(recaps):
-        _show_recap(number, recap)
+        with st.container(border=True, key=f"recap_{number}"):
+            at = format_time(recap.span.start_ms)
+            label = escape_markdown(f"{recap.period}: {recap.title}")
+            page_link("video", label, video=recap.video, t=at)
+            st.markdown(linked_citations(recap.text, recap.video))
 
 
 def _write_buttons() -> None:
-    """Draw the buttons that sum up a day."""
     with st.container(horizontal=True, vertical_alignment="center", key="write"):
         for day, (label, _) in DAYS.items():
             if st.button(translate(label), key=f"sum_up_{day}"):
@@ -71,11 +73,3 @@ def _write(day: str) -> None:
     if written.recaps:
         st.rerun()
     st.caption(translate(DAYS[day][1]))
-
-
-def _show_recap(number: int, recap: StoredRecap) -> None:
-    with st.container(border=True, key=f"recap_{number}"):
-        at = format_time(recap.span.start_ms)
-        label = escape_markdown(f"{recap.period}: {recap.title}")
-        page_link("video", label, video=recap.video, t=at)
-        st.markdown(linked_citations(recap.text, recap.video))

@@ -46,7 +46,19 @@ def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
     story, step = st.columns([2, 3])
     with story:
         _show_story(inspected, chosen)
-        _show_stepper(numbers, chosen)
+        # Draw buttons for the round before and after; the arrow keys press them.
+        index = numbers.index(chosen)
+        with st.container(horizontal=True, vertical_alignment="center", key="stepper"):
+            if st.button(translate("Back"), shortcut="Left", disabled=index == 0, key="back"):
+                _open_round(numbers[index - 1])
+            if st.button(
+                translate("Next"), shortcut="Right", disabled=index == len(numbers) - 1, key="next"
+            ):
+                _open_round(numbers[index + 1])
+            st.caption(
+                translate("Step {index} of {count}").format(index=index + 1, count=len(numbers))
+            )
+        set_params(round=chosen)
         _show_round_video(inspected, videos, chosen)
     with step:
         _show_round(state, inspected, videos, chosen)
@@ -55,8 +67,18 @@ def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
     with st.expander(translate("What happened in this step")):
         show_legend()
         show_remarks(inspected.remarks(chosen))
-        _show_ledger(inspected, chosen)
-        _show_calls(calls_in_round(store, inspected, chosen))
+        st.markdown(f"**{translate('Parts of the question after this step')}**")
+        changes = inspected.ledger(chosen)
+        if not changes:
+            st.caption(translate("There is no plan yet."))
+        for change in changes:
+            _show_subtask(change)
+        calls = calls_in_round(store, inspected, chosen)
+        st.markdown(f"**{translate('Model calls of this step')}**")
+        if not calls:
+            st.caption(translate("None: no language model was called."))
+        for number, call in enumerate(calls):
+            _show_call(call, number)
 
 
 def _show_story(inspected: InspectedTrajectory, chosen: int) -> None:
@@ -131,20 +153,6 @@ def _bar(round_: Round, evidence: Evidence, tone: str) -> TimelineBar:
     label = f"{place}: {shortened(tags_in_words(evidence.text))}"
     start, end = evidence.span.start_ms, evidence.span.end_ms
     return TimelineBar(f"{round_.number}@{start}", start, end, label, format_time(start), tone)
-
-
-def _show_stepper(numbers: Sequence[int], chosen: int) -> None:
-    """Draw buttons for the round before and after; the arrow keys press them."""
-    index = numbers.index(chosen)
-    with st.container(horizontal=True, vertical_alignment="center", key="stepper"):
-        if st.button(translate("Back"), shortcut="Left", disabled=index == 0, key="back"):
-            _open_round(numbers[index - 1])
-        if st.button(
-            translate("Next"), shortcut="Right", disabled=index == len(numbers) - 1, key="next"
-        ):
-            _open_round(numbers[index + 1])
-        st.caption(translate("Step {index} of {count}").format(index=index + 1, count=len(numbers)))
-    set_params(round=chosen)
 
 
 def _open_round(number: int) -> None:
@@ -252,22 +260,12 @@ def _show_evidence(
 def _show_round_video(
     inspected: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
 ) -> None:
-    """Play the video that the round found evidence in."""
     round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
     evidence = round_.evidence if round_ else ()
     video = played_video() or (evidence[0].video if evidence else next(iter(videos), ""))
     if video in videos:
         st.caption(escape_markdown(video_title(videos, video)))
         show_player(videos[video], evidence[0].span.start_ms if evidence else 0)
-
-
-def _show_ledger(inspected: InspectedTrajectory, chosen: int) -> None:
-    st.markdown(f"**{translate('Parts of the question after this step')}**")
-    changes = inspected.ledger(chosen)
-    if not changes:
-        st.caption(translate("There is no plan yet."))
-    for change in changes:
-        _show_subtask(change)
 
 
 def _show_subtask(change: SubtaskChange) -> None:
@@ -290,14 +288,6 @@ def _show_subtask(change: SubtaskChange) -> None:
         found = counted(len(subtask.evidence), "piece of evidence")
         facts = f"{translate(subtask.state)}, {counted(subtask.attempts, 'attempt')}, {found}"
         st.caption(escape_markdown(f"{facts}{after}"))
-
-
-def _show_calls(calls: Sequence[ShownCall]) -> None:
-    st.markdown(f"**{translate('Model calls of this step')}**")
-    if not calls:
-        st.caption(translate("None: no language model was called."))
-    for number, call in enumerate(calls):
-        _show_call(call, number)
 
 
 def _show_call(call: ShownCall, number: int) -> None:

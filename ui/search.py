@@ -83,7 +83,17 @@ def _show() -> None:
         return
     _show_filters(query, found)
     _show_save(state, saved, query)
-    _show_results(state, query, found)
+    if found.with_words:
+        st.header(_heading(query, found), anchor=False)
+        _show_cards(state, query, found.with_words, "found")
+    if found.close:
+        st.header(translate("Close in meaning"), anchor=False)
+        _show_cards(state, query, found.close, "close")
+    if found.pictures:
+        st.header(translate("Images"), anchor=False)
+        _show_cards(state, query, found.pictures, "pictures")
+    if not (found.with_words or found.close or found.pictures):
+        st.write(translate("Nothing like this was found."))
     show_limits(cost.usage, unseen=tools.images is None and not found.with_words)
 
 
@@ -154,20 +164,6 @@ def _set_query(query: LibraryQuery) -> None:
     )
 
 
-def _show_results(state: PageState, query: LibraryQuery, found: LibraryResults) -> None:
-    if found.with_words:
-        st.header(_heading(query, found), anchor=False)
-        _show_cards(state, query, found.with_words, "found")
-    if found.close:
-        st.header(translate("Close in meaning"), anchor=False)
-        _show_cards(state, query, found.close, "close")
-    if found.pictures:
-        st.header(translate("Images"), anchor=False)
-        _show_cards(state, query, found.pictures, "pictures")
-    if not (found.with_words or found.close or found.pictures):
-        st.write(translate("Nothing like this was found."))
-
-
 def _heading(query: LibraryQuery, found: LibraryResults) -> str:
     whole = counted(found.total, "moment")
     if found.more:
@@ -189,24 +185,22 @@ def _show_cards(
 ) -> None:
     with st.container(key=key):
         for result in results:
-            _show_card(state, query, result, key)
-
-
-def _show_card(state: PageState, query: LibraryQuery, result: LibraryResult, key: str) -> None:
-    line, clock = result.line, format_time(result.line.span.start_ms)
-    with st.container(border=True, key=f"{key}_{line.id}"):
-        data = stored_image(state.store, result.blob)
-        if data:
-            st.image(
-                data,
-                alt=translate("{title} at {time}").format(title=result.title, time=clock),
-                width="stretch",
-            )
-        label = escape_markdown(f"{result.title}, {clock}")
-        page_link("video", label, video=result.video, t=clock, find=query.words.strip() or None)
-        who = f"**{escape_markdown(line.who)}:** " if line.who else ""
-        st.markdown(f"{who}{_marked(line.text, line.marks)}")
-        st.caption(translate(line.group))
+            line, clock = result.line, format_time(result.line.span.start_ms)
+            with st.container(border=True, key=f"{key}_{line.id}"):
+                data = stored_image(state.store, result.blob)
+                if data:
+                    st.image(
+                        data,
+                        alt=translate("{title} at {time}").format(title=result.title, time=clock),
+                        width="stretch",
+                    )
+                label = escape_markdown(f"{result.title}, {clock}")
+                page_link(
+                    "video", label, video=result.video, t=clock, find=query.words.strip() or None
+                )
+                who = f"**{escape_markdown(line.who)}:** " if line.who else ""
+                st.markdown(f"{who}{_marked(line.text, line.marks)}")
+                st.caption(translate(line.group))
 
 
 def _marked(text: str, marks: Sequence[tuple[int, int]]) -> str:

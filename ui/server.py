@@ -18,7 +18,6 @@ class AppServer:
     """The server of the app for one data directory.
 
     Args:
-        home: the data directory.
         port: the preferred port; another one is used if it is taken.
         host: the address that it listens on.
         folders: those that videos may be added from by their path.

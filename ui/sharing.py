@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
 import streamlit as st
 
 from domain.links import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink
-from domain.media import Video
 from domain.time import TimeSpan
 from flows.shared_links import revoke, share_answer, share_moment, signed_path
 from store.database import Store
@@ -94,23 +93,19 @@ def _show_links(store: Store, links: Sequence[SharedLink]) -> None:
     for link in links:
         text, button = st.columns([5, 1], vertical_alignment="bottom")
         with text:
-            _show_target(link, titles)
+            if link.video is None or link.span is None:
+                page_link("trajectory", translate("An answer"), trajectory=link.trajectory)
+            else:
+                title = (
+                    escape_markdown(titles[link.video].title)
+                    if link.video in titles
+                    else translate("A video")
+                )
+                page_link("video", f"{title}, {format_span(link.span)}", video=link.video)
             st.caption(translate("Valid until {date}").format(date=format_date(link.expires_at)))
             st.code(_address(store, link), language=None, wrap_lines=True)
         if button.button(translate("Revoke"), key=f"revoke_{link.id}"):
             show_errors(partial(_revoke, store, link.id))
-
-
-def _show_target(link: SharedLink, titles: Mapping[str, Video]) -> None:
-    if link.video is None or link.span is None:
-        page_link("trajectory", translate("An answer"), trajectory=link.trajectory)
-    else:
-        title = (
-            escape_markdown(titles[link.video].title)
-            if link.video in titles
-            else translate("A video")
-        )
-        page_link("video", f"{title}, {format_span(link.span)}", video=link.video)
 
 
 def _revoke(store: Store, link: str) -> None:

@@ -59,7 +59,11 @@ def set_acting_user() -> None:
         name = provider_user_name(user)
         acting_user.set(name or PASSWORD_USER)
         if name:
-            _record_once(name, user)
+            session = f"{name} {user.get('iat', '')} {user.get('exp', '')}"
+            digest = hashlib.sha256(session.encode()).hexdigest()
+            if digest not in _recorded:
+                _recorded.add(digest)
+                record_sign_in(name)
 
 
 def user_in_grants() -> str | None:
@@ -92,15 +96,6 @@ def _provider_user(cookies: Mapping[str, str]) -> dict[str, Any]:
 def provider_user_name(user: Mapping[str, object]) -> str:
     """Return the name of a provider's user in grants, which nobody can choose; "" for none."""
     return verified_name(user) if user.get("is_logged_in") else ""
-
-
-def _record_once(name: str, user: Mapping[str, object]) -> None:
-    """Record a provider's sign-in, which Streamlit handles, when its first page is drawn."""
-    session = f"{name} {user.get('iat', '')} {user.get('exp', '')}"
-    digest = hashlib.sha256(session.encode()).hexdigest()
-    if digest not in _recorded:
-        _recorded.add(digest)
-        record_sign_in(name)
 
 
 def record_sign_in(user: str = PASSWORD_USER) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -129,19 +129,17 @@ def _show_waiting(count: int) -> None:
             )
         )
         if st.button(translate("Learn from them"), type="primary", key="learn"):
-            _learn()
-
-
-def _learn() -> None:
-    """Learn from every judged answer, and say what was learned."""
-    with st.spinner(translate("Learning ...")), open_workspace(page_state().profile) as workspace:
-        batches = list(learn_in_batches(workspace))
-    written = sum(len(batch.written) for batch in batches)
-    answers = counted(sum(batch.answers for batch in batches), "answer")
-    st.session_state[LEARNED] = translate("Learned from {answers}: {skills}.").format(
-        answers=answers, skills=counted(written, "skill")
-    )
-    st.rerun()
+            with (
+                st.spinner(translate("Learning ...")),
+                open_workspace(page_state().profile) as workspace,
+            ):
+                batches = list(learn_in_batches(workspace))
+            written = sum(len(batch.written) for batch in batches)
+            answers = counted(sum(batch.answers for batch in batches), "answer")
+            st.session_state[LEARNED] = translate("Learned from {answers}: {skills}.").format(
+                answers=answers, skills=counted(written, "skill")
+            )
+            st.rerun()
 
 
 def _show_entry(entry: LibrarySkill) -> None:
@@ -168,7 +166,12 @@ def _show_skill() -> None:
     left, right = st.columns([3, 2])
     with left:
         _show_advice(entry.skill)
-        _show_earlier_versions(versions_of(store, entry.skill.name)[:-1])
+        versions = versions_of(store, entry.skill.name)[:-1]
+        if versions:
+            with st.expander(translate("Earlier versions: {count}").format(count=len(versions))):
+                for skill in reversed(versions):
+                    st.markdown(translate("**Version {version}**").format(version=skill.version))
+                    _show_advice(skill)
     with right:
         _show_ban(store, entry)
     _show_record(skill_use_record(store, entry.skill.name))
@@ -205,14 +208,6 @@ def _show_advice(skill: Skill) -> None:
         )
     if chosen := strategy_line(skill.policy):
         st.markdown(translate("**Strategy:** {chosen}").format(chosen=escape_markdown(chosen)))
-
-
-def _show_earlier_versions(versions: Sequence[Skill]) -> None:
-    if versions:
-        with st.expander(translate("Earlier versions: {count}").format(count=len(versions))):
-            for skill in reversed(versions):
-                st.markdown(translate("**Version {version}**").format(version=skill.version))
-                _show_advice(skill)
 
 
 def _show_ban(store: Store, entry: LibrarySkill) -> None:

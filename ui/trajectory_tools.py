@@ -83,7 +83,18 @@ def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
     with compare_tab:
         _show_compare(state, inspected)
     with export_tab:
-        _show_export(state, inspected)
+        st.write(
+            translate("One file that opens in any browser, without Homer and without a network.")
+        )
+        if st.button(translate("Make the page"), key="make_export"):
+            with st.spinner(translate("Writing ...")):
+                page = render_page(state.store, inspected)
+            st.download_button(
+                translate("Download the page"),
+                page,
+                f"trajectory-{inspected.row.id}.html",
+                "text/html",
+            )
     with share_tab:
         if not state.store.may_change:
             st.caption(translate("You may look and ask here; somebody else can share it."))
@@ -320,7 +331,16 @@ def _show_comparison(first: History, second: History) -> None:
         *(translate("Answer: {answer}").format(answer=answer) for answer in answers),
         same=found.same_answer,
     )
-    _show_only(found)
+    st.markdown(f"**{translate('Found by only one of them')}**")
+    for column, only in zip(st.columns(2), (found.only_a, found.only_b), strict=True):
+        with column:
+            for piece in only[:MAX_ONLY]:
+                st.write(escape_markdown(_evidence_line(piece, MAX_LINE_CHARS)))
+            if len(only) > MAX_ONLY:
+                st.caption(translate("and {count} more").format(count=len(only) - MAX_ONLY))
+            if not only:
+                st.caption(translate("Nothing."))
+    st.caption(translate("Found by both: {moments}").format(moments=counted(found.both, "moment")))
 
 
 def _difference_line(found: Difference) -> str:
@@ -365,32 +385,5 @@ def _show_pair(first: str, second: str) -> None:
         column.markdown(text)
 
 
-def _show_only(found: Difference) -> None:
-    """Draw what only one of two searches found."""
-    st.markdown(f"**{translate('Found by only one of them')}**")
-    for column, only in zip(st.columns(2), (found.only_a, found.only_b), strict=True):
-        with column:
-            for piece in only[:MAX_ONLY]:
-                st.write(escape_markdown(_evidence_line(piece, MAX_LINE_CHARS)))
-            if len(only) > MAX_ONLY:
-                st.caption(translate("and {count} more").format(count=len(only) - MAX_ONLY))
-            if not only:
-                st.caption(translate("Nothing."))
-    st.caption(translate("Found by both: {moments}").format(moments=counted(found.both, "moment")))
-
-
 def _answer_text(answer: Answer | None, question: Question) -> str:
     return answer_line(answer, question) if answer else translate("Nothing.")
-
-
-def _show_export(state: PageState, inspected: InspectedTrajectory) -> None:
-    st.write(translate("One file that opens in any browser, without Homer and without a network."))
-    if st.button(translate("Make the page"), key="make_export"):
-        with st.spinner(translate("Writing ...")):
-            page = render_page(state.store, inspected)
-        st.download_button(
-            translate("Download the page"),
-            page,
-            f"trajectory-{inspected.row.id}.html",
-            "text/html",
-        )

@@ -40,8 +40,6 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
     """Draw the lines around the moment that plays, or those that are sought, with a field for it.
 
     Args:
-        state: of the app.
-        video: the video.
         start_ms: where the player starts, until a moment is sought.
     """
     words = st.text_input(
@@ -56,7 +54,26 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
             group for group in GROUPS if st.checkbox(translate(group), value=True, key=f"l_{group}")
         ]
     if words.strip():
-        _show_found(state, video, words, groups)
+        seek_token, at_ms = sought_moment(video, 0)
+        found = find_words(state.store, video.id, words, groups)
+        known = {line.id for line in found.lines}
+        close: Sequence[TranscriptLine] = ()
+        try:
+            with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
+                tools = state.toolbox(video.profile)
+                close = find_close(state.store, tools.text, video.id, words, groups, known)
+            nothing = not found.lines and (not close)
+            show_limits(cost.usage, unseen=nothing and (not tools.profile.image_model))
+        except HomerError as error:
+            show_error(error)
+        parts = (
+            [_part(found.lines, _with_words(found.total, len(found.lines)))] if found.lines else []
+        )
+        if close:
+            parts.append(_part(close, translate("Close in meaning")))
+        if not parts:
+            parts = [_part((), none=translate("Nothing like this was found."))]
+        _draw(video, parts, at_ms, seek_token)
     else:
         _show_window(state, video, start_ms, groups)
 
@@ -117,28 +134,6 @@ def _moved_to(video: Video, seek_token: str, at_ms: int) -> int:
         if isinstance(moment, int | float):
             return max(0, int(moment))
     return at_ms
-
-
-def _show_found(state: PageState, video: Video, words: str, groups: Sequence[str]) -> None:
-    """Draw the lines with the words, and those that are close in meaning."""
-    seek_token, at_ms = sought_moment(video, 0)
-    found = find_words(state.store, video.id, words, groups)
-    known = {line.id for line in found.lines}
-    close: Sequence[TranscriptLine] = ()
-    try:
-        with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
-            tools = state.toolbox(video.profile)
-            close = find_close(state.store, tools.text, video.id, words, groups, known)
-        nothing = not found.lines and not close
-        show_limits(cost.usage, unseen=nothing and not tools.profile.image_model)
-    except HomerError as error:
-        show_error(error)
-    parts = [_part(found.lines, _with_words(found.total, len(found.lines)))] if found.lines else []
-    if close:
-        parts.append(_part(close, translate("Close in meaning")))
-    if not parts:
-        parts = [_part((), none=translate("Nothing like this was found."))]
-    _draw(video, parts, at_ms, seek_token)
 
 
 def _with_words(total: int, shown: int) -> str:

@@ -103,7 +103,10 @@ def _body() -> None:
         page_link("ask", translate("Ask about it"), video=video.id)
     number = int_param("segment")
     event = load_segment_view(state.store, video.id, number) if number is not None else None
-    start_ms = _start_ms(event.segment if event else None)
+    # Where the player starts: at the address's time, else at the segment.
+    segment = event.segment if event else None
+    moment = time_param()
+    start_ms = moment if moment is not None else segment.span.start_ms if segment else 0
     _show_facts(video)
     st.html(STYLE)
     with st.container(key="watch"):
@@ -140,12 +143,6 @@ def _view_names(store: Store, video: Video, *, is_stream: bool) -> tuple[str, ..
     if not is_stream:
         return VIEWS
     return (LIVE, *VIEWS) if is_watched(store, video.id) else (*VIEWS, LIVE)
-
-
-def _start_ms(segment: Segment | None) -> int:
-    """Return where the player starts: at the address's time, else at the segment."""
-    moment = time_param()
-    return moment if moment is not None else (segment.span.start_ms if segment else 0)
 
 
 def _show_facts(video: Video) -> None:
@@ -298,7 +295,16 @@ def _show_events(state: PageState, video: Video) -> None:
     _open_picked(video, graph, picked)
     st.caption(translate("Click an event to see its summary and evidence."))
     for segment in segments[:MAX_LISTED]:
-        _show_event_entry(video, segment)
+        with st.container(horizontal=True, vertical_alignment="center", key=f"event_{segment.id}"):
+            if st.button(
+                translate("Open"),
+                key=f"open_s{segment.id}",
+                help=escape_markdown(
+                    translate("Open the event {label}").format(label=segment.label)
+                ),
+            ):
+                _open_segment(video, segment)
+            st.write(escape_markdown(f"{format_span(segment.span)}  {segment.label}"))
     if len(segments) > MAX_LISTED:
         st.caption(
             translate("The first {count} of {total}; the timeline shows all of them.").format(
@@ -350,17 +356,6 @@ def _midpoint(segment: Segment) -> int:
     return (segment.span.start_ms + segment.span.end_ms) // 2
 
 
-def _show_event_entry(video: Video, segment: Segment) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", key=f"event_{segment.id}"):
-        if st.button(
-            translate("Open"),
-            key=f"open_s{segment.id}",
-            help=escape_markdown(translate("Open the event {label}").format(label=segment.label)),
-        ):
-            _open_segment(video, segment)
-        st.write(escape_markdown(f"{format_span(segment.span)}  {segment.label}"))
-
-
 def _show_clips(state: PageState, video: Video) -> None:
     requested = requested_offset("clips", CLIPS_PER_PAGE)
     page = load_clips_page(state.store, video, requested, CLIPS_PER_PAGE)
@@ -369,19 +364,14 @@ def _show_clips(state: PageState, video: Video) -> None:
         page = load_clips_page(state.store, video, offset, CLIPS_PER_PAGE)
     stream = load_stream_details(state.store, video.id)
     for clip in page.clips:
-        _show_gaps_before(stream, clip, page.clips)
+        starts = [
+            earlier.span.start_ms for earlier in page.clips if earlier.index == clip.index - 1
+        ]
+        since = starts[0] if starts else 0
+        for gap in stream.gaps if stream and (starts or not clip.index) else ():
+            if since <= gap.span.start_ms < clip.span.start_ms:
+                _show_gap(gap)
         _show_clip(state.store, video, clip, page.frames.get(clip.index, ()), stream)
-
-
-def _show_gaps_before(
-    stream: StreamDetails | None, clip: ShownClip, clips: Sequence[ShownClip]
-) -> None:
-    """Draw the gaps of a stream between the clip before and this one."""
-    starts = [earlier.span.start_ms for earlier in clips if earlier.index == clip.index - 1]
-    since = starts[0] if starts else 0
-    for gap in stream.gaps if stream and (starts or not clip.index) else ():
-        if since <= gap.span.start_ms < clip.span.start_ms:
-            _show_gap(gap)
 
 
 def _show_gap(gap: Gap) -> None:
@@ -414,7 +404,10 @@ def _show_clip(
             retry_button(store, video.id, clip.index)
         for gap in clip.gaps:
             _show_gap(gap)
-        _show_frames(store, clip, frames)
+        described = {frame.id: tags_in_words(frame.description) for frame in clip.keyframes}
+        with st.container(horizontal=True, key=f"frames_{clip.index}"):
+            for frame in frames:
+                show_keyframe(store, frame, described.get(frame.id, ""))
         if clip.dropped:
             st.caption(
                 escape_markdown(
@@ -431,10 +424,3 @@ def _show_clip(
             st.caption(translate("This part was deleted, and is not watched again."))
         elif not clip.lines and not clip.error:
             st.caption(translate("Nothing was said, read or seen here."))
-
-
-def _show_frames(store: Store, clip: ShownClip, frames: Sequence[StoredKeyframe]) -> None:
-    described = {frame.id: tags_in_words(frame.description) for frame in clip.keyframes}
-    with st.container(horizontal=True, key=f"frames_{clip.index}"):
-        for frame in frames:
-            show_keyframe(store, frame, described.get(frame.id, ""))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import groupby
 
 import streamlit as st
@@ -15,7 +14,7 @@ from ui.app_state import PageState
 from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.player import played_ms
-from views.moment_memory import MomentFrame, MomentNode, RememberedMoment, load_moment
+from views.moment_memory import MomentNode, RememberedMoment, load_moment
 from views.strategies import list_strategies
 from views.translation import translate
 from views.words import format_span, format_time, join_words
@@ -52,7 +51,18 @@ def _show(store: Store, moment: RememberedMoment, title: str) -> None:
             st.caption(escape_markdown(line.format(writers=writers)))
         if not (moment.nodes or moment.relations or moment.frames):
             st.write(translate("Nothing of this moment."))
-        _show_frames(store, moment.frames, f"strip_{moment.strategy or 'all'}")
+        key = f"strip_{moment.strategy or 'all'}"
+        with st.container(horizontal=True, key=key):
+            for frame in moment.frames:
+                data, time = stored_image(store, frame.blob), format_time(frame.time_ms)
+                if data:
+                    caption = escape_markdown(f"{time} {frame.reason}".strip())
+                    st.image(
+                        data,
+                        caption=caption,
+                        alt=translate("Frame of the video at {time}").format(time=time),
+                        width=150,
+                    )
         for level, nodes in groupby(moment.nodes, key=lambda node: node.level):
             _show_level(level, list(nodes))
         _show_relations(moment)
@@ -94,17 +104,3 @@ def _show_relations(moment: RememberedMoment) -> None:
         if moment.entities:
             named = join_words([_shortened(one.text) for one in moment.entities])
             st.caption(escape_markdown(translate("Between: {named}").format(named=named)))
-
-
-def _show_frames(store: Store, frames: Iterable[MomentFrame], key: str) -> None:
-    with st.container(horizontal=True, key=key):
-        for frame in frames:
-            data, time = stored_image(store, frame.blob), format_time(frame.time_ms)
-            if data:
-                caption = escape_markdown(f"{time} {frame.reason}".strip())
-                st.image(
-                    data,
-                    caption=caption,
-                    alt=translate("Frame of the video at {time}").format(time=time),
-                    width=150,
-                )

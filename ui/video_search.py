@@ -79,12 +79,7 @@ def show_search(state: PageState, video: Video) -> None:
     except HomerError as error:
         show_error(error)
         return
-    _show_result(state, video, result)
-    show_limits(cost.usage, unseen=result.unseen and not close_evidence(result))
-
-
-def _show_result(state: PageState, video: Video, result: Retrieval) -> None:
-    """Draw what is close; what is less close is folded."""
+    # Draw what is close; what is less close is folded.
     close = close_evidence(result)
     if not close:
         line = (
@@ -98,6 +93,7 @@ def _show_result(state: PageState, video: Video, result: Retrieval) -> None:
     if less_close:
         with st.expander(counted(len(less_close), "less close moment")):
             _show_moments(state, video, less_close, "less")
+    show_limits(cost.usage, unseen=result.unseen and not close_evidence(result))
 
 
 def _show_moments(state: PageState, video: Video, moments: Sequence[Evidence], key: str) -> None:

@@ -86,7 +86,6 @@ def page_of_events(
     """Return a page of events, the latest first, and how many there are.
 
     Args:
-        store: The store.
         offset: Events to skip.
         limit: Events at most.
         alert: The name of the only alert.
@@ -128,14 +127,10 @@ def _shown(session: Session, event: AlertEvent) -> ShownEvent:
     if stream is not None:
         at = timedelta(milliseconds=stream.began_ms + event.span.start_ms)
         began = datetime.fromtimestamp(0, UTC) + at
-    ref = _ref(event)
-    return ShownEvent(event, video.title, _text(session, event, ref), ref, began)
-
-
-def _ref(event: AlertEvent) -> str | None:
-    """Return what shows an event as it is cited; None for a face, which cannot be cited."""
+    # What shows an event as it is cited; None for a face, which cannot be cited.
     ids = {"m": event.memory, "s": event.segment, "k": event.keyframe}
-    return next((f"{kind}{number}" for kind, number in ids.items() if number is not None), None)
+    ref = next((f"{kind}{number}" for kind, number in ids.items() if number is not None), None)
+    return ShownEvent(event, video.title, _text(session, event, ref), ref, began)
 
 
 def _text(session: Session, event: AlertEvent, ref: str | None) -> str:

@@ -36,7 +36,6 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
     """Write a moment of a video to ``out`` as MP4; see `cut_file`.
 
     Args:
-        store: the store.
         video: the id, beginning of an id, or title.
         span: in milliseconds of video time.
         out: the file to write, which replaces an older one only when it is whole.
@@ -72,7 +71,6 @@ def cut_preview(store: Store, video: Video, at_ms: int) -> Preview | None:
     Copies are made of files that a browser cannot play itself; see `drop_cached_original`.
 
     Args:
-        store: the store.
         video: the video; None is returned where its file is missing or has changed.
         at_ms: the moment, in milliseconds of video time.
 
@@ -115,12 +113,15 @@ def _drop_oldest(folder: Path) -> None:
 def _cut_recordings(
     store: Store, recordings: Sequence[StoredRecording], span: TimeSpan, out: Path
 ) -> CutFile:
-    """Cut a span out of the recordings of the clips that it overlaps."""
     with TemporaryDirectory() as folder, atomic_file(out) as partial:
         parts = [_part(store, one, span, Path(folder)) for one in recordings]
         if len(parts) > 1:
             join_parts(parts, partial)
-            return CutFile(_seen(recordings, span), copied=False)
+            # The span that recordings have of another; gaps within count.
+            begin, end = recordings[0].span.start_ms, recordings[-1].span.end_ms
+            return CutFile(
+                TimeSpan.of(max(span.start_ms, begin), min(span.end_ms, end)), copied=False
+            )
         (part,), (only,) = parts, recordings
         cut = cut_file(part.path, part.span, partial)
         shift = only.start_ms
@@ -135,9 +136,3 @@ def _part(store: Store, recording: StoredRecording, span: TimeSpan, folder: Path
     end = min(span.end_ms, recording.span.end_ms)
     shift = recording.start_ms
     return FileSpan(path, TimeSpan.of(begin - shift, max(begin, end) - shift))
-
-
-def _seen(recordings: Sequence[StoredRecording], span: TimeSpan) -> TimeSpan:
-    """Return the span that recordings have of another; gaps within count."""
-    begin, end = recordings[0].span.start_ms, recordings[-1].span.end_ms
-    return TimeSpan.of(max(span.start_ms, begin), min(span.end_ms, end))

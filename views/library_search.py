@@ -120,9 +120,7 @@ def search_library(
     """Search all videos, or those that the query names.
 
     Args:
-        store: The store.
         text: The text encoder of the library.
-        query: What is sought.
         now: The present moment; None: of the clock.
         images: The image-text model of the library, if it has one.
     """
@@ -160,7 +158,6 @@ def search_library(
 
 
 def _picture(one: AlikeKeyframe, title: str) -> LibraryResult:
-    """Return a picture as a line of what is seen on it."""
     frame, text = one.frame, tags_in_words(one.frame.description or "")
     span = TimeSpan.of(frame.time_ms, frame.time_ms)
     line = TranscriptLine(id=frame.id, span=span, group=SEEN, who="", text=text)

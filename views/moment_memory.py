@@ -98,8 +98,6 @@ def load_moment(
     """Return what is remembered of a moment, first what all strategies share.
 
     Args:
-        store: the store.
-        video: its id.
         at_ms: the moment, in milliseconds of video time.
         as_of_ms: only what a question as of then may see; None: what is known now.
     """
@@ -175,7 +173,6 @@ def _nearest(frames: Sequence[StoredKeyframe], at_ms: int) -> Iterator[MomentFra
 def _built(
     session: Session, scope: Scope, clip: int, at_ms: int, names: Names
 ) -> Iterator[RememberedMoment]:
-    """Yield what each strategy remembers of its own."""
     nodes = nodes_at(session, scope, at_ms, MAX_NODES)
     relations = relations_at(session, scope, at_ms, clip, MAX_RELATIONS)
     frames = frames_near(session, scope, at_ms, NEAR_MS, MAX_FRAMES)

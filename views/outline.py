@@ -75,7 +75,6 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
     """Return the outline of a video as of a moment.
 
     Args:
-        store: the store.
         name: the video's id, an unambiguous beginning of it, or its title.
         depth: levels of chapters, from 1 to 3, coarse ones first.
         as_of_ms: the moment; None: the end of what was watched.

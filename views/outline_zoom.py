@@ -133,12 +133,8 @@ def load_zoomed(
     """Return a node of the outline of a video as it is now, with ``limit`` of its parts.
 
     Args:
-        store: the store.
-        video: its id.
-        outline: the outline.
         node: the row id of the node; None, or not in this outline: the coarsest.
         offset: the first part that is returned.
-        limit: how many are.
     """
     levels = outline.levels
     with store.begin(snapshot=True) as session:

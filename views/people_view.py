@@ -94,7 +94,6 @@ def load_people_view(
     """Return the people of a video as they are now: all by name, ``limit`` of them in full.
 
     Args:
-        store: the store.
         video: id, unambiguous beginning of one, or title.
         offset: the first that is returned in full.
         limit: how many are; None: all from there on.
@@ -217,21 +216,14 @@ def likely_same_people(store: Store, video: str, limit: int = 10) -> list[CardPa
         candidates = similar_people(
             vectors, thresholds, LOOKED_AT + sum(map(len, truth.distinct.values()))
         )
-        pairs = list(_apart(session, people, _undecided(cast, truth, candidates), limit))
+        tags = {person.character.number: cast.tags(person) for person in cast.characters}
+        undecided = (
+            pair for pair in candidates if not are_distinct(truth, tags[pair.one], tags[pair.other])
+        )
+        pairs = list(_apart(session, people, list(islice(undecided, LOOKED_AT)), limit))
         both = [people[number] for pair in pairs for number in (pair.one, pair.other)]
         cards = _cards(session, cast, both)
     return [CardPair(found=pair, one=cards[pair.one], other=cards[pair.other]) for pair in pairs]
-
-
-def _undecided(
-    cast: VideoPeople, truth: Overlay, pairs: Sequence[SimilarPair]
-) -> list[SimilarPair]:
-    """Return the first pairs that no user said are two people."""
-    tags = {person.character.number: cast.tags(person) for person in cast.characters}
-    undecided = (
-        pair for pair in pairs if not are_distinct(truth, tags[pair.one], tags[pair.other])
-    )
-    return list(islice(undecided, LOOKED_AT))
 
 
 def _apart(

@@ -50,10 +50,7 @@ def load_shared(store: Store, link: SharedLink) -> SharedAnswer | SharedMoment:
     """
     if link.video is not None and link.span is not None:
         return _moment(store, link.video, link.span)
-    return _answer(store, link.trajectory or "")
-
-
-def _answer(store: Store, trajectory: str) -> SharedAnswer:
+    trajectory = link.trajectory or ""
     with store.begin() as session:
         row = find_trajectory(session, trajectory)
     if row.answer is None:

@@ -141,7 +141,6 @@ def rounds_of(events: Sequence[Event]) -> tuple[Round, ...]:
 
 
 def _with_event(round_: Round, event: Event) -> Round:
-    """Return the round with one more event."""
     match event:
         case Acted():
             return replace(round_, action=event.action)

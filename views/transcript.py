@@ -114,9 +114,6 @@ def load_transcript(
     """Return the window of a video around a moment; None before its first clip is remembered.
 
     Args:
-        store: the store.
-        video: its id.
-        at_ms: the moment.
         groups: those of ``GROUPS`` whose lines are returned.
     """
     with store.begin(snapshot=True) as session:
@@ -126,8 +123,7 @@ def load_transcript(
             return None
         people = _people(session, scope)
         sources = sources_of(groups) | {MemorySource.CHAPTER}
-        clips = (around.first, around.last)
-        lines = lines_of_clips(session, scope, *clips, sources, MAX_LINES + 1)
+        lines = lines_of_clips(session, scope, around.first, around.last, sources, MAX_LINES + 1)
     until_ms = around.after.start_ms if around.after else None
     if len(lines) > MAX_LINES:
         lines, until_ms = _cut(lines, at_ms, until_ms)
@@ -265,7 +261,6 @@ def _in_words(text: str, people: ClipPeople) -> str:
 
 
 def _unmarked(text: str) -> tuple[str, tuple[Mark, ...]]:
-    """Split a marked text into the text and where its marks are."""
     plain, marks, start = "", list[Mark](), -1
     for char in text:
         if char == MARK_START:

@@ -91,7 +91,6 @@ def _last(session: Session, video: str, as_of_ms: int | None = None) -> int:
 def _with_names(
     session: Session, video: str, last: int, segments: Iterable[Segment]
 ) -> list[Segment]:
-    """Return the segments with names in place of tags."""
     known = characters_at(session, video, last)
     people = ClipPeople(characters=tuple(row.character for row in known))
     return [shown_segment(segment, people) for segment in segments]

@@ -165,7 +165,13 @@ def by_quotation(decision: DecisionContext) -> Conclusion:
     parts = [
         found_for(task, decision.searches) for task in answering_subtasks(decision.ledger.subtasks)
     ]
-    best = _best_first(e for part in parts for search in part for e in search.evidence)
+    # Lines and images by score, each once; ties keep their order.
+    evidence = (e for part in parts for search in part for e in search.evidence)
+    by_ref: dict[str, Evidence] = {}
+    for piece in sorted(evidence, key=lambda e: -e.score):
+        if not piece.ref.startswith("s"):
+            by_ref.setdefault(piece.ref, piece)
+    best = tuple(by_ref.values())
     order = tuple(e.ref for e in best if e.ref in held)
     titles = {q.video: q.title for part in parts for search in part for q in search.by_video}
     chosen = {
@@ -227,12 +233,3 @@ def found_for(task: Subtask, searches: Sequence[CompletedSearch]) -> list[Eviden
     """Return the searches for a subtask that found something close."""
     results = (search.found for search in searches if search.subtask == task.id)
     return [result for result in results if not result.nothing_close]
-
-
-def _best_first(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return lines and images by score, each once; ties keep their order."""
-    by_ref: dict[str, Evidence] = {}
-    for piece in sorted(evidence, key=lambda e: -e.score):
-        if not piece.ref.startswith("s"):
-            by_ref.setdefault(piece.ref, piece)
-    return tuple(by_ref.values())

@@ -88,7 +88,6 @@ def _prepare(state: ApiState, body: ChatRequest) -> tuple[Runner, Question]:
 
 
 def _tokens(state: ApiState, trajectory: str) -> tuple[int, int]:
-    """Return the tokens in and out of the calls of a language model."""
     with state.store.begin() as session:
         used = usage_in(events_of(session, trajectory)).total
     return used.tokens_in, used.tokens_out

@@ -97,7 +97,12 @@ def _method(tool: Tool) -> Callable[..., str]:
 
 def _parameter(name: str, part: Mapping[str, Any], schema: Mapping[str, Any]) -> inspect.Parameter:
     """Return the parameter of an argument, given its part of the tool's JSON schema."""
-    kind = _kind(part, schema)
+    # The Python type of a part of a JSON schema: its first kind that is not null.
+    choices = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
+    chosen = choices[0] if choices else part
+    if "$ref" in chosen:
+        chosen = schema["$defs"][chosen["$ref"].rsplit("/", 1)[-1]]
+    kind = _TYPES.get(str(chosen.get("type", "string")), str)
     required = name in schema.get("required", ())
     return inspect.Parameter(
         name,
@@ -105,15 +110,6 @@ def _parameter(name: str, part: Mapping[str, Any], schema: Mapping[str, Any]) ->
         default=inspect.Parameter.empty if required else None,
         annotation=kind if required else Optional[kind],  # noqa: UP045 - `|` needs a type
     )
-
-
-def _kind(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Any:
-    """Return the Python type of a part of a JSON schema: its first kind that is not null."""
-    choices = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
-    chosen = choices[0] if choices else part
-    if "$ref" in chosen:
-        chosen = schema["$defs"][chosen["$ref"].rsplit("/", 1)[-1]]
-    return _TYPES.get(str(chosen.get("type", "string")), str)
 
 
 def _docstring(tool: Tool, schema: Mapping[str, Any]) -> str:

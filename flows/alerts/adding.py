@@ -107,9 +107,24 @@ def add(workspace: Workspace, draft: AlertDraft, delivery: AlertDelivery | None)
         NotFound: there is no such video.
     """
     settings = workspace.settings.alerts
-    _check_draft(draft)
+    if not ALERT_NAME.fullmatch(draft.name):
+        raise InputError(f"{draft.name!r} is no name of an alert: small letters, digits, - and _")
+    if draft.kind is not AlertKind.UNKNOWN_FACE and (not draft.question.strip()):
+        raise InputError("say what to wait for, such as 'someone carries a ladder'")
+    if len(draft.question) > MAX_QUESTION:
+        raise InputError(f"what to wait for has at most {MAX_QUESTION} characters")
+    if draft.threshold is not None and (not 0 < draft.threshold <= 1):
+        raise InputError("--threshold is above 0, and at most 1")
+    if draft.debounce_s is not None and (not 0 <= draft.debounce_s <= 10**7):
+        raise InputError("--debounce is a number of seconds")
     if delivery is not None and delivery.webhook is not None:
-        _check_webhook(delivery.webhook, settings.private_hosts)
+        # Refuse a private host at once; a host that is not known now may be later.
+        parts = urlsplit(delivery.webhook)
+        try:
+            check_host(parts.hostname or "", parts.port or 443, settings.private_hosts)
+        except NotDelivered as error:
+            if not isinstance(error.__cause__, OSError | UnicodeError):
+                raise InputError(str(error)) from error
     debounce_s = settings.debounce_s if draft.debounce_s is None else draft.debounce_s
     deliveries = Deliveries(workspace.store)
     with workspace.store.begin() as session:
@@ -130,29 +145,6 @@ def add(workspace: Workspace, draft: AlertDraft, delivery: AlertDelivery | None)
     return alert
 
 
-def _check_draft(draft: AlertDraft) -> None:
-    if not ALERT_NAME.fullmatch(draft.name):
-        raise InputError(f"{draft.name!r} is no name of an alert: small letters, digits, - and _")
-    if draft.kind is not AlertKind.UNKNOWN_FACE and not draft.question.strip():
-        raise InputError("say what to wait for, such as 'someone carries a ladder'")
-    if len(draft.question) > MAX_QUESTION:
-        raise InputError(f"what to wait for has at most {MAX_QUESTION} characters")
-    if draft.threshold is not None and not 0 < draft.threshold <= 1:
-        raise InputError("--threshold is above 0, and at most 1")
-    if draft.debounce_s is not None and not 0 <= draft.debounce_s <= 10**7:
-        raise InputError("--debounce is a number of seconds")
-
-
-def _check_webhook(url: str, private_hosts: tuple[str, ...]) -> None:
-    """Refuse a private host at once; a host that is not known now may be later."""
-    parts = urlsplit(url)
-    try:
-        check_host(parts.hostname or "", parts.port or 443, private_hosts)
-    except NotDelivered as error:
-        if not isinstance(error.__cause__, OSError | UnicodeError):
-            raise InputError(str(error)) from error
-
-
 def remove(store: Store, name: str) -> None:
     """Remove an alert with its events and its delivery.
 
@@ -171,8 +163,6 @@ def closest_clips(workspace: Workspace, name: str, most: int) -> Iterator[tuple[
     Nothing is recorded or delivered.
 
     Args:
-        workspace: the store and the models.
-        name: the alert.
         most: clips of each video.
 
     Raises:

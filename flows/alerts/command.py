@@ -39,13 +39,8 @@ def run_command(command: tuple[str, ...], body: bytes, limit_s: float) -> None:
         try:
             process.communicate(body, timeout=limit_s)
         except subprocess.TimeoutExpired as error:
-            _end(process)
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
             raise NotDelivered(f"the command took longer than {limit_s:g} s") from error
     if process.returncode:
         raise NotDelivered(f"the command ended with code {process.returncode}")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that still runs, with its children."""
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -122,7 +122,6 @@ class AlertJudge:
     def _closest(
         self, alerts: Sequence[Alert], texts: Sequence[JudgedText]
     ) -> Iterator[tuple[Match, Alert]]:
-        """Yield the text that is closest to each alert about one."""
         asked = [alert for alert in alerts if alert.kind is AlertKind.TEXT]
         if not asked or not texts:
             return
@@ -196,7 +195,6 @@ def _texts_of_segment(segment: Segment, names: Mapping[str, str]) -> Iterator[Ju
 
 
 def _numbers(vector: object) -> object:
-    """Return the numbers of a vector as the driver returns it."""
     to_list = getattr(vector, "to_list", None)
     return vector if to_list is None else to_list()
 

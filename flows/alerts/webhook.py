@@ -93,7 +93,10 @@ def send_webhook(
     try:
         deadline = time.monotonic() + limit_s
         with _connection(parts, addresses, port, deadline) as connection:
-            connection.request("POST", _target(parts), body, headers)
+            path = parts.path or "/"
+            connection.request(
+                "POST", f"{path}?{parts.query}" if parts.query else path, body, headers
+            )
             status = connection.getresponse().status
             if time.monotonic() >= deadline:
                 raise TimeoutError  # What was cut off there may look like a whole answer.
@@ -118,11 +121,6 @@ def _key(secret: str) -> bytes:
         if secret.startswith(PREFIX):
             return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     return secret.encode()
-
-
-def _target(parts: SplitResult) -> str:
-    path = parts.path or "/"
-    return f"{path}?{parts.query}" if parts.query else path
 
 
 @contextmanager

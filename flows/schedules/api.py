@@ -30,7 +30,6 @@ def open_schedules(
     """Open the schedules of a library, with those of ``homer.toml`` and the default ones.
 
     Args:
-        home: the data directory.
         api: Prefect's API; None: that of ``$PREFECT_API_URL``, else Homer's own server, started.
         look: only read the schedules; create and change nothing.
 

@@ -23,7 +23,6 @@ def changed_schedule(
     """Return the schedule ``name`` with its changes.
 
     Args:
-        entries: the current schedules.
         name: one of them, or a new one.
         kind: None: as before; for a new one, the kind of that name.
         when: None: as before; for a new one, the default of its kind.

@@ -31,7 +31,6 @@ from prefect.client.schemas.objects import (
     ConcurrencyLimitStrategy,
     ConcurrencyOptions,
     FlowRun,
-    State,
     StateType,
 )
 from prefect.client.schemas.responses import DeploymentResponse
@@ -112,7 +111,6 @@ class ScheduleDeployments:
         """Create a schedule, or change the one of its name.
 
         Args:
-            draft: the schedule.
             version: the digest of its part of ``homer.toml``; by default the same as before, so
                 that a user's change stays until the file changes too.
 
@@ -210,7 +208,9 @@ class ScheduleDeployments:
                 deployment, scheduled, FlowRunSort.EXPECTED_START_TIME_DESC, limit=200
             )
             for run in late[1:]:
-                self._client.set_flow_run_state(run.id, _missed(), force=True)
+                self._client.set_flow_run_state(
+                    run.id, Cancelled(message="missed while Homer did not run"), force=True
+                )
             missed += len(late[1:])
         return missed
 
@@ -273,10 +273,6 @@ class ScheduleDeployments:
 
 def _state(kinds: Sequence[StateType]) -> FlowRunFilterState:
     return FlowRunFilterState(type=FlowRunFilterStateType(any_=list(kinds)))
-
-
-def _missed() -> State[None]:
-    return Cancelled(message="missed while Homer did not run")
 
 
 def _is_declared(deployment: DeploymentResponse) -> bool:

@@ -115,7 +115,6 @@ def fetch_all(
         urls: videos, feeds or playlists.
         folder: receives the files.
         most: limit of videos per address.
-        get: the fetcher.
 
     Raises:
         InputError: the folder cannot be created.
@@ -199,7 +198,6 @@ def hosts_allowed_for(url: str, *, public_only: bool = False) -> AllowedHosts:
 
 
 def _proxies() -> list[str]:
-    """Return the hosts of the proxies that the environment names."""
     urls = [url if "://" in url else f"//{url}" for url in getproxies().values()]
     return [host for url in urls if (host := urlsplit(url).hostname)]
 

@@ -88,10 +88,8 @@ def watch_folder(
     """Watch what is new or changed in a folder, and yield the result of each file.
 
     Args:
-        workspace: the store and the models.
         folder: it is searched at any depth.
         stable_s: seconds that a file must stay as it is.
-        listener: receives the progress.
         wait: sleeps for a number of seconds.
         direct: plain calls instead of a Prefect flow.
 

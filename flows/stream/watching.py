@@ -196,8 +196,6 @@ def open_stream(
     """Open the video of a live source, and read the source under a lock of its own.
 
     Args:
-        workspace: the store and the models.
-        source: the source to read.
         stop: set by the caller to end it.
         clock: the time of day.
         said: receives messages about breaks.

@@ -23,7 +23,16 @@ def check(state: State, context: RunContext) -> State:
     tries = state.get("tries", 0) + 1
     if tries <= context.settings.retries and not context.budget.gone():
         return {"tries": tries, "complaint": complaint, "next": "act"}
-    return _rescued(state, context)
+    # Take the policy's rescue; the loop ends if that is refused too.
+    action = context.loop.policy.rescue(decision_context_of(state, context))
+    number, tries = state["round"], state.get("tries", 0) + 1
+    context.recorder.add(Acted(round=number, action=action, attempt=tries))
+    complaint = complaint_about(action, context)
+    _record(state, context, complaint)
+    if not complaint:
+        return {"action": plain(action), **_accepted(action)}
+    outcome = LoopOutcome(why="no reply was an action that can be carried out")
+    return {"action": None, "complaint": "", "outcome": plain(outcome), "next": "synthesize"}
 
 
 def complaint_about(action: Action | None, context: RunContext) -> str:
@@ -52,19 +61,6 @@ def _accepted(action: Action) -> State:
     if action.kind == "search":
         return {"complaint": "", "next": "retrieve"}
     return {"outcome": plain(LoopOutcome(action=action, why=ANSWERED)), "next": "synthesize"}
-
-
-def _rescued(state: State, context: RunContext) -> State:
-    """Take the policy's rescue; the loop ends if that is refused too."""
-    action = context.loop.policy.rescue(decision_context_of(state, context))
-    number, tries = state["round"], state.get("tries", 0) + 1
-    context.recorder.add(Acted(round=number, action=action, attempt=tries))
-    complaint = complaint_about(action, context)
-    _record(state, context, complaint)
-    if not complaint:
-        return {"action": plain(action), **_accepted(action)}
-    outcome = LoopOutcome(why="no reply was an action that can be carried out")
-    return {"action": None, "complaint": "", "outcome": plain(outcome), "next": "synthesize"}
 
 
 def _record(state: State, context: RunContext, complaint: str) -> None:

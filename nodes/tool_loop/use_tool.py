@@ -47,14 +47,9 @@ def _use(state: State, context: RunContext) -> ToolUse:
     loop = context.loop
     model = ToolCalls(loop.calls, state["round"]) if loop.calls else None
     return ToolUse(
-        seen=_seen(context),
+        seen=frozenset(
+            e.ref for found in context.recorder.of(EvidenceRetrieved) for e in found.evidence
+        ),
         model=model,
         without=loop.strategy.without,
-    )
-
-
-def _seen(context: RunContext) -> frozenset[str]:
-    """Return all refs that were shown before."""
-    return frozenset(
-        e.ref for found in context.recorder.of(EvidenceRetrieved) for e in found.evidence
     )

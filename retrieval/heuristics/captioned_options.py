@@ -98,7 +98,6 @@ def captioned_support(
 
     Args:
         candidates: All lines of a short view.
-        question: The question.
         actions: The vectors of the options as actions, (O, D).
         statements: The cosines of every line with each statement, (O, M).
         weights: The weight of each signal.

@@ -99,7 +99,6 @@ def language_note(text: str, covered: Collection[str]) -> str:
     """Return a note for users if the text model does not cover the language of a question.
 
     Args:
-        text: The question.
         covered: Codes of the model's languages; empty: unknown, or all.
 
     Returns:

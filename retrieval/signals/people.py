@@ -54,7 +54,6 @@ def actor_fits(
     """Score each option (O,) in each cell (N,) by the closest line of its people, shape (O, N).
 
     Args:
-        lines: The lines.
         roster: Speakers and narrator.
         people: The people that each option names.
         cosines: Cosines of every line (M,) with the question as a statement about someone.

@@ -160,8 +160,6 @@ def word_hits(
     """Build the inverted index from the clips that contain each word.
 
     Args:
-        scopes: The view.
-        words: The words.
         lines_by_clip: By the number of a word, (K, 3): scope, clip, number of lines with the word.
         cells: Number of clips in view.
         gaps: (number of a scope, clip) of clips that begin after a gap in time.

@@ -336,7 +336,6 @@ def events_page(
     """Return a page of the events, the latest first, and how many there are.
 
     Args:
-        session: An open transaction.
         offset: Events to skip.
         limit: Events at most.
         alert: The id of the only alert.

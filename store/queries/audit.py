@@ -36,7 +36,6 @@ def record_deed(session: Session, deed: Deed, subject: str = "") -> None:
 
     Args:
         session: The action's own transaction.
-        deed: What is done.
         subject: The id of what it is done to; never content.
     """
     row = {"who": acting_name(), "deed": str(deed), "subject": subject}

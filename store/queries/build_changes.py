@@ -145,7 +145,6 @@ def _add_nodes(
 def _node_ids(
     session: Session, video_id: str, builder: str, keys: Iterable[tuple[str, int]]
 ) -> dict[tuple[str, int], int]:
-    """Return the ids of nodes by level and number."""
     wanted = set(keys)
     if not wanted:
         return {}
@@ -201,7 +200,6 @@ def _add_entities(
 
 
 def _ends(change: Change) -> set[EntityKey]:
-    """Return the entities that the relations of a change join."""
     joined: list[RelationDraft | ClosedRelation] = [*change.relations, *change.closed]
     return {key for relation in joined for key in (relation.subject, relation.object)}
 
@@ -209,7 +207,6 @@ def _ends(change: Change) -> set[EntityKey]:
 def _entity_ids(
     session: Session, video_id: str, builder: str, keys: Collection[EntityKey]
 ) -> dict[EntityKey, int]:
-    """Return the ids of entities."""
     if not keys:
         return {}
     types, names = {key.type for key in keys}, {key.name for key in keys}

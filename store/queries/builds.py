@@ -218,8 +218,7 @@ def _nodes(session: Session, video_id: str, builder: str) -> Iterator[StoredNode
 
 def _entities(session: Session, video_id: str, builder: str) -> Iterator[StoredEntity]:
     e = EntityRow
-    columns = (e.id, e.type, e.name, e.from_clip, e.attributes)
-    query = select(*columns, func.halfvec_send(e.embedding))
+    query = select(e.id, e.type, e.name, e.from_clip, e.attributes, func.halfvec_send(e.embedding))
     rows = session.execute(query.where(*_of(e, video_id, builder)).order_by(e.id)).all()
     for row, vector in zip(rows, _vectors(row[-1] for row in rows), strict=True):
         key = EntityKey(row.type, row.name)

@@ -129,11 +129,13 @@ def call_of_video(
     row, log = ModelCallRow, AuditRow
     imported = select(log.at).where(log.deed == Deed.IMPORTED, log.subject == video)
     here = ~imported.where(log.at >= row.called_at).exists()
-    of_video = (
-        *(row.video_id == video, row.trajectory_id.is_(None), row.request_hash == request),
+    query = select(row).where(
+        row.video_id == video,
+        row.trajectory_id.is_(None),
+        row.request_hash == request,
         here,
+        row.reply.is_not(None),
     )
-    query = select(row).where(*of_video, row.reply.is_not(None))
     if since is not None:
         query = query.where(row.called_at > since)
     if sound:

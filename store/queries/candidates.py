@@ -116,7 +116,6 @@ def near_clips(
 
     Args:
         database: A connection or session.
-        scopes: The view.
         vectors: Q unit vectors (Q, D). Lines embedded in another size are left out.
         limit: Clips for each vector; through the index, lines for each vector.
         restriction: A filter on the lines.
@@ -377,7 +376,6 @@ def lines_of_clips(
 
     Args:
         database: A connection or session.
-        scopes: The view.
         clips: (number of the scope, clip) pairs.
         size: D; lines with vectors of another size are left out.
         parts: The encoders of the search; None: one.

@@ -69,9 +69,7 @@ def part_of_encoder(
 
     Args:
         database: A connection or session.
-        scopes: The view.
         encoder: Whose rows are searched.
-        size: Numbers of its vectors.
     """
     found = encoders_in_view(database, scopes)
     return None if found == [encoder] else QueryPart(encoder, 0, size)
@@ -113,7 +111,6 @@ def made_by_part(part: QueryPart, row: LiteralString) -> Composed:
     """Return the SQL condition that an encoder made the vector of a row.
 
     Args:
-        part: The encoder.
         row: The column with the name of the row's encoder.
     """
     # Statements are run with parameters: a per cent sign must not look like one.

@@ -102,9 +102,8 @@ def list_runs(
 ) -> list[StoredRun]:
     """Return all runs, latest first, or a page of them, or the one with that name."""
     row, result = EvalRunRow, EvalResultRow
-    counts = (func.count(result.question), func.count(result.verdict))
     query = (
-        select(row, *counts)
+        select(row, func.count(result.question), func.count(result.verdict))
         .outerjoin(result, result.run == row.name)
         .group_by(row.name)
         .order_by(row.began_at.desc(), row.name)
@@ -203,8 +202,9 @@ def _result(
     row: EvalResultRow, trajectory: TrajectoryRow | None, usage: _RunUsage | None
 ) -> Result:
     usage = usage or _RunUsage()
+    part = QuestionPart(row.part)
     return Result(
-        slot=_slot(row),
+        slot=Slot(row.arm, row.question, row.place, part, row.batch, row.video_id, row.item),
         trajectory=row.trajectory_id,
         state=trajectory.state if trajectory else None,
         verdict=Verdict.model_validate(row.verdict) if row.verdict else None,
@@ -217,11 +217,6 @@ def _result(
         strategy=trajectory.machine if trajectory else "",
         chosen_by=usage.chosen_by,
     )
-
-
-def _slot(row: EvalResultRow) -> Slot:
-    part = QuestionPart(row.part)
-    return Slot(row.arm, row.question, row.place, part, row.batch, row.video_id, row.item)
 
 
 def _usage_by_trajectory(session: Session, run: str) -> dict[str, _RunUsage]:

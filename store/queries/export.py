@@ -106,7 +106,6 @@ def _trajectories_of(video: str) -> Select[str]:
 
 
 def _conditions(video: str) -> dict[str, ColumnElement[bool]]:
-    """Return the condition by table for rows of the video."""
     trajectories = _trajectories_of(video)
     by_writers = and_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.is_(None))
     of_call = or_(by_writers, ModelCallRow.trajectory_id.in_(trajectories))

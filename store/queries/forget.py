@@ -174,16 +174,6 @@ def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]
     yield ObjectRow, _on_keyframes(traces)
     yield BlobRow, BlobRow.video_id == video
     yield CorrectionRow, CorrectionRow.video_id == video
-    yield from _trajectory_rows(traces)
-
-
-def _on_keyframes(traces: Traces) -> ColumnElement[bool]:
-    """Return the condition for objects on the keyframes to delete."""
-    times = select(KeyframeRow.time_ms).where(KeyframeRow.id.in_(traces.keyframes))
-    return and_(ObjectRow.video_id == traces.video, ObjectRow.time_ms.in_(times))
-
-
-def _trajectory_rows(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
     runs = traces.trajectories
     questions = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(runs))
     yield QuestionRow, QuestionRow.id.in_(questions)
@@ -196,6 +186,11 @@ def _trajectory_rows(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement
     messages = select(func.unnest(ModelCallRow.messages)).where(_is_call(traces))
     yield MessageRow, MessageRow.hash.in_(messages)
     yield ModelCallRow, _is_call(traces)
+
+
+def _on_keyframes(traces: Traces) -> ColumnElement[bool]:
+    times = select(KeyframeRow.time_ms).where(KeyframeRow.id.in_(traces.keyframes))
+    return and_(ObjectRow.video_id == traces.video, ObjectRow.time_ms.in_(times))
 
 
 def _is_evaluation(traces: Traces) -> ColumnElement[bool]:
@@ -254,11 +249,10 @@ def _restore_memberships(session: Session, traces: Traces) -> None:
         ends = min((row.from_clip for row in later), default=None)
         first.to_clip = ends
         session.get_one(CharacterRow, first.character_id).to_clip = ends
-        names = (
+        change = update(CharacterNameRow).where(
             CharacterNameRow.identity_id == identity,
             CharacterNameRow.character_id.in_(traces.characters),
         )
-        change = update(CharacterNameRow).where(*names)
         session.execute(change.values(character_id=first.character_id))
     session.flush()
 

@@ -159,7 +159,15 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
     went = {"version": kept.version, "through_clip": kept.clip, "state": dict(kept.state)}
     added = insert(KeeperRow).values(**of_keeper, **went)
     session.execute(added.on_conflict_do_update(index_elements=["video_id", "builder"], set_=went))
-    return _release(session, video_id, blobs)
+    if not blobs:
+        return []
+    named = [
+        select(blob).where(blob.class_.video_id == video_id, blob == BlobRow.sha256).exists()
+        for blob in (KeyframeRow.blob, SightingRow.blob, FrameRow.blob, StreamClipRow.recording)
+    ]
+    of_video = (BlobRow.video_id == video_id, BlobRow.sha256.in_(blobs))
+    deleted = delete(BlobRow).where(*of_video, *(~one for one in named))
+    return unused_blobs(session, list(session.scalars(deleted.returning(BlobRow.sha256))))
 
 
 def _change(session: Session, video_id: str, builder: str, changed: ChangedFrame) -> None:
@@ -178,19 +186,6 @@ def _changed_columns(changed: ChangedFrame) -> Iterator[tuple[str, Any]]:
         yield "tier", changed.tier
     if changed.image is not None:
         yield from vars(changed.image).items()
-
-
-def _release(session: Session, video_id: str, blobs: Collection[str]) -> list[str]:
-    """Delete the video's rows of those blobs that none of its rows names any more."""
-    if not blobs:
-        return []
-    named = [
-        select(blob).where(blob.class_.video_id == video_id, blob == BlobRow.sha256).exists()
-        for blob in (KeyframeRow.blob, SightingRow.blob, FrameRow.blob, StreamClipRow.recording)
-    ]
-    of_video = (BlobRow.video_id == video_id, BlobRow.sha256.in_(blobs))
-    deleted = delete(BlobRow).where(*of_video, *(~one for one in named))
-    return unused_blobs(session, list(session.scalars(deleted.returning(BlobRow.sha256))))
 
 
 def kept_frame(session: Session, video_id: str, number: int) -> BuiltFrame | None:

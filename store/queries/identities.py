@@ -299,8 +299,6 @@ def voice_and_face_sightings(
     """Return the last clips of a voice up to ``clip``, and its and all faces' sightings in them.
 
     Args:
-        session: An open transaction.
-        video_id: The video.
         voice_id: The voice's row.
         clip: The last clip to consider.
         limit: The maximum number of clips with the voice.

@@ -35,10 +35,9 @@ def tier_totals(session: Session, video_id: str) -> list[TierTotal]:
     """Return the totals of each keeper's tiers, from the youngest tier on."""
     row, blob = FrameRow, BlobRow
     found = (func.count(), func.coalesce(func.sum(blob.size), 0))
-    ends = (func.min(row.time_ms), func.max(row.time_ms))
-    query = select(row.builder, row.tier, *found, *ends).outerjoin(
-        blob, and_(blob.video_id == row.video_id, blob.sha256 == row.blob)
-    )
+    query = select(
+        row.builder, row.tier, *found, func.min(row.time_ms), func.max(row.time_ms)
+    ).outerjoin(blob, and_(blob.video_id == row.video_id, blob.sha256 == row.blob))
     of_video = query.where(row.video_id == video_id).group_by(row.builder, row.tier)
     rows = session.execute(of_video.order_by(row.builder, row.tier))
     return [TierTotal(name, tier, n, int(size), *times) for name, tier, n, size, *times in rows]

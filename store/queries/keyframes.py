@@ -116,17 +116,9 @@ def stored_frames(session: Session, video: str) -> list[StoredFrame]:
     row, blob = KeyframeRow, BlobRow
     size = select(blob.size).where(blob.video_id == video, blob.sha256 == row.blob)
     size_or_zero = func.coalesce(size.correlate(row).scalar_subquery(), 0)
-    columns = (
-        row.id,
-        row.clip,
-        row.time_ms,
-        row.quality,
-        row.width,
-        row.height,
-        row.blob,
-        size_or_zero,
-    )
-    query = select(*columns).where(row.video_id == video)
+    query = select(
+        row.id, row.clip, row.time_ms, row.quality, row.width, row.height, row.blob, size_or_zero
+    ).where(row.video_id == video)
     order = (row.clip, row.quality.desc(), row.id)
     return [StoredFrame(*fields) for fields in session.execute(query.order_by(*order))]
 

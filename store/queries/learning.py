@@ -74,8 +74,7 @@ def unlearned_judgements(session: Session, most: int) -> list[JudgedTrajectory]:
 def count_unlearned(session: Session) -> int:
     """Return the number of judged answers that were not learned from yet."""
     row = JudgementRow
-    pending = (~row.learned, row.right.is_not(None))
-    return session.scalar(select(func.count()).where(*pending)) or 0
+    return session.scalar(select(func.count()).where(~row.learned, row.right.is_not(None))) or 0
 
 
 def comparable_answers(session: Session) -> list[ComparedAnswer]:
@@ -134,7 +133,6 @@ def recurring_patterns(session: Session, least: int, size: int) -> list[tuple[Pa
     """Return patterns that recur within one batch and that no skill was made of.
 
     Args:
-        session: A transaction.
         least: The number of observations that make a pattern.
         size: Answers per batch, filled in the order in which they are learned from, however few
             at a time.
@@ -190,8 +188,6 @@ def source_questions(session: Session, skills: Sequence[str], most: int) -> dict
     """Return the questions that skills were learned from, by skill: the latest, each once.
 
     Args:
-        session: an open transaction.
-        skills: their names.
         most: questions of a skill, at most.
     """
     observation, run, question = ObservationRow, TrajectoryRow, QuestionRow
@@ -280,9 +276,8 @@ def tallies(session: Session, name: str, unit: Unit) -> list[SkillTally]:
     """Return the use of a skill by day, week or month (UTC); periods without use are left out."""
     period = func.date_trunc(unit, TrajectoryRow.started_at, "UTC").label("start")
     right = JudgementRow.right
-    counts = (func.count(), func.count(right), func.count().filter(right.is_(True)))
     query = (
-        select(period, *counts)
+        select(period, func.count(), func.count(right), func.count().filter(right.is_(True)))
         .select_from(TrajectoryRow)
         .outerjoin(JudgementRow, JudgementRow.trajectory_id == TrajectoryRow.id)
         .where(TrajectoryRow.id.in_(_trajectories_with_skill(name)))

@@ -93,9 +93,7 @@ def lines_in_library(
 
     Args:
         database: A connection or session.
-        scopes: The view.
         words: Words as in a web search, "phrases" and -exclusions too; "": any line.
-        sources: Of which sources.
         limit: Maximum number of lines.
         person: A name, and the tags of those who have it: only lines that mention them, or that
             they say.

@@ -49,7 +49,6 @@ def keyframes_alike(
 
     Args:
         database: A connection or session.
-        scopes: The view.
         vector: What is searched for, shape (D,), L2-normalised.
         limit: Keyframes at most.
         but: Id of a keyframe that is left out.
@@ -80,10 +79,7 @@ def blob_of_image(session: Session, kind: str, number: int, scopes: Sequence[Sco
     """Return the SHA-256 of the JPEG of an image in view; None if there is no such image.
 
     Args:
-        session: the session.
         kind: ``k`` for a keyframe, ``f`` for a kept frame.
-        number: its row.
-        scopes: what is in view.
     """
     row = FrameRow if kind == "f" else KeyframeRow
     found = session.execute(select(row.blob, row.video_id, row.clip).where(row.id == number))

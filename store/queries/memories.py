@@ -158,8 +158,7 @@ def memories_of_clips(
 ) -> list[MemoryAt]:
     """Return the memories of these clips as of clip ``as_of``, in order of time."""
     query = _visible(as_of).where(MemoryRow.video_id == video_id, is_any_of(MemoryRow.clip, clips))
-    order = (MemoryRow.clip, MemoryRow.start_ms, MemoryRow.id)
-    return _read(session, query.order_by(*order), as_of)
+    return _read(session, query.order_by(MemoryRow.clip, MemoryRow.start_ms, MemoryRow.id), as_of)
 
 
 def facts_about(

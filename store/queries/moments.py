@@ -92,9 +92,7 @@ def relations_at(
     Those whose span holds the moment come first, then those stated last before it.
 
     Args:
-        session: the session.
         scope: the video, up to the clip that may be seen.
-        at_ms: the moment.
         clip: the clip of the moment; what was closed by then does not hold.
         most: relations of a builder at most.
     """

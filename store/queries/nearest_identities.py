@@ -60,7 +60,6 @@ def nearest_identities(
     Through the HNSW index, where a library has it, the search is approximate.
 
     Args:
-        session: An open transaction.
         kind: Faces or voices.
         vectors: What is searched for, shape (N, D), each of length 1.
         but: The video that is left out.

@@ -97,7 +97,6 @@ def lines_mentioning(
 
     Args:
         database: A connection or session.
-        scopes: The view.
         tags: Tags such as ``<face_3>``, by video.
         vector: The query's unit vector, (D,).
         limit: Maximum number of lines.
@@ -138,7 +137,6 @@ def videos_naming(database: Reader, scopes: Sequence[Scope], words: Collection[s
 
     Args:
         database: A connection or session.
-        scopes: The view.
         words: Words of letters and digits in lower case.
     """
     if not words:

@@ -10,7 +10,6 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from domain.media import (
-    Group,
     IdentityKind,
     Keyframe,
     Percept,
@@ -61,9 +60,6 @@ def add_percept(
     """Store a percept.
 
     Args:
-        session: An open transaction.
-        video_id: The video.
-        percept: What was perceived.
         owners: The identity row of every group.
         speakers: The identity row of every speaker that the source names.
 
@@ -75,10 +71,19 @@ def add_percept(
     _insert(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
     _insert(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
     place = (video_id, percept.clip.index)
-    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _timed_texts(percept)]
-    copy_rows(session, "utterances", _UTTERANCE, rows)
+    texts = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _timed_texts(percept)]
+    copy_rows(session, "utterances", _UTTERANCE, texts)
     _set_gaps(session, video_id, percept.clip.index, percept.gaps)
-    return _add_sightings(session, where, [*percept.faces, *percept.voices], owners)
+    groups = [*percept.faces, *percept.voices]
+    keys = [(g.kind, g.number) for g in groups for _ in g.sightings]
+    rows = [where | _sighting(s, owners[g.kind, g.number]) for g in groups for s in g.sightings]
+    if not rows:
+        return {}
+    returning = insert(SightingRow).returning(SightingRow.id, sort_by_parameter_order=True)
+    ids: dict[tuple[IdentityKind, int], list[int]] = {}
+    for key, row_id in zip(keys, session.scalars(returning, rows), strict=True):
+        ids.setdefault(key, []).append(row_id)
+    return ids
 
 
 def _timed_texts(percept: Percept) -> Iterator[tuple[str, Utterance]]:
@@ -149,20 +154,6 @@ def _sighting(seen: Sighting, identity_id: int) -> dict[str, Any]:
         "quality": seen.quality,
         "blob": seen.blob,
     }
-
-
-def _add_sightings(
-    session: Session, where: dict[str, Any], groups: Sequence[Group], owners: Owners
-) -> dict[tuple[IdentityKind, int], list[int]]:
-    keys = [(g.kind, g.number) for g in groups for _ in g.sightings]
-    rows = [where | _sighting(s, owners[(g.kind, g.number)]) for g in groups for s in g.sightings]
-    if not rows:
-        return {}
-    returning = insert(SightingRow).returning(SightingRow.id, sort_by_parameter_order=True)
-    ids: dict[tuple[IdentityKind, int], list[int]] = {}
-    for key, row_id in zip(keys, session.scalars(returning, rows), strict=True):
-        ids.setdefault(key, []).append(row_id)
-    return ids
 
 
 def describe_keyframes(

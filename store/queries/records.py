@@ -60,7 +60,6 @@ def video_records(session: Session, video_id: str) -> Iterator[Record]:
 
     Args:
         session: An open transaction, ideally a snapshot.
-        video_id: The video.
     """
     for kind, query in _SUBJECTS:
         rows = session.execute(query(video_id).execution_options(yield_per=1000))
@@ -160,8 +159,7 @@ def _corrections(video: str) -> Query:
     """Select the corrections in force; undone ones are left out."""
     c = CorrectionRow
     query = select(c.number, c.kind, c.told, c.numbers, c.outcomes, c.act)
-    in_force = (c.video_id == video, c.undone.is_(False))
-    return query.where(*in_force).order_by(c.number)
+    return query.where(c.video_id == video, c.undone.is_(False)).order_by(c.number)
 
 
 def _statements(video: str) -> Query:
@@ -276,8 +274,7 @@ def _relations(video: str) -> Query:
 def _calls(video: str) -> Query:
     c = ModelCallRow
     request = (c.clip, c.purpose, c.request_hash, c.profile, c.model, c.messages)
-    reply = (c.reply, c.error, c.tokens_in, c.tokens_out, c.cost_usd)
-    query = select(*request, *reply)
+    query = select(*request, c.reply, c.error, c.tokens_in, c.tokens_out, c.cost_usd)
     by_writers = (c.video_id == video, c.trajectory_id.is_(None))
     return query.where(*by_writers).order_by(c.clip, c.purpose, c.request_hash, c.id)
 
@@ -339,7 +336,6 @@ def _identity_name(table: Any = IdentityRow) -> ColumnElement[str]:
 
 
 def _entity_name(table: Any) -> ColumnElement[str]:
-    """Return the type and the name of an entity."""
     return cast(table.type, Text).concat(" ").concat(table.name)
 
 

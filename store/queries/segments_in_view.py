@@ -61,7 +61,6 @@ def segments_in_view(
 
     Args:
         database: A connection or session.
-        scopes: The view.
         vector: The query's unit vector (D,); segments with vectors of another size get 0.
         parts: The encoders that its numbers are of; None: one.
     """

@@ -52,7 +52,6 @@ def videos_with_words(
 
     Args:
         database: A connection or session.
-        scopes: The view.
         searches: Words or phrases, at least one each.
 
     Returns:

@@ -57,7 +57,6 @@ class LongMemoryBuild:
     """One build: the clips of which not all events have their document.
 
     Args:
-        settings: the numbers.
         built: what was built before.
         earlier: the clips of the last ``look_back_ms`` that were built.
         models: the text encoder, and the language model if there is one.

@@ -47,7 +47,6 @@ class EventMemory:
     """Decides which frames are kept, strictly in order of time.
 
     Args:
-        settings: the numbers.
         video: the video's id, which seeds the samples.
         state: of a memory that goes on.
     """

@@ -19,11 +19,7 @@ AROUND = 12
 
 
 class LongMemoryWriter:
-    """Writes events. It needs a language model.
-
-    Args:
-        models: has the language model.
-    """
+    """Writes events. It needs a language model."""
 
     def __init__(self, models: BuildModels) -> None:
         self._model = models.model

@@ -94,7 +94,6 @@ class ReactPolicy:
 
     Args:
         parts: what a policy may use.
-        calls: to the language model.
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
@@ -133,7 +132,10 @@ class ReactPolicy:
         """Answer as planned, or ask for the answer now."""
         step = last_noted(decision.notes, AnswerStep)
         if step is None or decision.complaint:
-            step = self._asked_answer(decision)
+            reply = self._asked(decision, ())
+            if not isinstance(reply.action, AnswerStep):
+                raise Unreadable("give the answer in the box: no other action is left")
+            step = reply.action
         options, held = bool(decision.question.options), {one.ref for one in decision.held}
         box = " ".join(step.boxed.split())
         refs = tuple(ref for ref in refs_in(step.evidence) if ref in held)
@@ -169,12 +171,6 @@ class ReactPolicy:
             labels=loaded.labels,
             last=last,
         )
-
-    def _asked_answer(self, decision: DecisionContext) -> AnswerStep:
-        reply = self._asked(decision, ())
-        if not isinstance(reply.action, AnswerStep):
-            raise Unreadable("give the answer in the box: no other action is left")
-        return reply.action
 
 
 def _history(decision: DecisionContext) -> str:

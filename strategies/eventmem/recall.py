@@ -53,9 +53,6 @@ class Recall:
     """Finds the short-term memory of any moment again.
 
     Args:
-        store: the store.
-        frames: the kept frames.
-        settings: the numbers.
         builder: the name under which they are kept.
     """
 

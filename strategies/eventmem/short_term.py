@@ -68,7 +68,6 @@ class ShortTermMemory:
     """The frames of the last events.
 
     Args:
-        settings: the numbers.
         video: the video's id, which seeds the samples.
         events: the ``events`` of a memory that goes on, oldest first.
     """
@@ -145,7 +144,6 @@ def memory_at(
     Args:
         records: of the events up to then, in order; those long before need not be there.
         time_ms: the time; frames at this very time are in memory already.
-        settings: the numbers.
         video: the video's id.
     """
     found: list[EventFrames] = []

@@ -46,8 +46,6 @@ class ShortTermTool:
     """Returns the short-term memory: its frames, and the documents of their time.
 
     Args:
-        indexes: the documents.
-        frames: the kept frames.
         recall: finds the short-term memory.
     """
 
@@ -161,8 +159,6 @@ class _FrameTool:
     """What both tools on frames share.
 
     Args:
-        indexes: the documents.
-        frames: the kept frames.
         recall: finds the short-term memory.
     """
 

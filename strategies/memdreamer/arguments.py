@@ -20,12 +20,10 @@ def _bare(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Take a number of seconds as text."""
     return str(value) if isinstance(value, int | float) else value
 
 
 def _listed(value: Any) -> Any:
-    """Take a single value as a list of one."""
     return [value] if isinstance(value, str) else value
 
 

@@ -66,7 +66,6 @@ class HierarchyBuild:
     """One build: the open window, and the hierarchy so far.
 
     Args:
-        settings: the numbers.
         video: its title is the root's.
         built: what was built before.
         earlier: the last clips that were built.
@@ -104,7 +103,6 @@ class HierarchyBuild:
         return merged(self._clip(one, ended=ended and one.clip == last) for one in clips)
 
     def _clip(self, clip: WatchedClip, *, ended: bool) -> Change:
-        """Return what one clip completes."""
         new: list[_Made] = []
         if self._window.pauses_before(clip):
             new += self._cut(self._window.span, clip.clip, ended=True)

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 from domain.built import EntityKey
 from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.people import TAG
-from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
+from domain.stated import EntityKind, NamedEntity, StatedFacts
 from domain.things import things_on
 from domain.time import TimeSpan
 from models.sentences import SentenceParser
@@ -72,7 +72,6 @@ class RuleGraph:
     """Reads the graph of one macro event.
 
     Args:
-        parser: parses sentences.
         span: of the macro event.
         numbers: of the next nodes.
         types: the kind of each entity of the video by name; those that are new are added.
@@ -110,8 +109,22 @@ class RuleGraph:
         )
         for line in lines:
             self._read_line(line, facts.get(line.id, StatedFacts()))
-        self._order_events()
-        self._annotate()
+        events = self._graph.of_level(EVENT)
+        for one, other in pairwise(events):
+            label = OVERLAP if one.span.overlap_ms(other.span) else BEFORE
+            span, clips = one.span.union(other.span), tuple(sorted({one.clip, other.clip}))
+            self._graph.edges.append(GraphEdge(one.key, label, other.key, span, clips))
+        names = {
+            key: _spaced(key.name)
+            for key in self._graph.entities
+            if len(key.name) >= LEAST_LETTERS and (not TAG.fullmatch(key.name))
+        }
+        for text in self._graph.of_level(TEXT):
+            shown = _spaced(text.text)
+            for key, name in names.items():
+                if name in shown:
+                    edge = GraphEdge(text.key, ANNOTATES, key, text.span, (text.clip,))
+                    self._graph.edges.append(edge)
         return self._graph
 
     def _read_line(self, line: Memory, facts: StatedFacts) -> None:
@@ -160,7 +173,8 @@ class RuleGraph:
         events: dict[tuple[str, str], EntityKey] = {}
         for triple in facts.triples:
             subject, target = keys.get(triple.subject), keys.get(triple.object)
-            base, preposition = _parts(triple)
+            match = _PREPOSITION.fullmatch(triple.predicate)
+            base, preposition = (match[1], match[2]) if match else (triple.predicate, "")
             if base == "be":
                 joined |= set(self._place(subject, preposition, target, line))
             elif subject is not None and _happens(base):
@@ -243,28 +257,6 @@ class RuleGraph:
         start = min(max(span.start_ms, self._span.start_ms), self._span.end_ms)
         return TimeSpan.of(start, max(start, min(span.end_ms, self._span.end_ms)))
 
-    def _order_events(self) -> None:
-        """State of each micro-event whether it overlaps the next, or is before it."""
-        events = self._graph.of_level(EVENT)
-        for one, other in pairwise(events):
-            label = OVERLAP if one.span.overlap_ms(other.span) else BEFORE
-            span, clips = one.span.union(other.span), tuple(sorted({one.clip, other.clip}))
-            self._graph.edges.append(GraphEdge(one.key, label, other.key, span, clips))
-
-    def _annotate(self) -> None:
-        """Join texts on screen to the entities that they name."""
-        names = {
-            key: _spaced(key.name)
-            for key in self._graph.entities
-            if len(key.name) >= LEAST_LETTERS and not TAG.fullmatch(key.name)
-        }
-        for text in self._graph.of_level(TEXT):
-            shown = _spaced(text.text)
-            for key, name in names.items():
-                if name in shown:
-                    edge = GraphEdge(text.key, ANNOTATES, key, text.span, (text.clip,))
-                    self._graph.edges.append(edge)
-
 
 def _spaced(text: str) -> str:
     """Return the words of a text in lower case, a space before and after each."""
@@ -273,12 +265,6 @@ def _spaced(text: str) -> str:
 
 def _has_clauses(line: Memory) -> bool:
     return line.kind is MemoryKind.EPISODIC and line.source in _SPOKEN | _DESCRIBED
-
-
-def _parts(triple: Triple) -> tuple[str, str]:
-    """Return a predicate without its preposition, and the preposition or ""."""
-    match = _PREPOSITION.fullmatch(triple.predicate)
-    return (match[1], match[2]) if match else (triple.predicate, "")
 
 
 def _happens(predicate: str) -> bool:

@@ -55,9 +55,7 @@ class Hierarchy:
     """The super events of a video. A super event has the number of its first macro event.
 
     Args:
-        settings: the numbers.
         writer: writes super events and the root.
-        title: of the video.
         built: what was built before.
     """
 
@@ -82,7 +80,6 @@ class Hierarchy:
         Args:
             macros: that a clip completed, in order; there is at least one.
             clip: after which the change holds.
-            embed: the text encoder.
         """
         self._macros |= {macro.number: macro for macro in macros}
         before = {one.run[0]: one for one in self._supers}
@@ -90,7 +87,11 @@ class Hierarchy:
         changed = [one for one in self._supers if one != before.get(one.run[0])]
         gone = before.keys() - {one.run[0] for one in self._supers}
         nodes = [self._node(one, clip) for one in changed]
-        nodes.append(self._root(macros[-1].span.end_ms, clip))
+        seen_ms = macros[-1].span.end_ms
+        span = TimeSpan.of(self._macros[0].span.start_ms, seen_ms)
+        root = self._writer.root(self._title, self._supers)
+        children = tuple(one.run[0] for one in self._supers)
+        nodes.append(NodeDraft(ROOT, 0, root.text, span, clip, label=root.title, children=children))
         stated = list(self._stated(clip))
         spans = {relation_key(relation): relation.span for relation in stated}
         held, self._edges = self._edges, spans
@@ -104,7 +105,6 @@ class Hierarchy:
         )
 
     def _touched(self, macros: Sequence[Macro]) -> list[SuperEvent]:
-        """Return the super events with the last ones formed anew."""
         kept, touched = self._supers[:-TOUCHED], self._supers[-TOUCHED:]
         numbers = [number for one in touched for number in one.run]
         numbers += [macro.number for macro in macros]
@@ -150,12 +150,6 @@ class Hierarchy:
     def _span(self, one: SuperEvent) -> TimeSpan:
         return self._macros[one.run[0]].span.union(self._macros[one.run[-1]].span)
 
-    def _root(self, seen_ms: int, clip: int) -> NodeDraft:
-        span = TimeSpan.of(self._macros[0].span.start_ms, seen_ms)
-        root = self._writer.root(self._title, self._supers)
-        children = tuple(one.run[0] for one in self._supers)
-        return NodeDraft(ROOT, 0, root.text, span, clip, label=root.title, children=children)
-
     def _stated(self, clip: int) -> Iterator[RelationDraft]:
         """Yield all edges that hold between super events, and between macro events of one."""
         numbered = {one.run[0]: one for one in self._supers}
@@ -192,7 +186,6 @@ def _edge(
 
 
 def _embedded(nodes: Sequence[NodeDraft], embed: Embed) -> list[NodeDraft]:
-    """Return nodes with the vectors of their labels and descriptions."""
     texts = [f"{node.label}: {node.text.splitlines()[0]}" for node in nodes]
     vectors = halved(embed, texts)
     return [replace(node, vector=vector) for node, vector in zip(nodes, vectors, strict=True)]

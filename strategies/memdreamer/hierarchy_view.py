@@ -92,9 +92,6 @@ class _Stated(NamedTuple):
 class _Rows:
     """What was built of a video, with what of it is the same as of every clip.
 
-    Args:
-        built: as it is stored.
-
     Attributes:
         nodes: revisions in order of level and time, each with its vertex.
         entities: people, things, places and groups, each with the relations that it stands in.
@@ -161,10 +158,6 @@ class _Rows:
 
 class HierarchyView:
     """What is known of a video after a clip.
-
-    Args:
-        rows: what was built of it.
-        last_clip: the clip.
 
     Attributes:
         vertices: by ref: root, super events, macro events, micro-events, screen text, entities.
@@ -356,11 +349,7 @@ class _BySpan:
 
 
 class StoredHierarchy:
-    """All that was built of a video.
-
-    Args:
-        built: as it is stored.
-    """
+    """All that was built of a video."""
 
     def __init__(self, built: BuiltMemory) -> None:
         self.encoder = built.encoder

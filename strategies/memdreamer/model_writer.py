@@ -54,8 +54,6 @@ class HierarchyByModel:
     """Writes with a language model; see the module.
 
     Args:
-        model: the language model.
-        settings: the numbers.
         rules: writes what the model does not.
     """
 

@@ -33,7 +33,6 @@ class NotePolicy:
 
     Args:
         parts: what a policy may use.
-        calls: to the language model.
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
@@ -46,7 +45,9 @@ class NotePolicy:
     def act(self, decision: DecisionContext) -> Action:
         """Look at the whole by code; then use the tool that the model names, or answer."""
         if not decision.searches:
-            return self._first(decision)
+            # The look at root and super events; without the hierarchy, a search.
+            mode = GET_SUMMARY if GET_SUMMARY in self._names else SEARCH_NODES
+            return Action(kind="search", reason=LOOK, mode=mode, query=decision.question.text)
         if all(search.found.refused for search in decision.searches):
             return Action(kind="answer", reason="nothing can be searched", not_in_memory=True)
         question = decision.question
@@ -106,11 +107,6 @@ class NotePolicy:
             last=True,
         )
         return reply.conclusion()
-
-    def _first(self, decision: DecisionContext) -> Action:
-        """Return the look at root and super events; without the hierarchy, a search."""
-        mode = GET_SUMMARY if GET_SUMMARY in self._names else SEARCH_NODES
-        return Action(kind="search", reason=LOOK, mode=mode, query=decision.question.text)
 
 
 def newest_note(decision: DecisionContext) -> str:

@@ -31,13 +31,7 @@ MOST_NAMES = 3
 
 
 class RuleWriter:
-    """Writes by rules; see the module. Chapters are worded by ``word``, if anything does.
-
-    Args:
-        settings: the numbers.
-        parser: parses sentences.
-        embed: the text encoder.
-    """
+    """Writes by rules; see the module. Chapters are worded by ``word``, if anything does."""
 
     def __init__(
         self,

@@ -40,7 +40,6 @@ class Showing:
     """Shows what is known of a video.
 
     Args:
-        view: what is known.
         names: people's current names by tag.
         graph: whether entities and edges are shown.
         hierarchy: whether macro events are shown with their summaries.

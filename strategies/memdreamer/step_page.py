@@ -186,7 +186,6 @@ def _within(text: str, room: int) -> str:
 
 
 def _signature(tool: Tool) -> str:
-    """Return the arguments of a tool as a model is told of them."""
     fields = tool.arguments.model_fields
     shown = ["query"] if fields["query"].is_required() else []
     shown += [name for name in fields if name not in HIDDEN]

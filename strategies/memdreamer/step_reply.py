@@ -108,7 +108,6 @@ def step_form(
     """Return the schema of a round: one of the usable tools, one of the options if there are any.
 
     Args:
-        question: what is asked.
         usable: names of tools.
         refs: what may be cited.
         narrow: for a model in this process.

@@ -92,7 +92,6 @@ def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, Dropped]:
     entities of no kind, and edges whose ends are not there or whose label is not for them.
 
     Args:
-        graph: the graph.
         span: of the macro event.
     """
     wrong: list[str] = []

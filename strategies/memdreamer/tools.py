@@ -81,7 +81,6 @@ class _Video:
         view: its memory after that clip.
         memory: that of all videos, with the moment of the question.
         people: of all videos, as of that moment.
-        use: the circumstances.
     """
 
     def __init__(
@@ -108,7 +107,6 @@ class HierarchyTools:
     """The seven tools, which share the memory that is built.
 
     Args:
-        store: the store.
         toolbox: has the text encoder that the memory was built with.
         name: the strategy's, under which the memory is stored.
     """
@@ -395,7 +393,6 @@ def _outline(view: HierarchyView) -> Iterator[Vertex]:
 
 
 def _searched(video: _Video, types: Iterable[str]) -> Iterator[Vertex]:
-    """Yield the vertices of these types that are searched."""
     levels = {"entity": ENTITY, "event": EVENT, "text": TEXT}
     for kind in dict.fromkeys(types):
         if kind != "entity" or video.graph:

@@ -39,7 +39,6 @@ class FixedWalk(RuleWalk):
         return Action(kind="answer", reason="the walk is over", note=note)
 
     def _steps(self, decision: DecisionContext) -> Iterator[Action]:
-        """Yield the steps as far as what was found says which they are."""
         question, found = decision.question, {s.found.mode: s.found for s in decision.searches}
         scoring = {"options": list(question.options)} if question.options else {}
         if self._is_broad(decision):
@@ -80,7 +79,6 @@ class FixedWalk(RuleWalk):
 
 
 def _place(arguments: dict[str, object]) -> object:
-    """Return which node a step is about."""
     return arguments.get("macro_id") or arguments.get("node_id")
 
 

@@ -116,8 +116,6 @@ class WrittenSupers(BaseModel):
         """Return what the model is asked to put right.
 
         Args:
-            numbers: of the episodes.
-            texts: of the episodes.
             most: episodes of a super event.
             before: the number of the super event before, if there is one.
         """
@@ -190,7 +188,6 @@ def run_complaints(
     Args:
         ranges: the first and last number of each run.
         numbers: those that there are, each one more than the one before.
-        what: they are numbers of.
         whole: whether the runs are to go on to the last number.
     """
     if not ranges:

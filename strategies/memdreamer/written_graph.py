@@ -47,7 +47,6 @@ class GraphOfReply:
     """Reads replies about one episode.
 
     Args:
-        span: of the episode.
         lines: as the model was shown them.
     """
 

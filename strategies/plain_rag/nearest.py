@@ -26,7 +26,6 @@ from domain.time import TimeSpan
 from models.ports import TextEmbedder, embed_queries
 from retrieval.closeness import closeness_threshold
 from retrieval.encoders import Encoders
-from retrieval.line_set import Matrix
 from retrieval.ports import TextModels
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
@@ -46,7 +45,6 @@ class NearestLines:
     """Finds the lines nearest to a query.
 
     Args:
-        store: The store.
         models: Has the text encoders that the memory was embedded with.
     """
 
@@ -76,10 +74,6 @@ class NearestLines:
             weighed=self._weigh(query, arguments.options, evidence),
             temperature=TEMPERATURE,
         )
-
-    def _queries(self, texts: Sequence[str]) -> Matrix:
-        rows = [embed_queries(self._models.text, [make_storable(text)]) for text in texts]
-        return np.concatenate(rows)
 
     def _nearest(
         self, view: MemoryView, query: str, text: TextEmbedder, lines: int, seen: frozenset[str]
@@ -122,7 +116,9 @@ class NearestLines:
         """Score every line by its cosines with the question joined with each option."""
         if not options or not evidence:
             return ()
-        claims = self._queries([f"{question} {option}" for option in options])
+        texts = [f"{question} {option}" for option in options]
+        rows = [embed_queries(self._models.text, [make_storable(text)]) for text in texts]
+        claims = np.concatenate(rows)
         embed = self._models.text.embed
         vectors = (embed([make_storable(piece.text)])[0] for piece in evidence)
         return tuple(

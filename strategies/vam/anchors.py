@@ -12,7 +12,6 @@ from strategies.event_documents import EventDocuments
 from strategies.vam.times import (
     AbsoluteRange,
     AnchoredRange,
-    BetweenRange,
     ClockRange,
     EventAnchor,
     RelativeRange,
@@ -64,12 +63,18 @@ def resolve(
     if isinstance(times, AbsoluteRange):
         return _span(times.start_s * SECOND, times.end_s * SECOND, now_ms)
     if isinstance(times, AnchoredRange):
-        return _beside(times, occurrence(times.anchor, find(times.anchor)), now_ms)
+        event = occurrence(times.anchor, find(times.anchor))
+        within = times.within_s * SECOND
+        start = event.end_ms if times.relation == "after" else event.start_ms - within
+        end = event.start_ms if times.relation == "before" else event.end_ms + within
+        return _span(start, end, now_ms)
     if isinstance(times, ClockRange):
         if began is None:
             raise InputError(NO_CLOCK)
         return _span(*span_of_clock(times, began, now_ms), now_ms)
-    return _between(times, find, now_ms)
+    both = [occurrence(anchor, find(anchor)) for anchor in (times.first, times.second)]
+    earlier, later = sorted(both, key=lambda span: span.start_ms)
+    return _span(earlier.end_ms, later.start_ms, now_ms)
 
 
 def anchor_matches(
@@ -108,20 +113,6 @@ def occurrence(anchor: EventAnchor, matches: Sequence[AnchorMatch]) -> TimeSpan:
             "ask for an earlier one, or search without the anchor"
         )
     return found[anchor.occurrence - 1]
-
-
-def _beside(times: AnchoredRange, event: TimeSpan, now_ms: int) -> TimeSpan:
-    within = times.within_s * SECOND
-    start = event.end_ms if times.relation == "after" else event.start_ms - within
-    end = event.start_ms if times.relation == "before" else event.end_ms + within
-    return _span(start, end, now_ms)
-
-
-def _between(times: BetweenRange, find: FindMatches, now_ms: int) -> TimeSpan:
-    """Return what lies between two occurrences, whichever comes first."""
-    both = [occurrence(anchor, find(anchor)) for anchor in (times.first, times.second)]
-    earlier, later = sorted(both, key=lambda span: span.start_ms)
-    return _span(earlier.end_ms, later.start_ms, now_ms)
 
 
 def _span(start_ms: float, end_ms: float, now_ms: int) -> TimeSpan:

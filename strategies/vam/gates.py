@@ -42,7 +42,6 @@ class Gates:
     """The gates at work: each frame is compared with the last that passed.
 
     Args:
-        settings: the thresholds.
         last: the ``last`` of gates that go on; "" at the start.
     """
 

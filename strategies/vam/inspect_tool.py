@@ -31,9 +31,6 @@ class Inspect:
     """Looks at frames.
 
     Args:
-        indexes: the documents.
-        frames: the kept frames.
-        inspection: looks at them.
         clocks: the times of day of streams.
     """
 

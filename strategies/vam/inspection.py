@@ -40,12 +40,7 @@ class Looked(NamedTuple):
 
 
 class Inspection:
-    """Looks at frames.
-
-    Args:
-        store: has the images.
-        frames: the kept frames.
-    """
+    """Looks at frames."""
 
     def __init__(self, store: Store, frames: FrameReader) -> None:
         self._store, self._frames = store, frames

@@ -40,9 +40,7 @@ class MomentKeeping:
     """The keeper at work.
 
     Args:
-        settings: the numbers.
         vectors: what distances are measured on.
-        state: what was carried on.
     """
 
     def __init__(

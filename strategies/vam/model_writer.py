@@ -26,7 +26,6 @@ class DocumentWriter:
 
     Args:
         models: the language model, and what loads images.
-        settings: the numbers.
     """
 
     def __init__(self, models: BuildModels, settings: VisualMemorySettings) -> None:

@@ -48,9 +48,7 @@ class Moments:
     """Divides the frames that passed the gates into moments, strictly in order of time.
 
     Args:
-        settings: the thresholds.
         vectors: the name of the vectors; those of another name are forgotten.
-        state: of moments that go on.
     """
 
     def __init__(

@@ -91,7 +91,6 @@ class PlanningPolicy:
 
     Args:
         parts: what a policy may use.
-        calls: to the language model.
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
@@ -133,7 +132,23 @@ class PlanningPolicy:
         """Answer as planned, or ask for the answer now."""
         planned = last_noted(decision.notes, PlannedAnswer)
         if planned is None or decision.complaint:
-            planned = self._asked_answer(decision)
+            history = history_of(one.found for one in decision.searches)
+            page = conclude_page(decision.question, history, decision.complaint)
+            loaded = self._pictures(decision, ANSWER_SHARE)
+            rules = plan_system(self._settings.rounds, (), self._sources)
+            reply = self._calls.ask(
+                "conclude",
+                [system(rules), user(page)],
+                plan_form(["answer"], self._sources),
+                round=decision.round,
+                temperature=TEMPERATURE,
+                images=loaded.images,
+                labels=loaded.labels,
+                last=True,
+            )
+            if not isinstance(reply.action, PlannedAnswer):
+                raise Unreadable("answer the question: no other action is left")
+            planned = reply.action
         option = (planned.option or "").strip()
         best = best_result(decision, planned.best_ref)
         options = bool(decision.question.options)
@@ -237,25 +252,6 @@ class PlanningPolicy:
         kept = planned.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
         kept["sources"] = kept["sources"] or self._sources
         return use_tool(SEARCH, reason, **kept)
-
-    def _asked_answer(self, decision: DecisionContext) -> PlannedAnswer:
-        history = history_of(one.found for one in decision.searches)
-        page = conclude_page(decision.question, history, decision.complaint)
-        loaded = self._pictures(decision, ANSWER_SHARE)
-        rules = plan_system(self._settings.rounds, (), self._sources)
-        reply = self._calls.ask(
-            "conclude",
-            [system(rules), user(page)],
-            plan_form(["answer"], self._sources),
-            round=decision.round,
-            temperature=TEMPERATURE,
-            images=loaded.images,
-            labels=loaded.labels,
-            last=True,
-        )
-        if not isinstance(reply.action, PlannedAnswer):
-            raise Unreadable("answer the question: no other action is left")
-        return reply.action
 
     def _pictures(self, decision: DecisionContext, share: int) -> LoadedPictures:
         return pictures_to_send(self._calls, decision, self._settings.images, share, self._load)

@@ -76,8 +76,6 @@ class Search:
     """Finds frames, events and summaries.
 
     Args:
-        indexes: the documents.
-        frames: the kept frames.
         inspection: looks at frames.
         clocks: the times of day of streams.
         images: the profile's image-text model; None: frames are not found by text.
@@ -113,7 +111,24 @@ class Search:
                 inside[scope.video] = span
             documents = _within(documents, span, arguments.sources, use)
             all_documents.append(documents)
-            self._documents(results, scope, documents, arguments)
+            for query in arguments.all_queries():
+                text = make_storable(query.q)
+                (vector,) = embed_queries(self._indexes.text, [text])
+                most = SHOWN if query.threshold == 0 and (not arguments.queries) else query.top_k
+                found = documents.matches(text, vector, query.threshold, most)
+                for number, (document, score) in enumerate(found):
+                    results.add_document(FoundDocument(scope, document, score))
+                    if number < query.inspect_k:
+                        results.inspected[document.ref] = self._of_span(scope, document.span)
+            for option in arguments.options:
+                claim = make_storable(f"{arguments.query} {option}")
+                (vector,) = embed_queries(self._indexes.text, [claim])
+                for document, score in documents.matches(claim, vector, 0.0, 1):
+                    results.add_document(FoundDocument(scope, document, score))
+            if not (arguments.all_queries() or arguments.visual_ref):
+                in_order = sorted(documents, key=lambda one: one.span.start_ms)
+                for document in in_order[:SHOWN]:
+                    results.add_document(FoundDocument(scope, document, 0.5))
         self._by_text(results, view, arguments, inside)
         self._by_example(results, view, arguments, inside)
         return self._retrieval(view, arguments, results, all_documents, use)
@@ -168,32 +183,6 @@ class Search:
             if self._inspection.shows(self._of_span(scope, match.span), anchor.verify, use.model)
         ]
         return shown + found[anchor.inspect_k :]
-
-    def _documents(
-        self,
-        results: Results,
-        scope: Scope,
-        documents: EventDocuments,
-        arguments: SearchArguments,
-    ) -> None:
-        for query in arguments.all_queries():
-            text = make_storable(query.q)
-            (vector,) = embed_queries(self._indexes.text, [text])
-            most = SHOWN if query.threshold == 0 and not arguments.queries else query.top_k
-            found = documents.matches(text, vector, query.threshold, most)
-            for number, (document, score) in enumerate(found):
-                results.add_document(FoundDocument(scope, document, score))
-                if number < query.inspect_k:
-                    results.inspected[document.ref] = self._of_span(scope, document.span)
-        for option in arguments.options:
-            claim = make_storable(f"{arguments.query} {option}")
-            (vector,) = embed_queries(self._indexes.text, [claim])
-            for document, score in documents.matches(claim, vector, 0.0, 1):
-                results.add_document(FoundDocument(scope, document, score))
-        if not (arguments.all_queries() or arguments.visual_ref):
-            in_order = sorted(documents, key=lambda one: one.span.start_ms)
-            for document in in_order[:SHOWN]:
-                results.add_document(FoundDocument(scope, document, 0.5))
 
     def _of_span(self, scope: Scope, span: TimeSpan, most: int = LOOKED_AT) -> list[KeptFrame]:
         return spread_frames(self._frames.within(scope, span), most)
@@ -357,7 +346,6 @@ def with_seen_text(piece: Evidence, seen: dict[str, str]) -> Evidence:
 def _within(
     documents: EventDocuments, span: TimeSpan | None, sources: Sequence[Source], use: ToolUse
 ) -> EventDocuments:
-    """Return the documents of these sources that overlap a span."""
     wanted = set(sources) or {Source.EVENT, Source.SUMMARY}
     if SUMMARIES in use.without:
         wanted.discard(Source.SUMMARY)
@@ -370,7 +358,6 @@ def _within(
 
 
 def _in_spans(found: Sequence[ScoredFrame], inside: dict[str, TimeSpan]) -> list[ScoredFrame]:
-    """Return the frames within the spans of their videos."""
     if not inside:
         return list(found)
     return [

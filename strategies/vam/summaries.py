@@ -62,8 +62,6 @@ class Summarize:
     """Summarises a span in windows. A summary holds from the clip on after which it was known.
 
     Args:
-        store: keeps them.
-        indexes: the documents.
         clocks: the times of day of streams.
         builder: the name under which they are kept.
     """

@@ -7,7 +7,6 @@ ones, so thinning step by step leaves the same frames as thinning once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from domain.base import Frozen
@@ -93,16 +92,13 @@ class Thinning:
         The latest frame stays where it is.
         """
         thinned = Thinned()
-        latest = max(self._times(), default=0)
+        latest = max((next(reversed(frames)) for frames in self._frames if frames), default=0)
         for older, tier in enumerate(self._tiers, 1):
             for time in self._come_of_age(older - 1, now_ms - tier.from_age_ms, latest):
                 self._move(time, older, thinned)
         self._frames[-1].clear()
         self._staying = {t: None for t in self._staying if any(t in of for of in self._frames)}
         return thinned
-
-    def _times(self) -> Iterable[int]:
-        return (next(reversed(frames)) for frames in self._frames if frames)
 
     def _come_of_age(self, tier: int, last_ms: int, latest_ms: int) -> list[int]:
         """Take the frames up to a time out of a tier; they are in order of time."""

@@ -67,7 +67,6 @@ class VisualMemory:
     """Decides which frames stay, strictly in order of time.
 
     Args:
-        settings: the numbers.
         vectors: what distances are measured on.
         state: of a memory that goes on.
     """
@@ -105,7 +104,9 @@ class VisualMemory:
         step = self._moments.add(time_ms, vector)
         if step.replaced_ms is not None:
             self._drop(step.replaced_ms)
-        self._keep(time_ms, FrameReason.MOMENT if step.starts else FrameReason.END)
+        reason = FrameReason.MOMENT if step.starts else FrameReason.END
+        self._thinning.add(time_ms)
+        self._change.added[time_ms] = StayingFrame(time_ms, reason)
         self._change.vectors[time_ms] = vector
         if step.starts:
             self._begin_events(self._events.add_moment(time_ms, step.change))
@@ -116,13 +117,12 @@ class VisualMemory:
         for time in thinned.dropped:
             self._forget(time)
         for time, tier in thinned.moved.items():
-            self._move(time, tier)
+            if time in self._change.added:
+                self._change.added[time] = self._change.added[time]._replace(tier=tier)
+            else:
+                self._change.tiers[time] = tier
         change, self._change = self._change, VisualChange()
         return change
-
-    def _keep(self, time_ms: int, reason: FrameReason) -> None:
-        self._thinning.add(time_ms)
-        self._change.added[time_ms] = StayingFrame(time_ms, reason)
 
     def _drop(self, time_ms: int) -> None:
         self._thinning.remove(time_ms)
@@ -147,9 +147,3 @@ class VisualMemory:
             self._change.added[time_ms] = StayingFrame(time_ms, reason)
         else:
             self._change.reasons[time_ms] = reason
-
-    def _move(self, time_ms: int, tier: int) -> None:
-        if time_ms in self._change.added:
-            self._change.added[time_ms] = self._change.added[time_ms]._replace(tier=tier)
-        else:
-            self._change.tiers[time_ms] = tier

@@ -97,7 +97,6 @@ def span_of_clock(times: ClockRange, began: datetime, now_ms: int) -> tuple[floa
     Without a day it is the latest such time before now; without an end it is a minute.
 
     Args:
-        times: the time of day.
         began: when the video's time 0 was.
         now_ms: the moment of the question, in the video's time.
     """
@@ -128,11 +127,7 @@ def clock_words(began: datetime, span: TimeSpan) -> str:
 
 
 class StreamClocks:
-    """The times of day of streams.
-
-    Args:
-        store: has when each began.
-    """
+    """The times of day of streams."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from agent.builder import BuildModels
@@ -12,7 +12,6 @@ from agent.step_writers import note_rules
 from domain.built import (
     BuiltMemory,
     Change,
-    ClosedRelation,
     EntityDraft,
     EntityKey,
     NodeDraft,
@@ -68,7 +67,6 @@ class WorldBuild:
     """One build: what it still needs of what came before.
 
     Args:
-        settings: the numbers.
         video: its length decides the scales.
         built: what was built before.
         earlier: the last clips that were built.
@@ -131,11 +129,24 @@ class WorldBuild:
         ]
         span = TimeSpan.of(clips[0].span.start_ms, seen_ms)
         lasting = self._semantic.step(relations, span, clips[-1].clip)
-        self._forget(seen_ms)
+        finest = self._scales[0]
+        open_from = seen_ms // finest * finest
+        self._lines = [line for line in self._lines if line.span.start_ms >= open_from]
         self._built_ms = seen_ms
         relations += lasting.relations
         new = {key: clip for key, clip in _first_clips(relations).items() if key.name not in before}
-        return self._embedded(nodes, new, relations, lasting.closed)
+        triples = [one for one in relations if one.predicate != MENTIONED]
+        texts = [node.text for node in nodes] + [key.name for key in new]
+        distinct = list(dict.fromkeys([*texts, *map(triple_text, triples)]))
+        vectors = dict(zip(distinct, self._embed(distinct), strict=True)) if distinct else {}
+        return Change(
+            nodes=[replace(node, vector=vectors[node.text]) for node in nodes],
+            entities=[
+                EntityDraft(key, clip, vector=vectors[key.name]) for key, clip in new.items()
+            ],
+            relations=[replace(one, vector=vectors.get(triple_text(one))) for one in relations],
+            closed=lasting.closed,
+        )
 
     def _known(self, lines: Sequence[SeenLine]) -> Known:
         """Return who is known by now, and whether these descriptions are in the first person."""
@@ -205,12 +216,6 @@ class WorldBuild:
             ),
         )
 
-    def _forget(self, seen_ms: int) -> None:
-        """Drop lines whose finest window is complete."""
-        finest = self._scales[0]
-        open_from = seen_ms // finest * finest
-        self._lines = [line for line in self._lines if line.span.start_ms >= open_from]
-
     def _relations(
         self, found: StatedFacts, window: ScaleWindow, clip: int, seen_ms: int
     ) -> Iterator[RelationDraft]:
@@ -233,27 +238,6 @@ class WorldBuild:
 
     def _key(self, name: str) -> EntityKey:
         return EntityKey(self._types.setdefault(name, str(EntityKind.CONCEPT)), name)
-
-    def _embedded(
-        self,
-        nodes: Sequence[NodeDraft],
-        new: Mapping[EntityKey, int],
-        relations: Sequence[RelationDraft],
-        closed: Sequence[ClosedRelation],
-    ) -> Change:
-        """Return the change with the vectors of captions, of entities' names and of triples."""
-        triples = [one for one in relations if one.predicate != MENTIONED]
-        texts = [node.text for node in nodes] + [key.name for key in new]
-        distinct = list(dict.fromkeys([*texts, *map(triple_text, triples)]))
-        vectors = dict(zip(distinct, self._embed(distinct), strict=True)) if distinct else {}
-        return Change(
-            nodes=[replace(node, vector=vectors[node.text]) for node in nodes],
-            entities=[
-                EntityDraft(key, clip, vector=vectors[key.name]) for key, clip in new.items()
-            ],
-            relations=[replace(one, vector=vectors.get(triple_text(one))) for one in relations],
-            closed=closed,
-        )
 
 
 def _first_clips(relations: Iterable[RelationDraft]) -> dict[EntityKey, int]:
@@ -284,5 +268,4 @@ def _starts_in(line: SeenLine, span: TimeSpan) -> bool:
 
 
 def _clip_at(clips: Sequence[WatchedClip], end_ms: int) -> int:
-    """Return the clip after which a window that ends there is known."""
     return next((c.clip for c in clips if c.span.end_ms >= end_ms), clips[-1].clip)

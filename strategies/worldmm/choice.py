@@ -82,7 +82,6 @@ def choose_across_scales(
     """Choose among what all scales found.
 
     Args:
-        question: in words.
         found: the candidates of each scale by rank, finest scale first; scores are compared within
             a scale only.
         most: captions to keep.
@@ -112,7 +111,6 @@ def _weighed(
 
 
 def _shares(candidates: Sequence[ScaleCandidate]) -> list[tuple[float, ScaleCandidate]]:
-    """Return candidates with their share of the best score among them."""
     best = max((candidate.score for candidate in candidates), default=0.0)
     return [(one.score / best if best > 0 else 0.0, one) for one in candidates]
 

@@ -31,7 +31,6 @@ def candidates_for(vector: Vectors, existing: Vectors, least: float, most: int) 
         vector: (D,) of the new triple's text, unit.
         existing: (N, D) of the texts of all triples that are not closed, unit rows.
         least: cosine of a candidate.
-        most: candidates.
     """
     cosines = existing @ vector
     order = np.argsort(-cosines, kind="stable")[:most]
@@ -55,7 +54,6 @@ def consolidate(
     joined.
 
     Args:
-        new: as it was written.
         candidates: existing triples like it, most alike first.
         decide: the decision; not asked where there are no candidates.
         clip: from which on the change is known.
@@ -69,17 +67,14 @@ def consolidate(
     if wrong := complaints_about(decision, len(candidates)):
         raise ValueError(wrong[0])
     replaced = [candidates[number] for number in dict.fromkeys(decision.replaced)]
-    joined = _joined([*replaced, new], decision.triple, clip)
-    closed = tuple(one.model_copy(update={"to_clip": clip}) for one in replaced)
-    return SemanticChange(closed=closed, added=(joined,))
-
-
-def _joined(parts: Sequence[SemanticTriple], triple: Triple, clip: int) -> SemanticTriple:
+    parts = [*replaced, new]
     evidence = dict.fromkeys(ref for one in parts for ref in one.evidence)
-    return SemanticTriple(
-        triple=triple,
+    joined = SemanticTriple(
+        triple=decision.triple,
         occasions=max(len(evidence), *(one.occasions for one in parts)),
         days=tuple(sorted({day for one in parts for day in one.days})),
         evidence=tuple(evidence),
         from_clip=clip,
     )
+    closed = tuple(one.model_copy(update={"to_clip": clip}) for one in replaced)
+    return SemanticChange(closed=closed, added=(joined,))

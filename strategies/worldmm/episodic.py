@@ -68,9 +68,7 @@ def search_scale(
     """Return the captions of a scale for a query, best first.
 
     Args:
-        index: what is searched.
         query: (D,), unit.
-        most: captions.
         settings: the strategy's.
         keep: chooses among the matched triples; None keeps all.
         words: (C,), how well each caption matches in words; None ranks by PageRank alone.
@@ -87,16 +85,11 @@ def search_scale(
     restart = _restart(index, cosines, matched, settings.caption_weight)
     ranks = page_rank(index.graph.graph, restart, settings.damping)[index.graph.entities :]
     if words is not None:
-        stated = _best_stated(index, query)
+        # The cosine of each caption's triple that is nearest to the query, (C,); or 0.
+        stated = np.zeros(index.graph.captions)
+        np.maximum.at(stated, index.stated_in, index.triple_vectors @ query)
         ranks = _together([*signals, stated], _unit_range(ranks))
     return ScaleFound(nearest(ranks, most), matched)
-
-
-def _best_stated(index: ScaleIndex, query: Vectors) -> Floats:
-    """Return the cosine of each caption's triple that is nearest to the query, (C,); or 0."""
-    best = np.zeros(index.graph.captions)
-    np.maximum.at(best, index.stated_in, index.triple_vectors @ query)
-    return best
 
 
 def _together(signals: Sequence[Floats], rank: Floats | float = 0.0) -> Floats:

@@ -55,12 +55,7 @@ class SemanticView:
 
 
 class WorldIndex:
-    """What was built of one video.
-
-    Args:
-        built: all of it.
-        settings: the numbers.
-    """
+    """What was built of one video."""
 
     def __init__(self, built: BuiltMemory, settings: WorldMemorySettings) -> None:
         self._built, self._settings = built, settings
@@ -156,7 +151,6 @@ class WorldIndex:
         return {node.text: terms(node.text) for node in self._built.nodes}
 
     def _alike_by(self, last_clip: int) -> Synonyms:
-        """Return the synonyms among the entities that are known by a clip."""
         known = np.array([e.from_clip <= last_clip for e in self.entities], dtype=np.bool_)
         both: Flags = np.asarray(known[self._alike.pairs].all(axis=1))
         return Synonyms(self._alike.pairs[both], self._alike.cosines[both])

@@ -40,12 +40,7 @@ Written = TypeVar("Written", WrittenFacts, WrittenSemantics)
 
 
 class ModelWriter:
-    """Writes WorldMM's memory. Each method raises ``Unreadable`` where no reply can be read.
-
-    Args:
-        model: the language model.
-        settings: the numbers.
-    """
+    """Writes WorldMM's memory. Each method raises ``Unreadable`` where no reply can be read."""
 
     def __init__(self, model: AskModel, settings: WorldMemorySettings) -> None:
         self._model, self._settings = model, settings

@@ -42,10 +42,8 @@ class _Search:
     """What both searches share.
 
     Args:
-        store: the store.
         text: the model that the memory was built with.
         indexes: the memory of videos.
-        settings: the numbers.
     """
 
     name = ""

@@ -39,7 +39,6 @@ class SemanticBuild:
     """Counts the triples of the finest scale, those that were built before first.
 
     Args:
-        settings: the numbers.
         built: what was built before.
         level: of the finest scale.
         key_of: returns the key of the entity of a name.
@@ -81,7 +80,6 @@ class SemanticBuild:
 
         Args:
             relations: of the captions of the step.
-            span: of the step.
             clip: from which on the change is known.
         """
         seen = [

@@ -51,13 +51,7 @@ class _Changing:
 
 
 class SemanticByModel:
-    """Draws what lasts from triples, and lets the model say what it replaces.
-
-    Args:
-        settings: the numbers.
-        writer: asks the model.
-        embed: the text encoder.
-    """
+    """Draws what lasts from triples, and lets the model say what it replaces."""
 
     def __init__(self, settings: WorldMemorySettings, writer: ModelWriter, embed: Embed) -> None:
         self._settings, self._writer, self._embed = settings, writer, embed
@@ -75,7 +69,6 @@ class SemanticByModel:
         Args:
             seen: their triples, in order of time.
             valid: the triples that last and are not closed.
-            span: the minutes.
             clip: from which on the change is known.
 
         Raises:

@@ -36,7 +36,6 @@ def names_only_time(text: str) -> bool:
 
 
 def _clock(day: str | None, clock: str) -> int:
-    """Return the milliseconds of a time."""
     if day is None:
         return parse_clock(clock)
     return parse_clock(f"d{day} {clock}" if clock.count(":") == 2 else f"d{day} {clock}:00")

@@ -14,7 +14,6 @@ def extract(parser: SentenceParser, captions: Sequence[str], known: Known) -> li
     """Return the entities and triples of each caption.
 
     Args:
-        parser: parses sentences.
         captions: sentences; one that begins with a name and a colon is said by that person.
         known: who is known of the video.
 

@@ -28,7 +28,6 @@ class VisualSearch:
         frames: those that were kept for this strategy.
         text: the text model, which compares what was recognised on frames with the query.
         encoder: returns the image-text model, if the profile has one.
-        settings: the numbers.
         most: frames of a search at most, as many as a model may be shown at once.
     """
 

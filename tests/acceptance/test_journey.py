@@ -59,7 +59,6 @@ def homer(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def started(home: Home, *arguments: str) -> subprocess.Popen[str]:
-    """The same, to be interrupted."""
     command = [*HOMER, *arguments]
     return subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment(home)

@@ -83,7 +83,6 @@ def address(place: Home) -> str:
 
 @pytest.fixture(scope="module")
 def outside() -> list[str]:
-    """The addresses that the page asked for."""
     return []
 
 

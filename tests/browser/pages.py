@@ -18,7 +18,6 @@ Keep = Callable[[str], None]
 
 
 def opened(page: Page, url: str, heading: str) -> None:
-    """Opens a page by its address."""
     page.goto(url)
     page.get_by_role("heading", name=heading, exact=True).first.wait_for()
     settled(page)
@@ -43,7 +42,6 @@ def done(page: Page, text: str) -> None:
 
 
 def ask(page: Page, address: str, question: str, options: str = "") -> None:
-    """Asks a question on the page Ask."""
     opened(page, address, "Ask")
     page.get_by_role("textbox", name="Question").fill(question)
     if options:
@@ -53,7 +51,6 @@ def ask(page: Page, address: str, question: str, options: str = "") -> None:
 
 
 def video_ids(place: Home) -> dict[str, str]:
-    """The ids of all videos by title."""
     with open_store(place) as store:
         return {title: name for name, title in all_titles(store).items()}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,7 +23,7 @@ from views.library import all_titles
 from views.rounds import forks_among
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 Scheme = Literal["light", "dark"]
 WIDTHS = {1400: 900, 390: 844}
@@ -58,7 +58,6 @@ def addresses(store: Store) -> Iterator[tuple[str, str]]:
 
 
 def take(page: Page, url: str, width: int, path: Path) -> None:
-    """Take a screenshot of a whole page."""
     page.set_viewport_size({"width": width, "height": WIDTHS[width]})
     page.goto(url)
     page.locator("[data-testid=stMain] h1").first.wait_for()
@@ -70,18 +69,6 @@ def take(page: Page, url: str, width: int, path: Path) -> None:
     page.set_viewport_size({"width": width, "height": tall})
     page.wait_for_timeout(500)
     page.screenshot(path=str(path))
-
-
-def take_all(
-    browser: Browser, pages: dict[str, str], out: Path, looks: Iterable[tuple[Scheme, int]]
-) -> None:
-    """Take every page in each look: a colour scheme and a width."""
-    for scheme, width in looks:
-        with browser.new_context(color_scheme=scheme) as context:
-            context.set_default_timeout(TIMEOUT_MS)
-            page = context.new_page()
-            for name, url in pages.items():
-                take(page, url, width, out / f"{name}-{width}-{scheme}.png")
 
 
 def main() -> None:
@@ -109,7 +96,14 @@ def main() -> None:
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            take_all(browser, urls, options.out, product(options.scheme, options.width))
+            # Take every page in each look: a colour scheme and a width.
+            looks = product(options.scheme, options.width)
+            for scheme, width in looks:
+                with browser.new_context(color_scheme=scheme) as context:
+                    context.set_default_timeout(TIMEOUT_MS)
+                    page = context.new_page()
+                    for name, url in urls.items():
+                        take(page, url, width, options.out / f"{name}-{width}-{scheme}.png")
             browser.close()
     finally:
         if not was_running:

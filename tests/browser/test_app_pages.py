@@ -27,14 +27,12 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def now(page: Page) -> float:
-    """Seconds at which the player stands."""
     page.wait_for_function("document.querySelector('video')?.readyState >= 1")
     return float(page.evaluate("document.querySelector('video').currentTime"))
 
 
 @contextmanager
 def of_file(place: Home, video: str, path: Path) -> Iterator[None]:
-    """For the app, a video has this file."""
     with open_store(place) as store:
         with store.begin() as session:
             before = find_video(session, video).path

@@ -127,7 +127,6 @@ def test_any_words_of_an_evaluation_stay_words_and_stay_inside(
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Chooses with the keyboard alone."""
     settled(page)
     box, wanted = page.get_by_role("combobox", name=label), page.get_by_role("option", name=option)
     box.focus()

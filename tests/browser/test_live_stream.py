@@ -50,13 +50,11 @@ class Stream:
         self._file.flush()
 
     def go_on(self) -> None:
-        """Send the other half."""
         if self._file is not None:
             self._file.write(self._rest)
             self._file.flush()
 
     def end(self) -> None:
-        """The camera is switched off."""
         if self._file is not None:
             self._file.close()
             self._file = None

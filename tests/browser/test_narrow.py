@@ -46,7 +46,6 @@ BESIDE = """(width) => {
 
 @pytest.fixture(scope="module", params=sorted(language_names()))
 def phone(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Page]:
-    """A narrow window of a browser in a language."""
     assert context.browser is not None
     made = context.browser.new_context(
         viewport={"width": WIDTH, "height": HEIGHT}, locale=request.param, has_touch=True
@@ -80,7 +79,11 @@ def test_a_page_fits_a_phone(
     )
     phone.wait_for_timeout(700)
     if shots is not None:
-        _picture(phone, shots / f"{name}{more[-5:]}_{language.get()}_390.png")
+        path = shots / f"{name}{more[-5:]}_{language.get()}_390.png"
+        tall = int(phone.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
+        phone.set_viewport_size({"width": WIDTH, "height": max(HEIGHT, min(tall + 20, 5000))})
+        phone.screenshot(path=str(path))
+        phone.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     fits(phone)
 
 
@@ -103,10 +106,3 @@ def fits(page: Page) -> None:
     assert found["found"] == []
     assert found["page"] <= WIDTH
     assert found["main"] <= WIDTH
-
-
-def _picture(page: Page, path: Path) -> None:
-    tall = int(page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
-    page.set_viewport_size({"width": WIDTH, "height": max(HEIGHT, min(tall + 20, 5000))})
-    page.screenshot(path=str(path))
-    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})

@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def address(place: Home) -> str:
-    """The app as it listens everywhere."""
     set_password(place, WORD)
     return AppServer(place, 0, "0.0.0.0").start()
 

@@ -40,7 +40,6 @@ def presses() -> Presses:
 
 @pytest.fixture(params=[(1400, 900), (390, 844)], ids=["wide", "narrow"])
 def window(page: Page, request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
-    """A window of each size that the pages are made for."""
     width, height = request.param
     page.set_viewport_size({"width": width, "height": height})
     yield width, height

@@ -111,7 +111,6 @@ def workshop(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def prepared(workshop: Workshop) -> Iterator[Prepared]:
-    """Opens a library that is prepared for a scenario."""
     opened: list[Store] = []
 
     def prepare(name: str) -> Store:

@@ -144,7 +144,6 @@ def test_the_next_run_continues_what_an_earlier_one_left(
 
 
 def kept(home: Home) -> list[str]:
-    """The files of unfinished addresses."""
     return sorted(path.name for path in home.fetching.glob("*/file.*"))
 
 

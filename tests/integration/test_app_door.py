@@ -92,7 +92,6 @@ def browser(address: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def inside(browser: httpx.Client) -> httpx.Client:
-    """A browser that is signed in."""
     found = browser.post("/sign-in", data={"password": WORD, "next": "/library"})
     assert (found.status_code, found.headers["location"]) == (303, "/library")
     return browser

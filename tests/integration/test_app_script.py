@@ -46,7 +46,6 @@ def empty(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 
 @pytest.fixture
 def library(empty: Home, toolbox: Toolbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A library with one imported lecture."""
     monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
     monkeypatch.setattr("graphs.agent_pool.Toolbox", lambda _profile, _weights: toolbox)
     path = tmp_path / "lecture.jsonl"
@@ -57,7 +56,6 @@ def library(empty: Home, toolbox: Toolbox, tmp_path: Path, monkeypatch: pytest.M
 
 
 def field(page: AppTest, label: str) -> Any:
-    """The field of that label."""
     fields = (*page.text_input, *page.text_area, *page.multiselect, *page.selectbox)
     return next(one for one in fields if one.label.startswith(label))
 

@@ -216,7 +216,6 @@ def test_images_of_a_killed_restoring_go_with_the_next(
 
 
 def altered(path: Path, out: Path, **changes: object) -> Path:
-    """The same back-up with another manifest."""
     with ZipFile(path) as old, ZipFile(out, "w") as new:
         for name in old.namelist():
             data = old.read(name)

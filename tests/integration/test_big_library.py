@@ -46,7 +46,6 @@ def long(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 @contextmanager
 def rows_read() -> Iterator[Callable[[], int]]:
-    """Counts the rows that the database gives."""
     counts: list[int] = []
 
     def count(*output: Any) -> None:

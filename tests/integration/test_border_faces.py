@@ -44,7 +44,6 @@ def models(request: pytest.FixtureRequest) -> Toolbox:
 
 @pytest.fixture(scope="module")
 def presenter(shared_media: Callable[[str], Path]) -> Image:
-    """A frame with one face in its middle."""
     return frame_at(shared_media("pbs_spacetime_quantum_information.mp4"), 121.0)
 
 

@@ -48,7 +48,6 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 
 @pytest.fixture
 def homer(home: Home, database: str, monkeypatch: pytest.MonkeyPatch) -> Homer:
-    """Runs a command on a fresh database."""
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
     return run
 
@@ -83,7 +82,6 @@ def lecture(homer: Homer, library: str, toolbox: Toolbox, monkeypatch: pytest.Mo
 
 
 def data(result: Result) -> Any:
-    """The one JSON document on stdout."""
     assert result.exit_code == 0, result.stderr
     (line,) = result.stdout.splitlines()
     return json.loads(line)

@@ -39,7 +39,6 @@ def remember_and_build(store: Store) -> None:
 
 
 def asked(store: Store, question: Question = PLAY) -> list[str]:
-    """The trajectory of each strategy."""
     with Runner(store, WordToolbox()) as runner:
         return [runner.ask(question, strategy=name).trajectory_id for name in strategy_names()]
 

@@ -75,7 +75,6 @@ def at_once(*jobs: Callable[[], T]) -> list[T]:
 
 @pytest.fixture
 def alone(home: Home, make_database: Callable[[], str]) -> list[str]:
-    """The bytes of the video watched by one alone."""
     with open_store(home, make_database()) as other:
         known_video(other, CLIPS)
         for n in range(CLIPS):

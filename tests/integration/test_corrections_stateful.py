@@ -171,7 +171,6 @@ class Corrected(RuleBasedStateMachine):
             delete_video_rows(self.store, video)
 
     def tried(self, act: Callable[[], Correction]) -> None:
-        """What is refused changes nothing."""
         before = self.dump(self.video), history(self.store, self.video)
         try:
             act()

@@ -86,7 +86,6 @@ def test_postgres_keeps_no_samples_of_what_was_said(marked: Store) -> None:
 
 
 def exported(store: Store, folder: Path) -> bytes:
-    """All that an export and a back-up hold."""
     export_to_file(store, VIDEO, folder / "video.zip")
     back_up(store, folder / "library", Quiet())
     with zipfile.ZipFile(folder / "video.zip") as archive:

@@ -67,7 +67,6 @@ def charts(page: AppTest) -> list[str]:
 
 
 def cells(page: AppTest) -> str:
-    """All that stands in tables."""
     return "\n".join("  ".join(row) for table in tables(page) for row in table)
 
 

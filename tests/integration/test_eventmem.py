@@ -58,7 +58,6 @@ CLIPS = sum(SCENES_S) * 1_000 // CLIP_MS
 
 
 def scene_of(second: int) -> int:
-    """The number of the scene that a second is in."""
     ends = np.cumsum(SCENES_S)
     return int(np.searchsorted(ends, second, side="right"))
 
@@ -78,10 +77,6 @@ def sampled(clip: Clip) -> list[SampledFrame]:
     return [SampledFrame(time, jpeg(time // 1_000)) for time in span]
 
 
-def clip_of(index: int) -> Clip:
-    return Clip(index=index, span=TimeSpan.of(index * CLIP_MS, (index + 1) * CLIP_MS))
-
-
 @pytest.fixture
 def stream(store: Store) -> Store:
     """A stream that was watched with the keeper; each scene has a line, every ten seconds."""
@@ -99,7 +94,7 @@ def stream(store: Store) -> Store:
     assert EVENTMEM.keeper is not None
     keepers = VideoKeepers(video, {"eventmem": EVENTMEM.keeper()})
     for index in range(CLIPS):
-        clip = clip_of(index)
+        clip = Clip(index=index, span=TimeSpan.of(index * CLIP_MS, (index + 1) * CLIP_MS))
         keeping = ClipKeeping(store, keepers, clip, sampled(clip))
         keeping.prepare()
         run_with_models(store, keeping.store)

@@ -67,14 +67,12 @@ def events(store: Store, trajectory: str) -> list[Event]:
 
 
 def evidence_at(store: Store, asked: AskResult, number: int) -> tuple[Evidence, ...]:
-    """What was found in a round."""
     found = editable(events(store, asked.trajectory_id), number).evidence
     assert found is not None
     return found
 
 
 def later(store: Store, trajectory: str) -> list[Event]:
-    """The fork's own events."""
     output = events(store, trajectory)
     return output[next(at for at, e in enumerate(output) if isinstance(e, Forked)) :]
 

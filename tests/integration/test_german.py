@@ -42,7 +42,6 @@ class OwnModels:
 
 
 def found_by(store: Store, text: TextEmbedder, lines: list[str], question: str) -> Evidence:
-    """Return the first of these lines that is found for a question."""
     watch(store, "talk", [[Said(line)] for line in lines])
     vectors = dict(zip(lines, text.embed(lines).tolist(), strict=True))
     with store.begin() as session:

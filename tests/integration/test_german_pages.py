@@ -84,7 +84,6 @@ def trajectory(
 
 
 def drawn(page: AppTest) -> Iterator[str]:
-    """All lines of words on a page."""
     for root in page._tree.children.values():
         yield from _drawn(root)
 

@@ -44,19 +44,14 @@ def party(store: Store) -> Store:
     return store
 
 
-def left_running(store: Store) -> None:
-    """As a process leaves it that was killed once its question was on record."""
-    with store.begin() as session:
-        add_trajectory(session, GONE, GATE, memory_view(session, [PARTY]), "homer", "local")
-
-
 def state(store: Store, name: str) -> str:
     with store.begin() as session:
         return find_trajectory(session, name).state
 
 
 def test_what_a_killed_process_left_is_stopped_when_the_next_one_begins(party: Store) -> None:
-    left_running(party)
+    with party.begin() as session:
+        add_trajectory(session, GONE, GATE, memory_view(session, [PARTY]), "homer", "local")
     with Runner(party, WordToolbox()) as runner:
         assert state(party, GONE) == "stopped"
         assert runner.resume(GONE).answer is not None

@@ -27,19 +27,8 @@ BT709 = {"colorspace": "bt709", "color_primaries": "bt709", "color_trc": "bt709"
 def test_shots_are_those_of_whole_pictures_and_keyframes_as_good(
     tmp_path: Path, pixels: str, options: dict[str, str]
 ) -> None:
-    video = write_scenes(tmp_path / "scenes.mkv", pixels, options)
-    info = replace(probe(video), has_audio=False)
-    for ours, theirs in zip(homer(video, info), reference(video, info), strict=True):
-        assert ours.shots == theirs.shots
-        assert len(ours.keyframes) == len(theirs.keyframes)
-        assert ours.shots_of_keyframes() == theirs.shots_of_keyframes()
-        least = QUALITY * theirs.mean_quality(theirs.keyframes)
-        assert theirs.mean_quality(ours.keyframes) >= least
-
-
-def write_scenes(path: Path, pixels: str, options: dict[str, str]) -> Path:
-    """Write scenes of several seconds, whose sharpness rises and falls, and of near brightness."""
-    with av.open(str(path), "w") as out:
+    video = tmp_path / "scenes.mkv"
+    with av.open(str(video), "w") as out:
         stream = out.add_stream("libx264", rate=FPS, options={"preset": "ultrafast", **options})
         stream.width, stream.height = SIZE
         stream.pix_fmt = pixels
@@ -48,7 +37,13 @@ def write_scenes(path: Path, pixels: str, options: dict[str, str]) -> Path:
             picture.pts, picture.time_base = index, Fraction(1, FPS)
             out.mux(stream.encode(picture))
         out.mux(stream.encode(None))
-    return path
+    info = replace(probe(video), has_audio=False)
+    for ours, theirs in zip(homer(video, info), reference(video, info), strict=True):
+        assert ours.shots == theirs.shots
+        assert len(ours.keyframes) == len(theirs.keyframes)
+        assert ours.shots_of_keyframes() == theirs.shots_of_keyframes()
+        least = QUALITY * theirs.mean_quality(theirs.keyframes)
+        assert theirs.mean_quality(ours.keyframes) >= least
 
 
 def scene(index: int) -> NDArray[np.uint8]:

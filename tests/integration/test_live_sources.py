@@ -41,7 +41,6 @@ def five(folder: Path) -> bytes:
 
 
 def came(clips: list[CapturedClip], follower: LiveReader) -> int:
-    """Frames of all clips and gaps."""
     gaps = [*follower.pending_gaps, *(gap for clip in clips for gap in clip.gaps)]
     return sum(c.tally.came for c in clips) + sum(gap.frames for gap in gaps)
 

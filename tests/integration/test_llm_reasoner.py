@@ -269,16 +269,11 @@ def test_prompts_hold_no_unfilled_slots_and_stay_small(party: Store) -> None:
         assert len(text) < 4 * 6_000
 
 
-def with_pictures(store: Store) -> None:
-    """The party with two images, of which the second one's file is not there."""
-    recording(store, PARTY, [4.0, 5.0])
-    kept = store.blobs.put(b"\xff\xd8 a picture")
-    with store.begin() as session:
-        session.execute(update(KeyframeRow).where(KeyframeRow.time_ms == 4000).values(blob=kept))
-
-
 def test_an_image_whose_file_is_gone_is_reported_and_the_others_are_looked_at(party: Store) -> None:
-    with_pictures(party)
+    recording(party, PARTY, [4.0, 5.0])
+    kept = party.blobs.put(b"\xff\xd8 a picture")
+    with party.begin() as session:
+        session.execute(update(KeyframeRow).where(KeyframeRow.time_ms == 4000).values(blob=kept))
     look = {
         "action": "search",
         "mode": "keyframe",

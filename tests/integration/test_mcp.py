@@ -94,7 +94,6 @@ def refused(state: ApiState, name: str, **arguments: Any) -> str:
 
 @contextmanager
 def on_http(state: ApiState, rules: AccessRules = RULES) -> Iterator[str]:
-    """The address of a server."""
     with served(server_config(make_mcp_app(state, rules, BODY_S))) as address:
         yield address + PATH
     state.close()
@@ -102,7 +101,6 @@ def on_http(state: ApiState, rules: AccessRules = RULES) -> Iterator[str]:
 
 @asynccontextmanager
 async def client_at(address: str, mode: str = "auto", key: str = KEY) -> AsyncIterator[Client]:
-    """A client with a key."""
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http:
         transport = streamable_http_client(address, http_client=http)
         async with Client(transport, mode=mode) as client:

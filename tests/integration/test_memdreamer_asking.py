@@ -69,14 +69,7 @@ class Asked(ScriptedRun):
 
     @property
     def pages(self) -> list[str]:
-        """What the model was shown in each round."""
         return [texts_of(one)[1] for one in self.requests if is_step(one)]
-
-
-def first_macro(page: str) -> str:
-    """The first macro event that was named but not opened."""
-    listed = page.partition("Macro events not opened yet: ")[2].partition("\n")[0]
-    return listed.split(", ")[0]
 
 
 def opening(note: Callable[[str], str] | str = "noted") -> Callable[[str], dict[str, Any]]:
@@ -84,7 +77,8 @@ def opening(note: Callable[[str], str] | str = "noted") -> Callable[[str], dict[
 
     def step(page: str) -> dict[str, Any]:
         said = note(page) if callable(note) else note
-        return use("get_subgraph", said, macro_id=first_macro(page))
+        listed = page.partition("Macro events not opened yet: ")[2].partition("\n")[0]
+        return use("get_subgraph", said, macro_id=listed.split(", ")[0])
 
     return step
 
@@ -318,7 +312,6 @@ def test_where_nothing_can_be_searched_no_round_is_made(house: Store) -> None:
 
 
 def walked(store: Store, text: str, strategy: str = "memdreamer", **more: Any) -> list[Event]:
-    """The events of a question asked by rules."""
     events: list[Event] = []
     with Runner(store, WordToolbox()) as runner:
         question = Question(text=text, videos=(HOUSE,), **more)

@@ -70,14 +70,12 @@ class Using:
 
 
 def ref(store: Store, level: str, number: int, video: str = HOUSE) -> str:
-    """The ref of a node."""
     with store.begin() as session:
         nodes = read_built(session, video, BUILDER).nodes
     return next(f"n{one.id}" for one in nodes if (one.level, one.number) == (level, number))
 
 
 def entity(store: Store, name: str) -> str:
-    """The ref of an entity."""
     with store.begin() as session:
         entities = read_built(session, HOUSE, BUILDER).entities
     return next(f"e{one.id}" for one in entities if one.key.name == name)

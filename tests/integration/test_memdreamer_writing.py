@@ -36,7 +36,6 @@ CLIPS = 50
 
 
 def written(request: dict[str, Any]) -> str:
-    """Return the reply to a request of the builder."""
     page = texts_of(request)[1]
     purpose = next(purpose for mark, purpose in PURPOSES.items() if mark in page)
     return json.dumps(sensible(purpose, page))

@@ -83,7 +83,12 @@ def test_whatever_is_watched_everybody_is_one_character_and_the_past_stays(
     for n, given_scene in enumerate(scenes):
         assert watch(store, video, scene(n, *given_scene)) == ClipState.DONE
         seen.append(people(store, video, n))
-        everyone_is_one(seen[-1])
+        cast = seen[-1]
+        members = [row for one in cast for row in one.members]
+        assert len(set(members)) == len(members)
+        assert all(one.members for one in cast)
+        for one in cast:
+            assert len({name.text.casefold() for name in one.names}) == len(one.names)
     for n, then in enumerate(seen):
         assert people(store, video, n) == then
     kept = {one.id: one.character.number for cast in seen for one in cast}
@@ -92,14 +97,6 @@ def test_whatever_is_watched_everybody_is_one_character_and_the_past_stays(
     with store.begin() as session:
         assert len(known_identities(session, video, IdentityKind.FACE)) == len(faces)
     delete_video_rows(store, video)
-
-
-def everyone_is_one(cast: list[CharacterAt]) -> None:
-    members = [row for one in cast for row in one.members]
-    assert len(set(members)) == len(members)
-    assert all(one.members for one in cast)
-    for one in cast:
-        assert len({name.text.casefold() for name in one.names}) == len(one.names)
 
 
 def test_a_clip_that_comes_late_moves_the_first_appearance_back(store: Store) -> None:

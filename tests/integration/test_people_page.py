@@ -87,14 +87,12 @@ def watch_film(store: Store) -> None:
 
 
 def name(page: AppTest, number: int, text: str) -> None:
-    """Changes a name in its place."""
     field = next(one for one in page.text_input if f"_{number}_" in str(one.key))
     field.input(text).run()
     assert not page.exception
 
 
 def select(page: AppTest, *numbers: int) -> None:
-    """Selects people in the grid."""
     for number in numbers:
         next(
             box for box in page.checkbox if str(box.key).endswith(f"selected_{VIDEO}_{number}")
@@ -109,7 +107,6 @@ def submit(page: AppTest, label: str) -> AppTest:
 
 
 def last(store: Store) -> int:
-    """The number of the last person."""
     return list_people(store, VIDEO)[-1].number
 
 

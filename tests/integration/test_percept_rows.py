@@ -175,7 +175,6 @@ def output(row: Record) -> tuple[Any, ...]:
 
 
 def voice_of(said: Utterance, seen: Percept, numbers: dict[Any, int]) -> str | None:
-    """The identity that an utterance is stored under."""
     key = (IdentityKind.VOICE, said.voice)
     return f"voice_{numbers[key]}" if key in numbers else None
 

@@ -46,16 +46,6 @@ def clip_finder(shared_media: Callable[[str], Path]) -> Callable[[str], Path]:
     return lambda name: DEMO / name if (DEMO / name).exists() else shared_media(name)
 
 
-def true_faces(path: Path) -> Truth:
-    """Frame index to identity and box, from the clip's own annotation."""
-    found: Truth = {}
-    with path.open() as file:
-        for frame, _, who, x0, y0, x1, y1, *_ in csv.reader(file):
-            box = (int(x0), int(y0), int(x1), int(y1))
-            found.setdefault(int(frame), []).append((who, box))
-    return found
-
-
 def who_is(group: Group, truth: Truth) -> Counter[str]:
     """How often each true person stands where the group's sightings are."""
     return Counter(
@@ -92,7 +82,6 @@ def words(percepts: list[Perceived]) -> str:
 
 
 def every(percept: Percept) -> Iterator[tuple[int, int]]:
-    """All spans of a percept."""
     for utterance in percept.utterances:
         yield utterance.span.start_ms, utterance.span.end_ms
     for group in (*percept.faces, *percept.voices):
@@ -105,7 +94,12 @@ def test_three_people_at_a_table_are_three_faces(
     watch: Callable[[str], list[Perceived]], shared_media: Callable[[str], Path]
 ) -> None:
     (seen,) = watch("msdwild_00001.mp4")
-    truth = true_faces(shared_media("msdwild_00001_faces.csv"))
+    path = shared_media("msdwild_00001_faces.csv")
+    truth: Truth = {}
+    with path.open() as file:
+        for frame, _, who, x0, y0, x1, y1, *_ in csv.reader(file):
+            box = (int(x0), int(y0), int(x1), int(y1))
+            truth.setdefault(int(frame), []).append((who, box))
     people = [who_is(group, truth) for group in seen.percept.faces]
     main = [counts.most_common(1)[0][0] for counts in people if counts]
     assert sorted(main) == ["0", "1", "2"]

@@ -92,10 +92,6 @@ def cards_of(request: dict[str, Any]) -> list[str]:
     return [text for text in texts_of(request) if text.startswith("<card")]
 
 
-def steps_of(server: OpenAIServer) -> list[dict[str, Any]]:
-    return [request for request in server.requests if purpose_of(request) == "act"]
-
-
 def test_a_round_over_half_an_hour_reads_at_most_seven_thousand_tokens(store: Store) -> None:
     remember(store)
     events, server = asked(store)
@@ -105,7 +101,9 @@ def test_a_round_over_half_an_hour_reads_at_most_seven_thousand_tokens(store: St
     assert rounds >= 6
     assert sum(sent) / CHARS_A_TOKEN / rounds <= MOST
     assert max(sent) / CHARS_A_TOKEN <= 2 * MOST
-    *older, newest = cards_of(steps_of(server)[-1])
+    *older, newest = cards_of(
+        [request for request in server.requests if purpose_of(request) == "act"][-1]
+    )
     assert len(older) >= 5
     assert sum(LEFT_OUT in card for card in older) >= 3
     assert LEFT_OUT not in newest

@@ -43,19 +43,6 @@ main()
 """
 
 
-def places_written(arguments: list[str], environment: dict[str, str], cwd: Path) -> list[str]:
-    """Every place that a command changes, or tries to."""
-    done = subprocess.run(
-        [sys.executable, "-c", NOTING, *arguments],
-        env={"PATH": os.defpath, "PYTHONPATH": str(ROOT), **environment},
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return list(json.loads(Path(environment["NOTES"]).read_text()))
-
-
 @pytest.mark.full
 def test_only_the_data_directory_and_tmp_are_written(
     home: Home, make_database: Callable[[], str], tmp_path: Path, toolbox: Toolbox
@@ -78,7 +65,16 @@ def test_only_the_data_directory_and_tmp_are_written(
         "NOTES": str(tmp_path / "notes"),
     }
     arguments = ["ingest", str(recording), "--direct", "--profile", "few"]
-    places = places_written(arguments, environment, Path("/"))
+    cwd = Path("/")
+    done = subprocess.run(
+        [sys.executable, "-c", NOTING, *arguments],
+        env={"PATH": os.defpath, "PYTHONPATH": str(ROOT), **environment},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    places = list(json.loads(Path(environment["NOTES"]).read_text()))
     assert any(place.startswith(f"{home.root}/blobs/") for place in places)
     allowed = (f"{home.root}/", f"{temporary}/", "/dev/")
     assert [place for place in places if not f"{place}/".startswith(allowed)] == []

@@ -146,7 +146,6 @@ def test_frames_of_strategies_become_fewer_and_smaller_like_keyframes(app_librar
 
 
 def room(store: Store) -> int:
-    """Bytes of all images on the disk."""
     return sum(len(store.blobs.get(sha)) for sha, _ in store.blobs.walk())
 
 

@@ -19,7 +19,6 @@ VIDEO = Video(id="ab" * 8, title="a day", path=None, duration_ms=3_600_000)
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], bytes]]:
-    """What the buttons that are drawn would do."""
     found: list[Callable[[], bytes]] = []
     monkeypatch.setattr(saving, "is_playable", lambda *_: True)
     monkeypatch.setattr(

@@ -73,7 +73,6 @@ def book(place: Home, api: str, at_first: dict[str, Contents]) -> Iterator[Sched
 
 
 def contents(book: ScheduleDeployments) -> dict[str, Contents]:
-    """What can be changed of each schedule."""
     return {
         name: (one.flow_id, one.version, one.paused, one.parameters, one.schedules[0].schedule)
         for name, one in book._deployments().items()

@@ -266,13 +266,6 @@ NEAR = 0.5
 """How far lines of a clip are spread around the clip's own direction."""
 
 
-def clustered(count: int, random: np.random.Generator) -> NDArray[np.float32]:
-    """Unit vectors around a direction for every few of them."""
-    centres = np.repeat(random.normal(size=(count // LINES, SIZE)), LINES, axis=0)
-    spread = NEAR * random.normal(size=(count, SIZE))
-    return normalise_rows(centres + spread).astype(np.float16).astype(np.float32)
-
-
 class Library:
     """Several videos of many lines with vectors, and the same as arrays."""
 
@@ -286,7 +279,9 @@ class Library:
         self.until = np.where(random.random(count) < 0.2, self.clip + 5, 10**6)
         self.speaker = random.choice(["Ann", "Bob", ""], size=count)
         self.mentions = random.random(count) < 0.1
-        self.vectors = clustered(count, random)
+        centres = np.repeat(random.normal(size=(count // LINES, SIZE)), LINES, axis=0)
+        spread = NEAR * random.normal(size=(count, SIZE))
+        self.vectors = normalise_rows(centres + spread).astype(np.float16).astype(np.float32)
         for video in self.videos:
             watch(store, video, [[] for _ in range(CLIPS)])
         with store.begin() as session:
@@ -472,7 +467,6 @@ READING = (
 
 
 def plan_of(store: Store, query: Callable[[Reader], object]) -> str:
-    """The plan of the statements that a query runs."""
     with store.begin() as session, pytest.MonkeyPatch.context() as patch:
         plans = Plans(driver_of(session.connection()))
         for module in READING:

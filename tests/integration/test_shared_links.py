@@ -54,7 +54,6 @@ def party(store: Store) -> Store:
 
 @pytest.fixture
 def answer(party: Store) -> SharedLink:
-    """A link to an answer."""
     asked = ask(party, WordToolbox(), Question(text=QUESTION, videos=(PARTY,)))
     return share_answer(party, asked.trajectory_id, 7)
 

@@ -259,7 +259,6 @@ def own_number(connection: Connection) -> int:
 
 
 def number_past_it(connection: Connection) -> int:
-    """The same, past SQLAlchemy."""
     found = driver_of(connection).execute("SELECT pg_backend_pid()").fetchone()
     assert found is not None
     return int(found[0])

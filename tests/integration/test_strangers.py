@@ -74,7 +74,6 @@ QUERY = {"query": MARK, "q": MARK, "video": VIDEO, "at": "31", "mode": "video"}
 
 
 def addresses(path: str) -> list[str]:
-    """The path with every value of its parameters."""
     found = [path]
     for name in re.findall(r"{(\w+)}", path):
         found = [one.replace(f"{{{name}}}", value) for one in found for value in VALUES[name]]
@@ -226,5 +225,4 @@ class TestPages:
 
 
 def everything(page: Any) -> str:
-    """All that is sent to the browser."""
     return str(page._tree) + words(page)

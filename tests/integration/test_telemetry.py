@@ -59,9 +59,34 @@ def test_watching_and_asking_are_a_tree_without_content(
     asked = plant(store, str(video))
     otel.shut_down(providers)
     spans = collector.spans()
-    see_watching(spans, watched)
+    (flow,) = named(spans, "ingest")
+    assert flow.parent is None
+    assert flow.attributes["homer.video"] == watched
+    assert flow.attributes["homer.fresh"] == 2
+    clips = named(below(spans, flow), "clip")
+    assert sorted(one.attributes["homer.clip"] for one in clips) == [0, 1]
+    for clip in clips:
+        assert sorted(one.name for one in below(spans, clip)) == ["perceive", "remember"]
+        assert {one.attributes["homer.clip"] for one in below(spans, clip)} == {
+            clip.attributes["homer.clip"]
+        }
+    assert [one.name for one in below(spans, flow) if one not in clips] == ["build windows"]
     see_asking(spans, asked)
-    see_numbers(collector, watched)
+    found = collector.metrics()
+    assert [point.as_int for _, point in found["homer.clips"]] == [2]
+    assert found["homer.lag"][0][0] == {"homer.video": watched}
+    assert found["homer.lag"][0][1].as_double == 0
+    tokens = {
+        about["gen_ai.token.type"]: point for about, point in found["gen_ai.client.token.usage"]
+    }
+    assert tokens["input"].sum > tokens["output"].sum > 0
+    assert {about["homer.mode"] for about, _ in found["homer.search.duration"]} >= {"event"}
+    assert {about["homer.stage"] for about, _ in found["homer.stage.duration"]} == {
+        *("perceive", "remember", "build windows")
+    }
+    for name, points in found.items():
+        for about, _point in points:
+            assert name == "homer.lag" or not {"homer.video", "homer.trajectory"} & about.keys()
     for path, body in collector.raw:
         assert MARK.encode() not in body, path
         assert str(home.root).encode() not in body, path
@@ -74,21 +99,6 @@ def below(spans: list[Seen], span: Seen) -> list[Seen]:
 
 def named(spans: list[Seen], name: str) -> list[Seen]:
     return [one for one in spans if one.name == name]
-
-
-def see_watching(spans: list[Seen], video: str) -> None:
-    (flow,) = named(spans, "ingest")
-    assert flow.parent is None
-    assert flow.attributes["homer.video"] == video
-    assert flow.attributes["homer.fresh"] == 2
-    clips = named(below(spans, flow), "clip")
-    assert sorted(one.attributes["homer.clip"] for one in clips) == [0, 1]
-    for clip in clips:
-        assert sorted(one.name for one in below(spans, clip)) == ["perceive", "remember"]
-        assert {one.attributes["homer.clip"] for one in below(spans, clip)} == {
-            clip.attributes["homer.clip"]
-        }
-    assert [one.name for one in below(spans, flow) if one not in clips] == ["build windows"]
 
 
 def see_asking(spans: list[Seen], trajectory: str) -> None:
@@ -116,24 +126,6 @@ def see_asking(spans: list[Seen], trajectory: str) -> None:
     assert output["gen_ai.request.temperature"] == pytest.approx(0.2)
     assert output["homer.purpose"] == "plan"
     assert plan.kind == 3
-
-
-def see_numbers(collector: Collector, video: str) -> None:
-    found = collector.metrics()
-    assert [point.as_int for _, point in found["homer.clips"]] == [2]
-    assert found["homer.lag"][0][0] == {"homer.video": video}
-    assert found["homer.lag"][0][1].as_double == 0
-    tokens = {
-        about["gen_ai.token.type"]: point for about, point in found["gen_ai.client.token.usage"]
-    }
-    assert tokens["input"].sum > tokens["output"].sum > 0
-    assert {about["homer.mode"] for about, _ in found["homer.search.duration"]} >= {"event"}
-    assert {about["homer.stage"] for about, _ in found["homer.stage.duration"]} == {
-        *("perceive", "remember", "build windows")
-    }
-    for name, points in found.items():
-        for about, _point in points:
-            assert name == "homer.lag" or not {"homer.video", "homer.trajectory"} & about.keys()
 
 
 @pytest.mark.parametrize(("asked_for", "sent"), [("", False), ("false", False), ("true", True)])

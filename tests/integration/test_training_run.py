@@ -87,7 +87,6 @@ def tiny_tokenizer(prompts: list[Any], tools: list[Any], texts: list[str]) -> An
 
 
 def tiny_model(tokenizer: Any) -> Any:
-    """A random model of two layers."""
     torch.manual_seed(1)
     config = transformers.Qwen2Config(
         vocab_size=len(tokenizer),
@@ -113,7 +112,6 @@ class Watching(Callback):  # type: ignore[misc]
         self.norms: list[list[float]] = []
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        """Note the norm of each gradient."""
         gradients = [part.grad for part in more["model"].parameters() if part.grad is not None]
         self.norms.append([float(gradient.norm()) for gradient in gradients])
 

@@ -370,7 +370,6 @@ BEGAN = datetime(2026, 1, 10, 9, 0, tzinfo=UTC)
 
 @pytest.fixture
 def live_garden(built_garden: Store) -> Store:
-    """The garden as a stream whose start is on record."""
     began_ms = round(BEGAN.timestamp() * 1_000)
     with built_garden.begin() as session:
         add_stream(session, PARTY, Stream(source="camera", began_ms=began_ms))

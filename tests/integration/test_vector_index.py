@@ -35,7 +35,6 @@ class Steps:
 
 @pytest.fixture
 def large(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A library that counts as large."""
     monkeypatch.setitem(vector_index.LARGE, MEMORIES, 100)
     monkeypatch.setattr(view_sizes, "WIDE", 100)
     words = [f"word{number}" for number in range(CLIPS)]

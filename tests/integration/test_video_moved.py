@@ -73,7 +73,6 @@ def library(
 
 @pytest.fixture(scope="module")
 def exported(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an export of each video."""
     folder = tmp_path_factory.mktemp("exported")
     for video in (FULL, OTHER, PARTY):
         export_to_file(library[0], video, folder / f"{video}.zip")

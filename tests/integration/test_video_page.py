@@ -246,7 +246,6 @@ def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(app_library: Stor
 
 
 def images(page: AppTest) -> list[Any]:
-    """The captions of a page's images."""
     shown: list[Any] = list(page.get("image"))
     return [caption for one in shown for caption in one.captions]
 

@@ -69,7 +69,6 @@ def titles(workspace: Workspace) -> list[str]:
 
 
 def short(path: Path, seconds: float = 1.0) -> Path:
-    """A file that is quickly watched."""
     return make_video(path, seconds=seconds)
 
 

@@ -47,7 +47,6 @@ def workspace(home: Home, make_database: Callable[[], str], tmp_path: Path) -> I
 
 @pytest.fixture
 def alone(home: Home, make_database: Callable[[], str], tmp_path: Path, video: Path) -> list[str]:
-    """The memory that one worker makes."""
     box = light_toolbox(tmp_path / "alone")
     with open_store(home, make_database()) as store:
         outcome, _ = watch_with_workers(

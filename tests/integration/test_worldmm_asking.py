@@ -69,7 +69,6 @@ class Asked(ScriptedRun):
         super().__init__(store, script, question, "worldmm", images=sees)
 
     def pages(self, purpose: str) -> list[str]:
-        """The last message of each request for a purpose."""
         return [texts_of(one)[-1] for one in self.requests if purpose_of(one) == purpose]
 
     def rules(self, purpose: str) -> str:

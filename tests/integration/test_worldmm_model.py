@@ -84,7 +84,6 @@ def rows(store: Store) -> list[dict[str, Any]]:
 
 
 def lasting(store: Store) -> list[tuple[str, int, int | None]]:
-    """What lasts, with the clips from and to which it does."""
     with store.begin() as session:
         memory = read_built(session, PARTY, "worldmm")
     names = {entity.id: entity.key.name for entity in memory.entities}

@@ -80,7 +80,6 @@ def keep_cards(store: Store) -> None:
 
 
 def keep(store: Store, images: dict[int, bytes], **more: Any) -> None:
-    """Keep frames of these seconds."""
     fields: dict[str, Any] = {"video_id": PARTY, "builder": "worldmm", "tier": 0, "reason": "so"}
     with store.begin() as session:
         for second, image in images.items():

@@ -38,7 +38,6 @@ def library(
 
 @pytest.fixture(scope="module")
 def closed_api(library: dict[str, str]) -> Iterator[str]:
-    """The API as it runs where a key is needed."""
     with homer_serve({**library, "HOMER_API_KEY": KEY}, "--body-seconds", "2") as address:
         yield address
 
@@ -161,7 +160,6 @@ def test_where_there_is_no_room_the_address_with_most_gives_way(hasty: str) -> N
 
 @pytest.fixture(scope="module")
 def app(library: dict[str, str]) -> Iterator[str]:
-    """The app behind a password."""
     with homer_app(library, WORD) as address:
         yield address
 

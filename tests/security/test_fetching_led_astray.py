@@ -64,7 +64,6 @@ class Nothing:
 
 @pytest.fixture
 def fetch(tmp_path: Path) -> Callable[..., FetchResult]:
-    """Fetches into a folder that begins empty."""
     folder = tmp_path / "fetched"
     folder.mkdir()
 
@@ -86,7 +85,6 @@ KIND = {"Content-Type": "application/vnd.apple.mpegurl"}
 
 
 def kinds(path: str) -> dict[str, str]:
-    """What a path is said to be."""
     return KIND if path.endswith("m3u8") else {}
 
 

@@ -65,7 +65,6 @@ def left_empty(store: Store) -> None:
 
 
 def poisoned(rows: Rows, kind: str, value: bytes, table: str = "checkpoint_blobs") -> None:
-    """The values of all checkpoints are replaced."""
     found = [row for name, row in rows if name == f"checkpoints.{table}"]
     for row in found:
         row |= {"type": kind, "blob": "\\x" + value.hex()}

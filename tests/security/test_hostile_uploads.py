@@ -165,7 +165,6 @@ def test_nobody_fills_the_memory_by_uploads(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A film that nobody gave."""
     return make_video(tmp_path_factory.mktemp("other") / "secret.mp4", seconds=1.0)
 
 

@@ -36,7 +36,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 @pytest.fixture(scope="module")
 def server(place: Home) -> str:
-    """The address of a server as a command starts it."""
     return PrefectServer(place).start()
 
 

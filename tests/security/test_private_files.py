@@ -134,13 +134,9 @@ def test_nothing_that_the_commands_write_can_be_read_by_others(written: Home) ->
     assert list(written.blobs.rglob("*"))
 
     if os.geteuid() == 0:  # Only root can act as another user.
-        another_user_reads_nothing(written)
-
-
-def another_user_reads_nothing(written: Home) -> None:
-    every = [written.root, *written.root.rglob("*"), *(written.root.parent / "out").iterdir()]
-    assert can_read(written.root.parent)
-    assert [path for path in every if can_read(path)] == []
+        every = [written.root, *written.root.rglob("*"), *(written.root.parent / "out").iterdir()]
+        assert can_read(written.root.parent)
+        assert [path for path in every if can_read(path)] == []
 
 
 def test_what_is_written_by_a_library_call_is_private_without_a_umask(

@@ -46,7 +46,6 @@ def assert_safe(headers: object) -> None:
 def app(
     tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
 ) -> Iterator[str]:
-    """The app behind a password."""
     env = small_library(tmp_path_factory.mktemp("library"), make_database())
     with homer_app(env, WORD) as address:
         yield address

@@ -29,7 +29,6 @@ def recording(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were read from end to end."""
     found: list[Path] = []
     read = video_id
 

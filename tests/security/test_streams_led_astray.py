@@ -37,7 +37,6 @@ from tests.support.streams import SMALL, collected, playlist, segment, spans
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Two seconds as a transport stream."""
     return segment(tmp_path_factory.mktemp("astray"), "two", 2.0)
 
 

@@ -19,13 +19,11 @@ def runs(command: str) -> bytes:
 
 
 def members_of(path: Path) -> Members:
-    """What is in a zip."""
     with ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def written(out: Path, members: Mapping[str, bytes]) -> Path:
-    """A zip of these members."""
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
@@ -54,7 +52,6 @@ def backup_with(path: Path, out: Path, change: Callable[[dict[str, Any], Members
 
 
 def table_of(manifest: dict[str, Any], name: str) -> dict[str, Any]:
-    """What a back-up's manifest says of a table."""
     return next(one for one in manifest["tables"] if one["table"] == name)
 
 

@@ -43,7 +43,6 @@ class WordState(ApiState):
 
 @contextmanager
 def client_of(workspace: ApiState, ways: AccessRules | None = None) -> Iterator[TestClient]:
-    """A client of the API, which is on the same machine."""
     app = make_app(workspace, ways or AccessRules())
     with TestClient(app, base_url=HERE, client=CLIENT, raise_server_exceptions=True) as client:
         yield client
@@ -61,7 +60,6 @@ def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def problem(answer: Any, status: int, code: str) -> dict[str, Any]:
-    """The problem that an answer is, which says what to do."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     output: dict[str, Any] = answer.json()

@@ -82,7 +82,6 @@ def open_page_in(language: str, name: str, /, **query: object) -> AppTest:
 
 
 def output(page: AppTest, name: str) -> str:
-    """What the page's address says."""
     value = page.query_params.get(name, "")
     return str(value[-1] if isinstance(value, list) else value)
 
@@ -110,7 +109,6 @@ def tables(page: AppTest) -> list[list[list[str]]]:
 
 
 def press(page: AppTest, label: str) -> AppTest:
-    """Presses the first button of that label."""
     found = next(b for b in page.button if b.label.replace("\\", "").startswith(label))
     found.click().run()
     assert not page.exception, page.exception

@@ -108,7 +108,6 @@ class Reads(WordToolbox):
 
 
 def remember_party(store: Store, clips: int = len(CLIPS)) -> None:
-    """The party, watched up to ``clips`` clips."""
     watch(store, PARTY, CLIPS[:clips])
     known = [event for event in EVENTS if event.since < clips]
     edges = [edge for edge in EDGES if edge[3] < clips]

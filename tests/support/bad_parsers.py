@@ -12,7 +12,6 @@ from tests.fuzz.targets import Seeds, Target
 
 
 def read(path: Path) -> None:
-    """What it does depends on the number of the case."""
     match int(path.name.removeprefix("case").partition("-")[0]):
         case 1:
             raise MediaError("as it may")

@@ -61,7 +61,6 @@ def fill_library(store: Store, clips: int, videos: int = 5, picture: str = PICTU
 
 
 def add_film(session: Session, recording: Film) -> None:
-    """The video and its clips."""
     length = recording.clips * CLIP_MS
     add_video(
         session,
@@ -253,7 +252,6 @@ def _events(session: Session, recording: Film) -> None:
 
 
 def clips_of(event: int) -> list[int]:
-    """The clips of the event of this number."""
     return list(range(event * EVENT_CLIPS, (event + 1) * EVENT_CLIPS))
 
 
@@ -279,6 +277,5 @@ def add_edges(session: Session, recording: Film, ids: list[int]) -> None:
 
 
 def span_of(event: int) -> TimeSpan:
-    """When an event happens."""
     first, last = clips_of(event)[0], clips_of(event)[-1]
     return TimeSpan.of(first * CLIP_MS, (last + 1) * CLIP_MS)

@@ -32,7 +32,6 @@ class MemoryRows:
     through: int = -1
 
     def apply(self, change: Change, through: int) -> None:
-        """Apply a change as the store does."""
         self.through = through
         ids = {(node.level, node.number): node.id for node in self.nodes}
         for gone in change.closed_nodes:
@@ -97,7 +96,6 @@ class MemoryRows:
                 self.nodes[at] = replace(one, to_clip=clip)
 
     def memory(self) -> BuiltMemory:
-        """Return it as a builder is given it."""
         return BuiltMemory(
             self.through,
             1,

@@ -119,11 +119,9 @@ class Heard:
         """A video of captions is imported."""
 
     def asking(self, total: int, done: int) -> None:
-        """Questions are asked now."""
         self.begun.append((total, done))
 
     def judged(self, slot: Slot, verdict: Verdict, cost_usd: float) -> None:
-        """A verdict."""
         self.asked.append(f"{slot.arm}/{slot.question}")
         self.costs.append(cost_usd)
 
@@ -146,11 +144,9 @@ def evaluate(
 
 
 def planned(dataset: Dataset, workspace: Workspace, **more: Any) -> Plan:
-    """The plan of a run."""
     return plan(dataset, workspace.profile, **more)
 
 
 def found(store: Store, name: str = "run") -> Sequence[Result]:
-    """What is on record of a run."""
     with store.begin() as session:
         return run_results(session, name)

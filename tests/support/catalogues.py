@@ -111,7 +111,6 @@ def words_in_code() -> tuple[Words, ...]:
 
 
 def sources() -> list[Path]:
-    """Return the files with words of the app."""
     found = {path for name in PACKAGES for path in ROOT.glob(f"{name}/**/*.py")}
     return sorted(found - {path for pattern in NOT_SHOWN for path in ROOT.glob(pattern)})
 
@@ -175,7 +174,6 @@ def po_files() -> list[Path]:
 
 
 def read(path: Path) -> Catalog:
-    """Return a catalogue as it is on disk."""
     with path.open("rb") as file:
         return read_po(file, locale=path.parts[-3])
 

@@ -21,24 +21,20 @@ def lay(folder: Path, files: Files) -> Path:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, content)
+        if content is None:
+            path.touch()
+        elif path.suffix == ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in content))
+        elif path.suffix == ".parquet":
+            parquet.write_table(pyarrow.Table.from_pylist(content), path)
+        elif path.suffix == ".csv":
+            with path.open("w", newline="") as file:
+                rows = csv.DictWriter(file, list(content[0]))
+                rows.writeheader()
+                rows.writerows(content)
+        else:
+            path.write_text(json.dumps(content))
     return folder
-
-
-def _write(path: Path, content: Any) -> None:
-    if content is None:
-        path.touch()
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in content))
-    elif path.suffix == ".parquet":
-        parquet.write_table(pyarrow.Table.from_pylist(content), path)
-    elif path.suffix == ".csv":
-        with path.open("w", newline="") as file:
-            rows = csv.DictWriter(file, list(content[0]))
-            rows.writeheader()
-            rows.writerows(content)
-    else:
-        path.write_text(json.dumps(content))
 
 
 def robot(qas: list[dict[str, Any]]) -> dict[str, Any]:

@@ -19,7 +19,6 @@ def run_settings(**more: Any) -> RunSettings:
 
 
 def slot(question: str, video: str, **more: Any) -> Slot:
-    """A question of a run."""
     item = {"id": question, "video": "clip", "question": "Who sings?", "answer": "Ann"}
     given: dict[str, Any] = {
         "arm": "perceptual buffer",

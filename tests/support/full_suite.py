@@ -31,7 +31,6 @@ def ends(found: Sequence[Any]) -> list[Any]:
 
 
 def is_full() -> bool:
-    """Return whether this is a run of the full suite."""
     return settings.get_current_profile_name() != "short"
 
 

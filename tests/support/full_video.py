@@ -405,7 +405,6 @@ def _built(session: Session, video_id: str, blob: str) -> None:
 
 
 def _call(session: Session, own: str, **of: Any) -> None:
-    """A call with a message of its own and one that all calls share."""
     contents = [{"role": "user", "content": said} for said in ("you are Homer", own)]
     hashes = [message_hash(content) for content in contents]
     for name, content in zip(hashes, contents, strict=True):

@@ -109,5 +109,4 @@ def nap(_order: object) -> Any:
 
 
 def pid(_order: object) -> Any:
-    """Return the id of this process."""
     return os.getpid()

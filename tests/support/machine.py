@@ -139,7 +139,6 @@ def _citation(ref: str) -> Citation:
 
 
 def edge(source: int, target: int) -> Edge:
-    """One thing causes another."""
     return Edge(
         id=1,
         source=source,
@@ -255,12 +254,10 @@ def _first(turn: DecisionContext) -> Conclusion:
 
 
 def search(query: str, mode: Mode = Mode.EVENT) -> Action:
-    """A search action."""
     return Action(kind="search", mode=mode, query=query)
 
 
 def answer(text: str, *refs: str, missing: bool = False) -> Action:
-    """An answer action."""
     return Action(kind="answer", answer=text, citations=refs, not_in_memory=missing)
 
 
@@ -313,7 +310,6 @@ class Ran:
 
 @contextmanager
 def runner_for(store: Store, contexts: ScriptedContexts) -> Iterator[Runner]:
-    """An runner on the scripted contexts and the real store."""
     toolbox = Toolbox(load_profile("local", None), Home.default().weights)
     with Runner(store, toolbox, contexts) as runner:
         yield runner
@@ -328,7 +324,6 @@ def run(
     options: Sequence[str] = (),
     settings: AskSettings | None = None,
 ) -> Ran:
-    """Ask one question of the real machine."""
     events: list[Event] = []
     contexts = ScriptedContexts(reasoner, memory, settings or AskSettings())
     asked = Question(text=question, videos=(VIDEO,), options=tuple(options))

@@ -42,7 +42,13 @@ def fill_answers(
         for one in made:
             stored.add_version(session, one)
         _questions(session, count, video, days)
-        _events(session, count, video, made, days)
+        types = {"trajectory_id": "text", "seq": "int4", "kind": "text", "payload": "jsonb"}
+        rows = (
+            (a_run(n), seq, event.kind, _sent(event), _when(n, count, days))
+            for n in range(count)
+            for seq, event in enumerate(_told(n, video, _given(n, made)))
+        )
+        _copy(session, "trajectory_events", types | {"at": "timestamptz"}, rows)
         _judgements(session, count, made, days)
     return made
 
@@ -97,16 +103,6 @@ def answer_to(number: int, video: str) -> Answer:
 
 def _sent(model: Frozen) -> Jsonb:
     return Jsonb(model.model_dump(mode="json"))
-
-
-def _events(session: Session, count: int, video: str, skills: list[Skill], days: int) -> None:
-    types = {"trajectory_id": "text", "seq": "int4", "kind": "text", "payload": "jsonb"}
-    rows = (
-        (a_run(n), seq, event.kind, _sent(event), _when(n, count, days))
-        for n in range(count)
-        for seq, event in enumerate(_told(n, video, _given(n, skills)))
-    )
-    _copy(session, "trajectory_events", types | {"at": "timestamptz"}, rows)
 
 
 def _given(number: int, skills: list[Skill]) -> tuple[Skill, ...]:

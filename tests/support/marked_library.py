@@ -194,13 +194,8 @@ def _in_tables(store: Store) -> Iterator[str]:
                 for column, value in row.items():
                     output = json.dumps(value) if value is not None else ""
                     vector = column.endswith(("embedding", "vector")) and str(NUMBER) in output
-                    if MARK.lower() in output.lower() or _hexed(MARK) in output or vector:
+                    if MARK.lower() in output.lower() or MARK.encode().hex() in output or vector:
                         yield f"{table.removeprefix('public.')}.{column}"
-
-
-def _hexed(output: str) -> str:
-    """As Postgres writes bytes."""
-    return output.encode().hex()
 
 
 def _in_files(store: Store) -> Iterator[str]:

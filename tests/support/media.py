@@ -81,7 +81,16 @@ def _file(made: Recipe, suffix: str) -> bytes:
             _usual_scheduling(),
             av.open(where, "w", format=made.format, options=dict(made.options)) as out,
         ):
-            _fill(out, made)
+            video = _video_stream(out, made) if made.codec else None
+            audio = _audio_stream(out, made) if made.audio else None
+            out.start_encoding()
+            packets: list[tuple[float, Any]] = []
+            if video is not None:
+                packets += _pictures(video, made)
+            if audio is not None:
+                packets += _sound(audio, made)
+            for _, packet in sorted(packets, key=lambda timed: timed[0]):
+                out.mux(packet)
         return path.read_bytes() if made.seekable else sink.data.getvalue()
 
 
@@ -103,19 +112,6 @@ class _Pipe:
 
     def write(self, data: bytes) -> int:
         return self.data.write(data)
-
-
-def _fill(out: OutputContainer, made: Recipe) -> None:
-    video = _video_stream(out, made) if made.codec else None
-    audio = _audio_stream(out, made) if made.audio else None
-    out.start_encoding()
-    packets: list[tuple[float, Any]] = []
-    if video is not None:
-        packets += _pictures(video, made)
-    if audio is not None:
-        packets += _sound(audio, made)
-    for _, packet in sorted(packets, key=lambda timed: timed[0]):
-        out.mux(packet)
 
 
 def _video_stream(out: OutputContainer, made: Recipe) -> VideoStream:

@@ -46,12 +46,10 @@ class Part:
 
 
 def span_of(first: int, clips: int) -> TimeSpan:
-    """The span of some clips."""
     return TimeSpan.of(first * CLIP_MS, (first + clips) * CLIP_MS)
 
 
 def vertex(level: str, number: int) -> EntityKey:
-    """The vertex that stands for a node."""
     return EntityKey(VERTEX_KINDS[level], str(number))
 
 

@@ -18,12 +18,10 @@ _OPTION = re.compile(r'<option letter="([A-Z])">')
 
 
 def is_step(request: dict[str, Any]) -> bool:
-    """Whether a request is for a round of the loop."""
     return STEP in texts_of(request)[1]
 
 
 def found_in(page: str) -> str:
-    """What the last search showed."""
     return "".join(_FOUND.findall(page))
 
 
@@ -33,7 +31,6 @@ def refs_in(page: str) -> list[str]:
 
 
 def use(tool: str, note: str = "", **arguments: Any) -> dict[str, Any]:
-    """A round that uses a tool."""
     return {
         "reasoning": "more is needed",
         "useful_info": note,
@@ -45,7 +42,6 @@ def use(tool: str, note: str = "", **arguments: Any) -> dict[str, Any]:
 
 
 def answer(text: str, *refs: str, note: str = "it is known") -> dict[str, Any]:
-    """A round that answers."""
     return {
         "reasoning": "it is known",
         "useful_info": note,

@@ -168,7 +168,6 @@ def known_video(store: Store, clips: int, video: str = VIDEO) -> str:
 
 @contextmanager
 def undone(store: Store) -> Iterator[Session]:
-    """A transaction of which nothing stays."""
     with store.begin() as session:
         yield session
         session.rollback()

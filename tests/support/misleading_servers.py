@@ -57,7 +57,6 @@ class Site:
 
     @property
     def url(self) -> str:
-        """Where it is."""
         return f"http://{self.host}:{self.port}"
 
 

@@ -27,7 +27,6 @@ PURPOSES = {
 
 
 def texts_of(request: dict[str, Any]) -> list[str]:
-    """The text of each message."""
     found = []
     for message in request["messages"]:
         content = message["content"]

@@ -154,7 +154,6 @@ def _completion(answer: Answer, request: dict[str, Any], usage: bool) -> dict[st
 
 
 def _chunks(answer: Answer, request: dict[str, Any], usage: bool) -> Iterator[dict[str, Any]]:
-    """The same reply in pieces."""
     whole = _completion(answer, request, usage)
     frame = {**whole, "object": "chat.completion.chunk", "usage": None}
     for delta in _deltas(answer.text, whole["choices"][0]["message"]):
@@ -178,7 +177,6 @@ def _deltas(text: str, message: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _events(answer: Answer, request: dict[str, Any], usage: bool) -> Iterator[bytes]:
-    """The pieces as server-sent events."""
     for chunk in islice(_chunks(answer, request, usage), answer.pieces):
         yield f"data: {json.dumps(chunk)}\n\n".encode()
     if answer.pieces is None:

@@ -55,7 +55,6 @@ class Collector:
         return found
 
     def resources(self) -> list[dict[str, Any]]:
-        """What each request for spans says of the process."""
         requests = [
             ExportTraceServiceRequest.FromString(b) for p, b in self.raw if p == "/v1/traces"
         ]

@@ -57,7 +57,6 @@ def draw(card: Card) -> NDArray[np.uint8]:
 
 
 def jpeg(card: Card) -> bytes:
-    """Return the picture of a card as a JPEG."""
     _, data = cv2.imencode(".jpg", draw(card)[:, :, ::-1])
     return bytes(data)
 

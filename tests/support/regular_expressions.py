@@ -41,7 +41,6 @@ class Use:
     method: str
 
     def run(self, text: str) -> None:
-        """Does to ``text`` what the code does."""
         if self.method in ("sub", "subn"):
             self.pattern.sub(" ", text)
         elif self.method == "finditer":
@@ -125,7 +124,10 @@ def uses() -> tuple[Use, ...]:
     }
     for file in sorted({call.file for call in calls() if call.method == "compile"}):
         for name, pattern in _held(file):
-            for method in _used(methods, file, name):
+            # How a file's pattern is used: in that file or, where it is not private, in all.
+            files = [file] if name.startswith("_") else list(methods)
+            called = {method for one in files for method in methods.get(one, {}).get(name, ())}
+            for method in sorted(called or UNKNOWN):
                 use = Use(f"{file}:{name}", pattern, method)
                 found.setdefault((pattern.pattern, pattern.flags, _kind(method)), use)
     for call in calls():
@@ -157,15 +159,7 @@ def _patterns(value: object) -> Iterator[re.Pattern[str]]:
             yield from _patterns(one)
 
 
-def _used(methods: dict[str, dict[str, set[str]]], file: str, name: str) -> list[str]:
-    """How a file's pattern is used: in that file or, where it is not private, in all."""
-    files = [file] if name.startswith("_") else list(methods)
-    called = {method for one in files for method in methods.get(one, {}).get(name, ())}
-    return sorted(called or UNKNOWN)
-
-
 def _methods(tree: ast.Module) -> dict[str, set[str]]:
-    """The methods called on each name."""
     called: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         match node:

@@ -32,7 +32,8 @@ def replay_all(store: Store, known: set[str] | None = None, most: int = 1000) ->
     ran = [(name, events) for name, events in rows if _is_replayed(events)]
     before = set() if known is None else known
     for name, events in ran:
-        record = _record(events)
+        output = "\n".join(event.model_dump_json() for event in events)
+        record = hashlib.sha256(output.encode()).hexdigest()
         if record not in before:
             made = replay(store, name)
             assert made.divergence is None, f"{name} does not replay: {made.divergence}"
@@ -43,12 +44,6 @@ def replay_all(store: Store, known: set[str] | None = None, most: int = 1000) ->
 def _is_replayed(events: list[Event]) -> bool:
     first = events[0] if events else None
     return isinstance(first, QuestionAsked) and first.reasoner in KINDS
-
-
-def _record(events: list[Event]) -> str:
-    """Two runs with the same have the same events, and were asked the same of the same memory."""
-    output = "\n".join(event.model_dump_json() for event in events)
-    return hashlib.sha256(output.encode()).hexdigest()
 
 
 class ScriptedRun:

@@ -75,6 +75,5 @@ class GraphParts:
         return np.array([self._first[triple] for triple in self.triples], dtype=np.int64)
 
     def graph(self) -> ScaleGraph:
-        """Return the graph of all that was added."""
         mentions, relations = pairs_of(self._mentions), pairs_of(self._relations)
         return scale_graph(len(self.numbers), self.captions, mentions, relations, self.alike)

@@ -107,14 +107,12 @@ class Eyes:
 
 
 def decoded(data: bytes) -> NDArray[np.uint8]:
-    """Decode a JPEG or PNG to RGB."""
     found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     assert found is not None
     return np.ascontiguousarray(found[:, :, ::-1].astype(np.uint8))
 
 
 def main_colour(image: NDArray[np.uint8]) -> str:
-    """Return the name of the colour along the edges."""
     edges = np.concatenate([image[:8].reshape(-1, 3), image[-8:].reshape(-1, 3)])
     middle = np.median(edges, axis=0)
     away = {name: np.linalg.norm(middle - np.array(colour)) for name, colour in COLOURS.items()}
@@ -216,7 +214,6 @@ class Asked:
     at_ms: int | None = None
 
     def fits(self, image: Image, sight: Sight) -> bool:
-        """Return whether an image is the one that is meant."""
         near = self.at_ms is None or (
             image.time_ms is not None and abs(image.time_ms - self.at_ms) <= NEAR_MS
         )
@@ -226,21 +223,6 @@ class Asked:
             and self.shape in ("", sight.shape)
             and all(word in sight.words for word in self.words)
         )
-
-
-def asked_of(question: str) -> Asked:
-    """Read a question."""
-    wanted = _WANTED.match(question)
-    rest = question[wanted.end() :] if wanted else question
-    time = _TIME.search(rest)
-    named = re.findall(r"\b[A-Z]{3,}\b|\b\d{2,}\b", _TIME.sub(" ", rest))
-    return Asked(
-        wanted=wanted[1].lower() if wanted else "",
-        colour=next((one for one in COLOURS if one in rest.split()), ""),
-        shape=next((one for one in SHAPES if one in rest), ""),
-        words=tuple(named),
-        at_ms=parse_clock(time[0]) if time else None,
-    )
 
 
 class SeeingModel:
@@ -290,7 +272,17 @@ class SeeingModel:
         self, question: str, images: Sequence[tuple[Image, Sight]]
     ) -> tuple[str, str] | None:
         """Return what is asked for and the ref of the image that shows it."""
-        asked = asked_of(question)
+        wanted = _WANTED.match(question)
+        rest = question[wanted.end() :] if wanted else question
+        time = _TIME.search(rest)
+        named = re.findall("\\b[A-Z]{3,}\\b|\\b\\d{2,}\\b", _TIME.sub(" ", rest))
+        asked = Asked(
+            wanted=wanted[1].lower() if wanted else "",
+            colour=next((one for one in COLOURS if one in rest.split()), ""),
+            shape=next((one for one in SHAPES if one in rest), ""),
+            words=tuple(named),
+            at_ms=parse_clock(time[0]) if time else None,
+        )
         for image, sight in images:
             if asked.fits(image, sight) and sight.value(asked.wanted):
                 return sight.value(asked.wanted), image.ref

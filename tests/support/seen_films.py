@@ -89,7 +89,6 @@ class FilmAnswers:
 
 
 def questions(video: str, cards: Sequence[Card]) -> list[FilmQuestion]:
-    """Return a question about each card of a film."""
     made = []
     for number, card in enumerate(cards):
         start = number * CLIP_S * 1000
@@ -141,7 +140,11 @@ def ask_about_films(
     right = replayed = 0
     model = SeeingModel(eyes, change and partial(with_images, change=change))
     with OpenAIServer(model) as server:
-        tools = _seeing_toolbox(server, weights)
+        chat = ChatSpec(model="openai:seeing", base_url=server.base_url, retries=0)
+        profile = Profile(
+            name="seeing", reasoner="llm", chat={"default": chat}, settings=Settings()
+        )
+        tools = Toolbox(profile, weights)
         for one in asked:
             made = ask(store, tools, Question(text=one.text, videos=(one.video,)))
             right += is_right(made, one.value, one.span)
@@ -149,10 +152,3 @@ def ask_about_films(
             again = replay(store, made.trajectory_id)
             replayed += again.whole and len(server.requests) == calls
     return FilmAnswers(len(asked), right, replayed)
-
-
-def _seeing_toolbox(server: OpenAIServer, weights: Path) -> Toolbox:
-    """Return the local models of searching, with a reasoner that sees."""
-    chat = ChatSpec(model="openai:seeing", base_url=server.base_url, retries=0)
-    profile = Profile(name="seeing", reasoner="llm", chat={"default": chat}, settings=Settings())
-    return Toolbox(profile, weights)

@@ -33,7 +33,6 @@ def small_library(folder: Path, url: str) -> dict[str, str]:
 
 @contextmanager
 def homer_serve(env: Mapping[str, str], *options: str) -> Iterator[str]:
-    """The address of the API."""
     command = [sys.executable, "-m", "cli", "serve", "--port", "0", *options]
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

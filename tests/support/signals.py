@@ -14,7 +14,6 @@ SAMPLE_HZ = 16_000
 
 
 def frame_at(path: Path, seconds: float) -> Image:
-    """The frame shown at a time of a video."""
     with av.open(str(path)) as container:
         for frame in container.decode(video=0):
             if frame.time is not None and frame.time >= seconds:
@@ -43,7 +42,6 @@ def samples_of(path: Path, start_s: float = 0.0, end_s: float = 1e9) -> Samples:
 
 
 def slide(*lines: str, width: int = 960, height: int = 540) -> Image:
-    """A white slide with lines of black text."""
     image = np.full((height, width, 3), 255, np.uint8)
     for row, line in enumerate(lines):
         place = (40, 90 + 90 * row)
@@ -52,11 +50,9 @@ def slide(*lines: str, width: int = 960, height: int = 540) -> Image:
 
 
 def silence(seconds: float) -> Samples:
-    """Nothing."""
     return np.zeros(int(seconds * SAMPLE_HZ), np.float32)
 
 
 def noise(seconds: float, seed: int = 0) -> Samples:
-    """A hiss in which nobody speaks."""
     made = np.random.default_rng(seed).normal(0, 0.02, int(seconds * SAMPLE_HZ))
     return made.astype(np.float32)

@@ -60,11 +60,6 @@ def _video(folder: Path, number: int) -> EvalVideo:
     return EvalVideo(name=f"street {number}", captions=path)
 
 
-def luck(text: str) -> float:
-    """A number of the question's own in [0, 1), the same every time."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) / 2**32
-
-
 def comes_right(kind: str, text: str, given: set[str]) -> bool:
     """Whether an answer is right, by the type of the question and its skills."""
     chances = {
@@ -72,7 +67,7 @@ def comes_right(kind: str, text: str, given: set[str]) -> bool:
         "count": 0.1 if HARMFUL in given else 0.8,
         "plain": 1.0,
     }
-    return luck(text) < chances[kind]
+    return (int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) / 2**32) < chances[kind]
 
 
 class SimulatedAsker:

@@ -82,7 +82,6 @@ class StormToolbox(ChaosToolbox):
 
 
 def make_videos(folder: Path) -> list[Path]:
-    """Little videos that differ in what they show."""
     folder.mkdir(parents=True, exist_ok=True)
     return [
         make_video(folder / f"street {n}.mp4", seconds=5.0 + n, scene_s=1.0 + n / 4, audio=None)
@@ -99,7 +98,6 @@ class Worker:
         self.files = sorted(videos.glob("*.mp4"))
 
     def once(self) -> str:
-        """Do something; returns what it was."""
         name = self.dice.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         getattr(self, name)()
         return name

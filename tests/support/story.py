@@ -69,11 +69,7 @@ def candidates_at(last_clip: int, *videos: StoryVideo) -> CandidateLines:
     ]
     texts = [row.text for _, row in rows]
     vectors = WordEmbedder().embed(texts) if texts else np.zeros((0, SIZE), dtype=np.float32)
-    return candidates_of_lines(line_set(scopes, rows, vectors, CLIP_MS))
-
-
-def candidates_of_lines(lines: LineSet) -> CandidateLines:
-    """Return what is ranked of lines that are all there is, with who speaks and narrates."""
+    lines = line_set(scopes, rows, vectors, CLIP_MS)
     sample = np.ones(lines.cell_count, dtype=np.bool_)
     mean = float(np.diff(lines.bounds).mean()) if lines.cell_count else 1.0
     hits = hits_of(lines).with_lengths(lines, mean, 0.0)
@@ -96,7 +92,6 @@ def hits_of(lines: LineSet) -> WordHits:
 
 
 def candidates_of(story: Story, speakers: Mapping[str, str] | None = None) -> CandidateLines:
-    """Return what is ranked of all of one story."""
     return candidates_at(10**6, video_of(story, speakers=speakers))
 
 
@@ -114,7 +109,6 @@ def prepare_question(
 
 
 def vectors_of(question: PreparedQuestion) -> QuestionVectors:
-    """Return the vectors of a question, from its words."""
     count = 0 if question.timed else len(question.options)
     texts = [
         question.core,
@@ -127,7 +121,6 @@ def vectors_of(question: PreparedQuestion) -> QuestionVectors:
 
 
 def relevance_of(candidates: CandidateLines, question: PreparedQuestion) -> Relevance:
-    """Return how relevant every cell is."""
     if question.options and not question.timed:
         known = roster_of(candidates)
         candidates = replace(candidates, roster=known, named=tuple(known.people(question.options)))
@@ -135,5 +128,4 @@ def relevance_of(candidates: CandidateLines, question: PreparedQuestion) -> Rele
 
 
 def row_of(candidates: CandidateLines, number: int) -> StoredLine:
-    """Return a line's row."""
     return candidates.lines.line(number)[1]

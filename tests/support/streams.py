@@ -78,7 +78,6 @@ def spans(clips: Sequence[CapturedClip]) -> list[tuple[int, int]]:
 
 
 def tenths(span: TimeSpan) -> tuple[int, int]:
-    """A span in tenths of a second."""
     return round(span.start_ms / 100), round(span.end_ms / 100)
 
 
@@ -128,7 +127,6 @@ class Fed:
         self.clock = Hands(self._again)
 
     def collect(self, **options: Any) -> tuple[list[CapturedClip], LiveReader]:
-        """All that comes of it."""
         with self.feeding() as source:
             return collected(source, clock=self.clock, stop=self.stop, **options)
 
@@ -191,7 +189,6 @@ class Camera:
 
     @property
     def place(self) -> str:
-        """Host and port."""
         return f"127.0.0.1:{self._server.getsockname()[1]}"
 
     def close(self) -> None:

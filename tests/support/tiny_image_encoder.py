@@ -35,7 +35,10 @@ def towers(folder: Path, *, family: str = "clip", inside: str = "") -> Path:
     ):
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
         onnx.save(model, str(folder / inside / name))
-    _tokenizer().save(str(folder / "tokenizer.json"))
+    words = {"<unk>": 0, "</s>": 1} | {name: 2 + n for n, name in enumerate(COLOURS)}
+    made = Tokenizer(WordLevel(words, unk_token="<unk>"))
+    made.pre_tokenizer = Whitespace()
+    made.save(str(folder / "tokenizer.json"))
     prepared: dict[str, Any] = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
     prepared |= (
         {"do_center_crop": True, "crop_size": {"height": SIDE, "width": SIDE}}
@@ -48,7 +51,6 @@ def towers(folder: Path, *, family: str = "clip", inside: str = "") -> Path:
 
 
 def _vision(output: str) -> Any:
-    """The mean of each channel."""
     pixels = helper.make_tensor_value_info(
         "pixel_values", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE]
     )
@@ -74,13 +76,6 @@ def _text(output: str) -> Any:
     return helper.make_graph(
         nodes, "text", [ids], [rows], [numpy_helper.from_array(table, "table")]
     )
-
-
-def _tokenizer() -> Tokenizer:
-    words = {"<unk>": 0, "</s>": 1} | {name: 2 + n for n, name in enumerate(COLOURS)}
-    made = Tokenizer(WordLevel(words, unk_token="<unk>"))
-    made.pre_tokenizer = Whitespace()
-    return made
 
 
 class Doubled:

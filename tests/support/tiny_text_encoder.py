@@ -58,7 +58,6 @@ def encoder(
 
 
 def write(path: Path, content: Any) -> None:
-    """Write a file of JSON."""
     path.write_text(json.dumps(content))
 
 

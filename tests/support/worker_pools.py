@@ -31,7 +31,6 @@ class Notes(SilentListener):
 
 
 def eight_clips(folder: Path) -> Path:
-    """Make a video of eight clips."""
     return make_video(folder / "eight.mp4", seconds=2.0 * CLIPS, audio=None)
 
 
@@ -52,7 +51,6 @@ def limited(workspace: Workspace, at_once: int) -> Workspace:
 
 
 def dump_of(store: Store, outcome: FileOutcome) -> list[str]:
-    """Dump the memory of an ingested video."""
     assert outcome.watched is not None, outcome.error
     with store.begin() as session:
         return list(dump_video(session, outcome.watched.video.id))

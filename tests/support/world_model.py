@@ -33,13 +33,11 @@ def purpose_of(request: dict[str, Any]) -> str:
 
 
 def within(mark: str, text: str) -> str:
-    """The material between marks."""
     found = re.search(rf"<{mark}>\n(.*?)\n</{mark}>", text, re.S)
     return found[1] if found else ""
 
 
 def triple(line: str) -> dict[str, str]:
-    """A triple as it is shown."""
     subject, predicate, target = line.split(" | ")
     return {"subject": subject, "predicate": predicate, "object": target}
 
@@ -109,7 +107,6 @@ class WorldModel:
 
 
 def obedient_to_all(request: dict[str, Any]) -> Any:
-    """Does what the prompts of any strategy say."""
     if moment_purpose(request):
         return MomentModel()(request)
     if event_memory_purpose(request):

@@ -39,7 +39,6 @@ class WritingModel:
 
 
 def numbers_in(page: str) -> list[int]:
-    """Return the numbers of the lines or episodes of a page."""
     return [int(number) for number in _LINE.findall(page)]
 
 

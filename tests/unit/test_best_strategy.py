@@ -15,7 +15,6 @@ from store.queries.judged_runs import JudgedRun
 def answers(
     strategy: str, rights: Sequence[bool], rounds: int = 2, first: int = 0
 ) -> list[JudgedRun]:
-    """Judged answers of a strategy to numbered questions."""
     return [
         JudgedRun(
             trajectory=f"{strategy}-{n}",

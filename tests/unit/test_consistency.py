@@ -17,7 +17,6 @@ B, O, C = Relation.BEFORE, Relation.OVERLAP, Relation.CONTAINS  # noqa: E741
 
 
 def segment(number: int, *clips: int) -> Segment:
-    """A segment with the id and label of its number."""
     span = TimeSpan.of(min(clips, default=0) * CLIP_MS, (max(clips, default=0) + 1) * CLIP_MS)
     return Segment(
         id=number, video="v", number=number, label=f"part {number}", summary="", clips=clips,

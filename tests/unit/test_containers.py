@@ -51,12 +51,10 @@ JOBS = {
 
 
 def resources() -> list[Any]:
-    """Every resource of every manifest."""
     return [one for path in MANIFESTS for one in yaml.safe_load_all(path.read_text())]
 
 
 def pods() -> Iterator[tuple[str, Any]]:
-    """Every pod that the manifests make."""
     for one in resources():
         if "template" in one.get("spec", {}):
             yield one["metadata"]["name"], one["spec"]["template"]["spec"]
@@ -75,7 +73,6 @@ def rendered() -> Any:
 
 
 def containers() -> Iterator[tuple[str, Any]]:
-    """Every container of every pod."""
     for name, pod in pods():
         for one in [*pod.get("initContainers", []), *pod["containers"]]:
             yield f"{name}/{one['name']}", one

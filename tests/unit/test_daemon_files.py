@@ -35,7 +35,6 @@ def home(tmp_path: Path) -> Home:
 
 
 def ours() -> DaemonProcess:
-    """This very process."""
     return DaemonProcess(os.getpid(), psutil.Process().create_time(), 1)
 
 

@@ -84,7 +84,6 @@ def test_the_documents_show_many_commands() -> None:
 
 
 def registered() -> set[str]:
-    """Every command and subcommand that there is."""
     found = set()
     for name, command in COMMAND.commands.items():
         below = getattr(command, "commands", {})
@@ -127,7 +126,6 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """The anchors of a page's headings."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -314,7 +312,6 @@ def test_every_benchmark_in_the_documents_exists() -> None:
 
 
 def find_names(source: str) -> list[str]:
-    """The strings of a module."""
     nodes = ast.walk(ast.parse(source))
     return [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 

@@ -134,7 +134,6 @@ def ground_of(graph: OpenGraph, at_clip: int, new: Sequence[int]) -> PatchContex
 
 
 def proposed(seed: Seed, graph: OpenGraph, at_clip: int) -> EventPatch:
-    """The patch of a seed for the graph as it is."""
     ground = ground_of(graph, at_clip, ())
     return seed.patch(at_clip, ground.open_segments, sorted(ground.edges))
 
@@ -160,7 +159,6 @@ def test_any_patches_leave_a_sound_graph_and_lose_no_clip(seeds: list[Seed]) -> 
 
 
 def happened(seeds: list[Seed]) -> Counter[str]:
-    """What became of such patches."""
     graph, number, seen = OpenGraph(), 0, Counter[str]()
     for window, seed in enumerate(seeds):
         at_clip = 10 * window + 9

@@ -95,7 +95,6 @@ class Tags(HTMLParser):
 
 @pytest.fixture
 def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """What the page asks the library for."""
     frame = ShownFrame(ref="k1", blob="sha", span=TimeSpan.of(5_000, 5_000))
     calls = [
         ShownCall(CALL, [("user", EVIL)], EVIL),

@@ -21,7 +21,6 @@ WAITS = "import time; time.sleep(60)"
 
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[Jobs]:
-    """One that runs for as long as the test."""
     every = Jobs(Home(tmp_path))
     every.command = (sys.executable, "-c", WAITS)
     recording = tmp_path / "film.mp4"
@@ -71,14 +70,10 @@ def test_one_of_another_container_is_known_by_the_lock_that_it_holds(
     jobs.forget(job.sources[0])
     assert only(jobs).stage is JobState.WATCHING
     subprocess.run(["kill", "-9", str(pid)], check=True)
-    wait_gone(jobs)
-    assert only(jobs).stage is JobState.KILLED
-
-
-def wait_gone(jobs: Jobs) -> None:
     end = time.monotonic() + 10
     while only(jobs).running and time.monotonic() < end:
         time.sleep(0.01)
+    assert only(jobs).stage is JobState.KILLED
 
 
 def test_of_one_on_another_machine_nothing_is_known_until_it_says_how_it_ended(

@@ -27,7 +27,6 @@ RED = np.full((40, 60, 3), (200, 30, 20), np.uint8)
 
 
 def read(data: bytes) -> Image:
-    """The RGB image that a JPEG is of."""
     found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     assert found is not None
     return np.asarray(found[:, :, ::-1], np.uint8)

@@ -51,7 +51,6 @@ def after(
 
 
 def on(task: str, attempts: int = 1, **more: Any) -> DecisionContext:
-    """A turn that works on a subtask."""
     current = Subtask(id="t1", text=task, attempts=attempts)
     return turn(current=current, ledger=Ledger(subtasks=(current,)), **more)
 

@@ -128,12 +128,6 @@ def test_no_sequence_of_decisions_breaks_the_machine(
     )
     memory = ScriptedMemory(finds)
     state, events = run(reasoner, memory, options, RunBudget(ASK))
-    check_end(events, options)
-    check_limits(events, memory)
-    check_evidence(state, events)
-
-
-def check_end(events: list[Event], options: tuple[str, ...]) -> None:
     ended = events[-1]
     assert isinstance(ended, Ended)
     assert sum(isinstance(e, Ended) for e in events) == 1
@@ -149,9 +143,6 @@ def check_end(events: list[Event], options: tuple[str, ...]) -> None:
         assert answer.option is None
         assert answer.not_in_memory == (not answer.citations)
         assert bool(answer.searched) <= answer.not_in_memory
-
-
-def check_limits(events: list[Event], memory: ScriptedMemory) -> None:
     rounds = [e.round for e in events if isinstance(e, RoundOpened)]
     assert rounds == list(range(1, len(rounds) + 1))
     assert len(rounds) <= ASK.rounds
@@ -160,6 +151,7 @@ def check_limits(events: list[Event], memory: ScriptedMemory) -> None:
     asked_again = [e for e in events if isinstance(e, Guarded) and not e.accepted]
     for number in rounds:
         assert sum(e.round == number for e in asked_again) <= ASK.retries + 2
+    check_evidence(state, events)
 
 
 def check_evidence(state: State, events: list[Event]) -> None:

@@ -57,17 +57,13 @@ def check_sound(rows: MemoryRows, clips: list[WatchedClip]) -> None:
             holders = [m for m in macros if m.span.start_ms <= node.span.start_ms < m.span.end_ms]
             assert len(holders) == 1
             assert node.span.end_ms <= holders[0].span.end_ms
-    check_edges(rows)
-
-
-def check_edges(rows: MemoryRows) -> None:
     kinds = {one.id: one.key for one in rows.entities.values()}
     numbers = {
         kind: {str(node.number) for node in nodes(rows, level)}
         for level, kind in ((EVENT, "EVENT"), (TEXT, "TEXT"), (MACRO, "MACRO"), (SUPER, "SUPER"))
     }
     for edge in rows.relations:
-        ends = kinds[edge.subject], kinds[edge.object]
+        ends = (kinds[edge.subject], kinds[edge.object])
         assert is_allowed(edge.level, ends[0].type, edge.predicate, ends[1].type)
         if edge.to_clip is None:
             assert all(end.name in numbers.get(end.type, {end.name}) for end in ends)

@@ -33,7 +33,6 @@ def found(count: int, said: str, refs: str = "PERFORMS n7") -> EvidenceRetrieved
 
 
 def shown(block: str) -> list[int]:
-    """The numbers of the pieces that are shown."""
     return [int(number) for number in re.findall(r"^\[n(\d+)\]", block, re.M)]
 
 

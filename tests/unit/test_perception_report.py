@@ -29,7 +29,6 @@ def faces(right: int = 9, twice: int = 0, engine: str = PACKAGED) -> FaceReport:
 
 
 def voices(speakers: int = 2, missed: int = 100) -> VoiceReport:
-    """A second of speech."""
     errors = SpeakerErrors(1000, missed, 20, 30)
     return VoiceReport("sample.flac", speakers, 2, errors, SpeakerErrors(1000, 400))
 

@@ -24,7 +24,6 @@ def alike(people: Mapping[int, Exemplars], most: int | None = None) -> list[Simi
 
 
 def at(degrees: float, size: int = 3) -> list[float]:
-    """A direction in a plane."""
     angle = np.deg2rad(degrees)
     return [float(np.cos(angle)), float(np.sin(angle)), *[0.0] * (size - 2)]
 

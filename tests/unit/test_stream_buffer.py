@@ -19,14 +19,12 @@ from perception.live_clips import CapturedClip
 
 
 def clip(number: int) -> CapturedClip:
-    """A clip that nobody looks into."""
     span = TimeSpan.of(2_000 * number, 2_000 * number + 2_000)
     raw = RawClip(Clip(index=number, span=span), [], np.zeros(0, np.float32))
     return CapturedClip(raw, PictureTally(), 0, ())
 
 
 def taken(buffer: ClipBuffer, *, wait: bool = True) -> int | None:
-    """The number of the next clip."""
     found = buffer.get(wait=wait)
     return None if found is None else found.raw.clip.index
 

@@ -13,7 +13,6 @@ from tests.support.memory import direction
 
 
 def lines(*topics: tuple[int, int]) -> np.ndarray:
-    """Lines of topics, each a (topic, how many lines)."""
     return np.array([direction(topic) for topic, count in topics for _ in range(count)])
 
 

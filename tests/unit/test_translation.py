@@ -92,7 +92,6 @@ NO_WORDS = frozenset(
 
 
 def pages() -> list[Path]:
-    """The files with words of pages."""
     drawn = [path for path in (ROOT / "ui").rglob("*.py") if path.name not in NO_PAGES]
     return [*sorted(drawn), *(ROOT / "views" / f"{name}.py" for name in VIEWS)]
 

@@ -32,7 +32,6 @@ PITCHES = (200, 500, 1_100, 2_300)
 
 
 def tone(pitch: int, seconds: float) -> Samples:
-    """A voice of one pitch."""
     return np.sin(2 * np.pi * pitch * np.arange(int(seconds * HZ)) / HZ).astype(np.float32)
 
 

@@ -65,7 +65,6 @@ def tables() -> dict[str, list[str]]:
 
 
 def values(kind: type[Enum]) -> list[str]:
-    """The values of an enumeration."""
     return sorted(str(one.value) for one in kind)
 
 
@@ -86,7 +85,6 @@ def _paths(kind: type[BaseModel], before: str) -> Iterator[str]:
 
 
 def commands() -> dict[str, list[str]]:
-    """The options and arguments of each command."""
     from tests.support.commands import homer
 
     return dict(sorted(_commands(homer(), "homer")))
@@ -154,7 +152,6 @@ def schemas() -> dict[str, Any]:
 
 
 def replies() -> tuple[type[BaseModel], ...]:
-    """The classes that the replies of models are read into."""
     from agent.reasoners.replies import (
         ActReply,
         AssessReply,
@@ -186,7 +183,6 @@ def _digest(schema: Any) -> str:
 
 
 def as_json(words: dict[str, Any]) -> str:
-    """The words as the snapshot has them."""
     return json.dumps(words, indent=1, sort_keys=True) + "\n"
 
 
