@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy.orm import Session
 
+from domain.memories import MemoryKind
 from domain.time import TimeSpan
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
 from people.clip_people import ClipPeople
@@ -143,7 +144,7 @@ def to_window_lines(
             vector=again.get(row.memory.id, row.vector),
             speaker=people.label(row.memory.speaker) if row.memory.speaker else None,
             tags=row.memory.tags,
-            kind=row.memory.kind,
+            fact=row.memory.kind != MemoryKind.EPISODIC,
         )
         for row in rows
     )

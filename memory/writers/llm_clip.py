@@ -214,6 +214,7 @@ class LlmClipWriter:
             try:
                 more = budget.ask(turns, request.images, WrittenMore)
                 lines = [*usable.lines, *_storable_lines(more.lines, people, facts)]
+                lines = [*{line.text: line for line in reversed(lines)}.values()][::-1]
                 usable = usable.model_copy(update={"lines": lines})
             except ReplayMiss:
                 raise

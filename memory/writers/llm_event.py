@@ -9,7 +9,7 @@ from itertools import groupby
 from pydantic import BaseModel, Field, NonNegativeInt
 
 from domain.errors import ModelError, NoReply, ReplayMiss
-from domain.memories import EdgeDraft, EventPatch, MemoryKind, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.budget import subsample
@@ -190,6 +190,6 @@ def _memory_lines(window: EventWindow) -> Iterable[str]:
     for clip, of_clip in groupby(window.lines, key=lambda line: line.clip):
         yield f"clip {clip}:"
         for line in of_clip:
-            kind = line.source if line.kind == MemoryKind.EPISODIC else line.kind
+            kind = "fact" if line.fact else line.source
             text = sanitise_generated(window.people.display(line.attributed_text))
             yield f"- {line.span} {kind}: {text}"

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.media import KEYFRAMES_ONLY, ClipView, Percept
-from domain.memories import (
-    ClipMemories,
-    EventPatch,
-    Memory,
-    MemoryKind,
-    MemorySource,
-    with_attribution,
-)
+from domain.memories import ClipMemories, EventPatch, Memory, MemorySource, with_attribution
 from domain.time import TimeSpan
 from models.chat import Replay, Sink
 from people.clip_people import ClipPeople
@@ -77,7 +70,7 @@ class WindowLine:
         source: The source of the memory.
         vector: Its embedding, shape (D,).
         tags: The people it mentions.
-        kind: What kind of memory it is.
+        fact: Whether it tells what is so, not what happens.
     """
 
     clip: int
@@ -87,7 +80,7 @@ class WindowLine:
     vector: Sequence[float] | NDArray[np.float32] = field(repr=False, compare=False)
     speaker: str | None = None
     tags: tuple[str, ...] = ()
-    kind: MemoryKind = MemoryKind.EPISODIC
+    fact: bool = False
 
     @property
     def attributed_text(self) -> str:

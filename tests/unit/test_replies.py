@@ -22,7 +22,7 @@ from domain.asking import Mode
 from models.chat import read_value
 
 SLOTS = {
-    "question": {"question", "people", "plan"},
+    "question": {"question", "contents", "people", "plan"},
     "plan": {"most", "notes"},
     "act": {"round", "rounds", "ledger", "current", "focus", "notes"},
     "act_lines": set(),
@@ -35,6 +35,7 @@ SLOTS = {
     "conclude": {"ledger", "evidence", "form", "notes"},
     "conclude_options": {"last"},
     "conclude_open": set(),
+    "conclude_guess": set(),
     "read": set(),
     "chapter": set(),
     "system": set(),
