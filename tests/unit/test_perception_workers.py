@@ -244,7 +244,9 @@ def test_a_worker_loads_its_models_once_and_reads_on_where_it_was(
     def read(_path: Path, _info: SourceInfo, _settings: WatchSettings, first: int) -> Any:
         begun.append(first)
         for index in range(first, 10):
-            yield type("Raw", (), {"clip": CLIP.model_copy(update={"index": index}), "frames": ()})()
+            yield type(
+                "Raw", (), {"clip": CLIP.model_copy(update={"index": index}), "frames": ()}
+            )()
 
     def look(raw: Any, tools: object, _settings: WatchSettings) -> Perceived:
         used.append(tools)
