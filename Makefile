@@ -21,7 +21,7 @@ PACKAGES := domain store telemetry auth models perception people memory retrieva
     services flows evals cli ui api homer_video benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
-.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz catalogues bench eval eval-local eval-first eval-egolife eval-perception screenshots lock clean
+.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz catalogues bench eval eval-local eval-first eval-egolife eval-perception eval-reader screenshots lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -87,6 +87,10 @@ NEXTQA ?= ../shared/data/nextqa
 
 eval: setup ## clips, a week and short videos in one table, with baselines
 	@$(BIN)/homer eval all local=$(dir $(MEDIA)) first=$(dir $(MEDIA)) egolife=$(EGOLIFE) nextqa=$(NEXTQA) --profile local
+	@$(MAKE) eval-reader
+
+eval-reader: dev models ## what reaches a model that sees and reads without fault: SECONDS=1800
+	@$(BIN)/python -m benchmarks.reader $(or $(SECONDS),600)
 
 eval-local: setup ## questions about real clips, asked with the local profile, and what learning does
 	@code=0; $(BIN)/homer eval local $(MEDIA) --profile local $(if $(OUT),--out $(OUT)) || code=$$?; \

@@ -173,7 +173,10 @@ class Reader:
         pages = dict(re.findall(r"^clip (\d+):\n((?:- .*\n?)*)", text, re.M))
         clips = [int(clip) for clip in new]
         parts = [clips[n : n + 3] for n in range(0, len(clips), 3)]
-        told = [[*self._known("".join(pages.get(str(n), "") for n in part))] for part in parts]
+        told = [
+            _whole([*self._known("".join(pages.get(str(n), "") for n in part))], part)
+            for part in parts
+        ]
         segments = [
             {
                 "label": f"{part[0]} to {part[-1]}: {events[0].thing if events else 'nothing'}",
@@ -292,6 +295,12 @@ def _line(event: Shown) -> dict[str, Any]:
     return {"kind": "episodic", "text": event.text, **times}
 
 
+def _whole(events: Sequence[Shown], clips: Sequence[int]) -> list[Shown]:
+    """Return the events that begin and end within these clips, one after the other."""
+    start_s, end_s = CLIP_S * clips[0], CLIP_S * (clips[-1] + 1)
+    return [one for one in events if start_s <= one.start_s and one.end_s <= end_s]
+
+
 def questions(films: Sequence[Film]) -> Iterator[tuple[str, str, str]]:
     """Yield the kind of each question, the question, and what its answer must hold."""
     film, pick = films[0], Random(7)  # noqa: S311
@@ -302,9 +311,9 @@ def questions(films: Sequence[Film]) -> Iterator[tuple[str, str, str]]:
         yield "right after", f"What happens right after {doing} is seen?", film[n + 1].text
         yield "a look", f"Which colour has the coat of {doing}?", film[n].coat
     last = film[-1].end_s // CLIP_S
-    clips = [[one for one in film if one.start_s // CLIP_S == n] for n in range(last)]
-    for start in range(0, len(clips) - WINDOW + 1, WINDOW):
-        cause, effect = clips[start][0], clips[start + 8][-1]
+    for start in range(0, last - WINDOW + 1, WINDOW):
+        cause = _whole(film, range(start, start + 3))[0]
+        effect = _whole(film, range(start + 6, start + 9))[-1]
         yield "why", f"Why is {effect.who} seen with the {effect.thing}?", cause.text
     other = films[-1]
     for n in pick.sample(range(len(other)), min(ASKED, len(other))):
