@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -259,6 +260,21 @@ def test_names_are_told_to_the_model_and_stand_in_the_answer(party: Store) -> No
     asked, _, server = run(party, except_for(conclude=said), PLAY)
     assert asked.answer.text == "Bob plays the piano"
     assert "<character_2> is Bob" in texts_of(server.requests[0])[1]
+
+
+def test_with_the_question_comes_what_happens_when_and_with_the_last_one_how_events_stand(
+    party: Store,
+) -> None:
+    """What happens when, in words of the events' labels; and everything found, edges too."""
+    _, _, server = run(
+        party, except_for(assess={"resolved": []}), PLAY, ask={"answers": "best_guess"}
+    )
+    asked, last = texts_of(server.requests[0])[1], texts_of(server.requests[-1])[-1]
+    labels = re.findall(r"^\d\d:\d\d-\d\d:\d\d (.+)$", asked, re.MULTILINE)
+    assert "<contents>" in asked
+    assert len(labels) >= 2
+    assert re.search(r"\[s\d+\] Neighbour (->|<-) \w+", last)
+    assert "say that it is a guess" in last
 
 
 def test_prompts_hold_no_unfilled_slots_and_stay_small(party: Store) -> None:
