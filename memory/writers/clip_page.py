@@ -167,8 +167,12 @@ def _whereabouts(face: Group, times: Mapping[int, int], width: int) -> str:
             spans.append(sighting.span)
     places = list[str]()
     for number, time_ms in times.items():
-        nearest = min(face.sightings, key=lambda one: abs(one.span.start_ms - time_ms))
-        if nearest.box is not None and width and abs(nearest.span.start_ms - time_ms) < ON_IMAGE_MS:
+        apart = {
+            max(one.span.start_ms - time_ms, time_ms - one.span.end_ms): one
+            for one in face.sightings
+        }
+        nearest = apart[min(apart)]
+        if nearest.box is not None and width and min(apart) < ON_IMAGE_MS:
             middle = (nearest.box.x0 + nearest.box.x1) / 2
             third = min(2, int(3 * middle / width))
             places.append(f"image {number} {('left', 'middle', 'right')[third]}")

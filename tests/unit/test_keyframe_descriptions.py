@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from domain.media import Box, IdentityKind, Percept, SeenObject
-from domain.memories import ClipMemories, KeyframeDescription
+from domain.memories import ClipMemories, KeyframeDescription, MemorySource
 from domain.people import Character, Identity
 from memory.drafts import update_tags
 from memory.writers.llm_clip import LlmClipWriter, WrittenClip
@@ -146,3 +146,28 @@ def test_a_description_follows_somebody_who_joined_another_character_meanwhile()
     text = KeyframeDescription(time_ms=2_000, text="<character_2> waves.")
     found = update_tags(ClipMemories(drafts=(), descriptions=(text,)), before, now)
     assert [one.text for one in found.descriptions] == ["<character_1> waves."]
+
+
+def test_the_model_is_told_when_each_face_is_seen_and_on_which_image() -> None:
+    model = Model({"lines": [{"kind": "plot", "text": "They wait."}]})
+    written(model)
+    page = model.prompts[1]
+    seen = "seen 1.5-3.0 s, 11.0-13.0 s; image 1 left, image 2 left"
+    assert f"<face_4> is <character_2>, known as Ada: {seen}\n" in page
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_second_look_adds_what_the_first_left_out(twice: bool) -> None:
+    class Careless(Model):
+        def ask(self, messages: list[Any], schema: type[Any], **more: Any) -> Any:
+            first = [{"kind": "episodic", "text": "<face_4> waits."}]
+            later = [*first, {"kind": "episodic", "text": "Her coat is red."}]
+            self.reply = {"lines": first if schema is WrittenClip else later}
+            return super().ask(messages, schema, **more)
+
+    model = Careless({})
+    writer = LlmClipWriter(model, looks_twice=twice)
+    drafts = writer.write(SEEN, PEOPLE, ClipContext(VIDEO, blobs=BLOBS)).drafts
+    told = [one.text for one in drafts if one.source == MemorySource.MODEL]
+    assert told == ["<face_4> waits.", "Her coat is red."][: 1 + twice]
+    assert model.images == [*BLOBS.values()], "the same images"
