@@ -17,7 +17,6 @@ from flows.embedding_cost import (
     picture_seconds,
     sent_characters,
     tokens_a_character,
-    uses_endpoint,
 )
 from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.workspace import Workspace
@@ -144,7 +143,7 @@ def _seconds(workspace: Workspace, plan: ReembedPlan) -> float:
 
 
 def _tokens(workspace: Workspace, plan: ReembedPlan, *, asked: bool) -> int:
-    if not (asked and uses_endpoint(workspace.profile)):
+    if not (asked and workspace.profile.uses_endpoint):
         return plan.characters // CHARACTERS_A_TOKEN
     # What is embedded differs from what is stored by the names of people.
     texts = (texts_to_embed(workspace.store, one.video, plan.encoder) for one in plan.videos)

@@ -32,6 +32,10 @@ IN_PROCESS = "llama"
 OPENAI = "openai"
 """The provider of OpenAI's models and of all servers that speak its protocol."""
 
+GEMINI = "google_genai"
+GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta/openai"
+"""Where Google's embeddings speak OpenAI's protocol."""
+
 NO_MODEL = "none"
 """What the record of a video says of a port for which it had no model."""
 
@@ -164,9 +168,9 @@ class Profile(Frozen):
     objects: Literal["yolox-nano", "none"] = "yolox-nano"
     text: str = Field(
         default="minilm",
-        pattern=rf"^(minilm|bge-small|openai:.+|[/.~].*|{HUB_NAME})$",
+        pattern=rf"^(minilm|bge-small|(openai|google_genai):.+|[/.~].*|{HUB_NAME})$",
         description="minilm, bge-small, a folder (/..., ./..., ~/...), OWNER/NAME@REVISION of the "
-        "hub, or openai:NAME",
+        "hub, openai:NAME or google_genai:NAME",
     )
     text_languages: tuple[str, ...] = Field(
         default=(), description="languages of a text model that is not of the manifest"
@@ -284,16 +288,21 @@ class Profile(Frozen):
 
     @property
     def text_endpoint(self) -> ChatSpec:
-        """The endpoint of a text model ``openai:NAME``, as those of language models are called."""
-        spec = self.encoder
+        """The endpoint of a text model PROVIDER:NAME, as those of language models are called."""
+        spec, google = self.encoder, self.text.startswith(f"{GEMINI}:")
         return ChatSpec(
             model=self.text,
-            base_url=spec.base_url,
-            key=spec.key,
+            base_url=spec.base_url or (GEMINI_URL if google else None),
+            key="GOOGLE_API_KEY" if google and spec.key is None else spec.key,
             timeout_s=spec.timeout_s,
             retries=spec.retries,
             price=spec.price,
         )
+
+    @property
+    def uses_endpoint(self) -> bool:
+        """Whether the text encoder is behind an endpoint, which counts tokens."""
+        return self.text.startswith((f"{OPENAI}:", f"{GEMINI}:"))
 
     @property
     def text_name(self) -> str:

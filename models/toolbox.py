@@ -25,7 +25,7 @@ from models.ports import (
     TextEmbedder,
     VoiceActivity,
 )
-from models.profile import IN_PROCESS, NO_MODEL, OPENAI, ChatSpec, Profile
+from models.profile import IN_PROCESS, NO_MODEL, ChatSpec, Profile
 from models.sentences import SentenceParser
 from models.silero import SileroActivity
 from models.text_endpoint import EndpointTextEmbedder
@@ -155,7 +155,7 @@ class Toolbox:
         return None if profile is None else self._text_encoder(profile)
 
     def _text_encoder(self, profile: Profile) -> TextEmbedder:
-        if profile.text.startswith(f"{OPENAI}:"):
+        if profile.uses_endpoint:
             return EndpointTextEmbedder(
                 profile.text_endpoint, profile.encoder, profile.search_languages, profile.name
             )
