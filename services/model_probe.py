@@ -96,7 +96,7 @@ def probe_models(toolbox: Toolbox) -> Iterator[Check]:
             yield from probe_checks(role, spec, probe(spec), profile.settings)
         elif spec.model not in measured:
             measured.add(spec.model)
-            writes = profile.writer == "llm" and profile.chat_for("writer") == spec
+            writes = profile.writer == "llm" and profile.chat_for("writer").model == spec.model
             yield _speed(role, toolbox.chat(role), profile.settings if writes else None)
 
 
