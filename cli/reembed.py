@@ -9,7 +9,7 @@ import typer
 from cli.console import note, say, say_json
 from cli.options import Json, Profile, Videos
 from cli.progress import meter
-from flows.reembed import plan_reembedding
+from flows.reembed import fitting_thresholds, plan_reembedding
 from flows.reembed import reembed as run_reembedding
 from flows.workspace import open_workspace
 from store.vector_index import build_index
@@ -35,6 +35,9 @@ def reembed(
     again. Videos can be watched and questions asked meanwhile: each row is compared by the encoder
     that made its vector. An interrupted run continues where it stopped.
 
+    It ends with the thresholds of cosines that fit the encoder, measured on lines in memory, for
+    the profile.
+
     \b
     Examples:
       homer reembed --profile multilingual --dry-run
@@ -48,6 +51,8 @@ def reembed(
                 with meter() as bar:
                     run_reembedding(workspace, plan, bar, note, direct=direct)
                     build_index(workspace.store, bar)
+                if fitting := fitting_thresholds(workspace):
+                    note(f"for {plan.encoder}, in the profile: {fitting}")
             except KeyboardInterrupt as stop:
                 raise KeyboardInterrupt(STOPPED) from stop
     if json:

@@ -13,7 +13,7 @@ import numpy as np
 
 from flows.workspace import Workspace
 from models.profile import Profile
-from models.specs import OPENAI, cost_usd, is_priced
+from models.specs import cost_usd, is_priced
 from models.text_endpoint import EndpointTextEmbedder
 from store.queries.calls import tokens_a_character as recorded_tokens_a_character
 
@@ -36,11 +36,6 @@ SAMPLE = (
 
 CHARACTERS_A_TOKEN = 4
 """Where nobody has counted."""
-
-
-def uses_endpoint(profile: Profile) -> bool:
-    """Check whether the profile's text encoder is behind an endpoint, which counts tokens."""
-    return profile.text.startswith(f"{OPENAI}:")
 
 
 def tokens_a_character(workspace: Workspace) -> float:
@@ -66,7 +61,7 @@ def sent_characters(profile: Profile, texts: Iterable[str]) -> int:
 
 def embedding_cost(profile: Profile, tokens: float) -> float | None:
     """Return US dollars for embedding so many tokens; None where no price is known."""
-    if not uses_endpoint(profile):
+    if not profile.uses_endpoint:
         return 0.0
     spec = profile.text_endpoint
     return cost_usd(spec, round(tokens), 0) if is_priced(spec) else None

@@ -26,7 +26,6 @@ from flows.embedding_cost import (
     embedding_cost,
     sent_characters,
     tokens_a_character,
-    uses_endpoint,
 )
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
@@ -168,7 +167,7 @@ def estimate_file(
     else:
         seconds = len(pending) * perceiving / workers
         found = IngestEstimate(title=path.stem, clips=len(pending), seconds=seconds)
-    return _with_endpoint(workspace, found, samples) if uses_endpoint(workspace.profile) else found
+    return _with_endpoint(workspace, found, samples) if workspace.profile.uses_endpoint else found
 
 
 def _pending_clips(

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
-from domain.errors import Busy
+from domain.errors import Busy, WeightsMissing
 from domain.media import Video
+from domain.settings import Settings
 from flows.embedding_cost import (
     CHARACTERS_A_TOKEN,
     embedding_cost,
@@ -17,11 +20,10 @@ from flows.embedding_cost import (
     picture_seconds,
     sent_characters,
     tokens_a_character,
-    uses_endpoint,
 )
 from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.workspace import Workspace
-from memory.reembed import reembed_pictures, reembed_video, texts_to_embed
+from memory.reembed import reembed_pictures, reembed_video, some_embedded_lines, texts_to_embed
 from models.profile import Profile
 from store.advisory_locks import claim_encoder
 from store.database import Store
@@ -30,6 +32,11 @@ from store.queries.reembed import count_pictures_left, rows_left
 from store.queries.videos import list_videos
 from views.library import resolve_video
 from views.words import counted, format_time
+
+USUAL = "minilm"
+"""The text encoder that the default thresholds of cosines fit."""
+FITTED_LINES, LEAST_LINES = 400, 50
+"""How many lines of memory thresholds are fitted with, and how few are too few."""
 
 
 class VideoLeft(Frozen):
@@ -144,7 +151,7 @@ def _seconds(workspace: Workspace, plan: ReembedPlan) -> float:
 
 
 def _tokens(workspace: Workspace, plan: ReembedPlan, *, asked: bool) -> int:
-    if not (asked and uses_endpoint(workspace.profile)):
+    if not (asked and workspace.profile.uses_endpoint):
         return plan.characters // CHARACTERS_A_TOKEN
     # What is embedded differs from what is stored by the names of people.
     texts = (texts_to_embed(workspace.store, one.video, plan.encoder) for one in plan.videos)
@@ -203,6 +210,37 @@ def reembed_one(workspace: Workspace, left: VideoLeft, progress: Progress) -> in
     reembed_video(store, left.video, tools.text, progress)
     images = tools.images
     return 0 if images is None else reembed_pictures(store, left.video, images, progress)
+
+
+def fitting_thresholds(workspace: Workspace) -> str:
+    """Return the thresholds that fit the profile's text encoder, as settings of a profile.
+
+    The defaults fit ``USUAL``. They are stretched so that lines of this memory are on average as
+    near as with it, and equal ones as well. "" with that encoder, without it, or with few lines.
+    """
+    name, tools = workspace.profile.text_name, workspace.toolbox
+    texts, vectors = some_embedded_lines(workspace.store, name, FITTED_LINES)
+    try:
+        usual = None if name == USUAL or len(texts) < LEAST_LINES else tools.encoder(USUAL)
+    except WeightsMissing:
+        usual = None
+    if usual is None:
+        return ""
+    before, now = _mean_cosine(usual.embed(texts)), _mean_cosine(vectors)
+    stretch, default = (1 - now) / (1 - before), Settings()
+    defaults = {
+        "memory.same_fact": default.memory.same_fact,
+        "ask.video_cosine": default.ask.video_cosine,
+        "ask.skill_cosine": default.ask.skill_cosine,
+    }
+    fitted = {key: now + stretch * (cosine - before) for key, cosine in defaults.items()}
+    return ", ".join(f"settings.{key} = {cosine:.2f}" for key, cosine in fitted.items())
+
+
+def _mean_cosine(vectors: NDArray[np.float32]) -> float:
+    """Return the mean cosine of all pairs of rows of length 1, shape (N, D)."""
+    whole, count = vectors.sum(axis=0), len(vectors)
+    return float((whole @ whole - count) / (count * (count - 1)))
 
 
 @contextmanager

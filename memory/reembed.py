@@ -7,7 +7,7 @@ Searches compare each row by its own encoder meanwhile. Pictures are encoded fro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,6 +228,17 @@ def texts_to_embed(store: Store, video_id: str, encoder: str) -> Iterator[str]:
             revisions = stored.revisions_left(session, video_id, encoder, after, SEGMENTS)
         yield from dict.fromkeys(revision.embedded for revision in revisions)
         after = revisions[-1].id if revisions else None
+
+
+def some_embedded_lines(
+    store: Store, encoder: str, limit: int
+) -> tuple[list[str], NDArray[np.float32]]:
+    """Return lines from all over the library as they were embedded, and their vectors, (N, D)."""
+    with store.begin() as session:
+        people = cache(partial(read_people, session))
+        found = stored.some_lines(session, encoder, limit)
+        texts = [search_text(line.draft, people(video, line.clip)) for video, line, _ in found]
+    return texts, np.array([vector for _, _, vector in found], np.float32)
 
 
 def _texts_of_clips(

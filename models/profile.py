@@ -27,12 +27,16 @@ from models.image_folder import hub_image_model, name_of
 from models.manifest import load_manifest
 from models.profile_tables import bundled_profiles, read_toml, resolve_table, with_prices
 from models.sentences import ENGLISH, PIPELINE
-from models.specs import IN_PROCESS, ChatSpec, EncoderSpec, Price
+from models.specs import IN_PROCESS, OPENAI, ChatSpec, EncoderSpec, Price
 from models.text_folder import hub_text_model
 from models.whisper_models import hub_speech_model, is_path, model_name
 
 DEFAULT = "local"
 ENVIRONMENT = "HOMER_PROFILE"
+GEMINI = "google_genai"
+GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta/openai"
+"""Where Google's embeddings speak OpenAI's protocol."""
+
 NO_MODEL = "none"
 """What the record of a video says of a port for which it had no model."""
 
@@ -85,9 +89,9 @@ class Profile(Frozen):
     objects: Literal["yolox-nano", "none"] = "yolox-nano"
     text: str = Field(
         default="minilm",
-        pattern=rf"^(minilm|bge-small|openai:.+|[/.~].*|{HUB_NAME})$",
+        pattern=rf"^(minilm|bge-small|(openai|google_genai):.+|[/.~].*|{HUB_NAME})$",
         description="minilm, bge-small, a folder (/..., ./..., ~/...), OWNER/NAME@REVISION of the "
-        "hub, or openai:NAME",
+        "hub, openai:NAME or google_genai:NAME",
     )
     text_languages: tuple[str, ...] = Field(
         default=(), description="languages of a text model that is not of the manifest"
@@ -205,16 +209,21 @@ class Profile(Frozen):
 
     @property
     def text_endpoint(self) -> ChatSpec:
-        """The endpoint of a text model ``openai:NAME``, as those of language models are called."""
-        spec = self.encoder
+        """The endpoint of a text model PROVIDER:NAME, as those of language models are called."""
+        spec, google = self.encoder, self.text.startswith(f"{GEMINI}:")
         return ChatSpec(
             model=self.text,
-            base_url=spec.base_url,
-            key=spec.key,
+            base_url=spec.base_url or (GEMINI_URL if google else None),
+            key="GOOGLE_API_KEY" if google and spec.key is None else spec.key,
             timeout_s=spec.timeout_s,
             retries=spec.retries,
             price=spec.price,
         )
+
+    @property
+    def uses_endpoint(self) -> bool:
+        """Whether the text encoder is behind an endpoint, which counts tokens."""
+        return self.text.startswith((f"{OPENAI}:", f"{GEMINI}:"))
 
     @property
     def text_name(self) -> str:

@@ -55,7 +55,7 @@ class EndpointTextEmbedder:
     A server need not return the same bits for a text each time.
 
     Args:
-        endpoint: The model, ``openai:NAME``, where it is and how it is called.
+        endpoint: The model, ``PROVIDER:NAME``, where it is and how it is called.
         spec: How it reads texts, and how many in a request.
         languages: Those it was made for; empty: not known.
         profile: The profile's name, for the record.
@@ -116,10 +116,12 @@ class EndpointTextEmbedder:
 
     def _rows(self, batch: list[str]) -> NDArray[np.float32]:
         """Embed one batch, with retries until the time is over, and record the request."""
-        call = partial(self._client.create, input=batch, model=self._endpoint.model_name)
+        # OpenAI's client asks for base64 otherwise, which Google and others refuse.
+        ask = partial(self._client.create, model=self._endpoint.model_name, encoding_format="float")
+        call = partial(ask, input=batch)
         started = time.monotonic()
         try:
-            probe = partial(self._client.create, input=["."], model=self._endpoint.model_name)
+            probe = partial(ask, input=["."])
             deadline = started + self._spec.timeout_s
             found = call_with_retries(call, deadline, self._spec.retries, probe)
         except CallFailed as failure:
@@ -176,7 +178,7 @@ class EndpointTextEmbedder:
         from openai import OpenAI
 
         return OpenAI(
-            base_url=self._spec.base_url,
+            base_url=self._endpoint.base_url,
             api_key=api_key(self._endpoint),
             timeout=self._spec.timeout_s,
             # Retries and deadlines are ours (models.retries), as for language models.
@@ -185,7 +187,7 @@ class EndpointTextEmbedder:
 
     @property
     def _place(self) -> str:
-        url = self._spec.base_url
+        url = self._endpoint.base_url
         return f"{self.name} at {redacted_url(url)}" if url else self.name
 
 

@@ -28,7 +28,7 @@ from models.ports import (
 from models.profile import NO_MODEL, Profile
 from models.sentences import SentenceParser
 from models.silero import SileroActivity
-from models.specs import IN_PROCESS, OPENAI, ChatSpec
+from models.specs import IN_PROCESS, ChatSpec
 from models.text_endpoint import EndpointTextEmbedder
 from models.text_folder import EncoderFiles, Pooling, read_encoder_folder
 from models.weights import verified_folder
@@ -156,7 +156,7 @@ class Toolbox:
         return None if profile is None else self._text_encoder(profile)
 
     def _text_encoder(self, profile: Profile) -> TextEmbedder:
-        if profile.text.startswith(f"{OPENAI}:"):
+        if profile.uses_endpoint:
             return EndpointTextEmbedder(
                 profile.text_endpoint, profile.encoder, profile.search_languages, profile.name
             )

@@ -219,7 +219,7 @@ def check_text_model(profile: ProfileModel, weights: Path) -> Iterator[Check]:
         found = _lacks_files(folder) if lacking else str(folder)
         yield Check(name, not lacking, found, _put(lacking, folder) if lacking else "")
     elif profile.text_name not in profile.weights:
-        url = profile.encoder.base_url
+        url = profile.text_endpoint.base_url
         yield Check(name, True, marked(f"at {redacted_url(url)}") if url else marked("at OpenAI"))
         yield from _key("encoder", key_variable(profile.text_endpoint))
 

@@ -1,23 +1,28 @@
-"""Finds out what a language model can do, by asking it about a small picture and a short clip."""
+"""Finds out what a language model can do, by asking it about a small picture and a short clip.
+
+How fast it is counts where it runs in this process.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import av
 import cv2
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from domain.errors import ModelError
 from domain.media import Clip
 from domain.settings import CLIP_TRIES, Settings, WatchSettings
 from domain.time import TimeSpan
-from models.chat import read_value
+from models.chat import StructuredChat, read_value
 from models.chat_models import ChatFactory, make_chat_model, redact_key
+from models.llama_server import IMAGE_TOKENS
 from models.messages import Message, to_langchain, user
 from models.retries import CallFailed, call_with_timeout
 from models.specs import IN_PROCESS, OPENAI, ChatSpec, Structure
@@ -30,7 +35,7 @@ from services.health import Check
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from models.profile import Profile
+    from models.toolbox import Toolbox
 
 SIDE = 256
 """Pixels of the picture's sides: some models take none that are much smaller."""
@@ -45,6 +50,10 @@ ON_PICTURE = ("yellow", "green")
 """From top to bottom."""
 IN_CLIP = ("blue", "yellow")
 """One after the other."""
+PAGE = "The old mill stands by the river. " * 24
+"""About as much text to an image as the page of a clip has."""
+PAGE_TOKENS, LINE_TOKENS = 1_500, 30
+"""Of a clip, besides its images: its page, and each line of the reply."""
 
 
 class ColoursSeen(BaseModel):
@@ -73,11 +82,59 @@ class Abilities:
         return next(iter(self.structures), "text")
 
 
-def probe_models(profile: Profile) -> Iterator[Check]:
-    """Ask each language model of a profile that is on a server what it can do."""
+class Counted(BaseModel):
+    """As many digits as the form wants, some 80 tokens: a reader may have 160."""
+
+    digits: list[Annotated[int, Field(ge=0, le=9)]] = Field(min_length=24, max_length=24)
+
+
+class Noted(BaseModel):
+    """Whether it was read."""
+
+    noted: bool
+
+
+def probe_models(toolbox: Toolbox) -> Iterator[Check]:
+    """Ask each language model of a profile what it can do; in this process, how fast it is."""
+    profile = toolbox.profile
+    measured: set[str] = set()
     for role, spec in profile.chat.items():
         if spec.provider != IN_PROCESS:
             yield from probe_checks(role, spec, probe(spec), profile.settings)
+        elif spec.model not in measured:
+            measured.add(spec.model)
+            writes = profile.writer == "llm" and profile.chat_for("writer").model == spec.model
+            yield _speed(role, toolbox.chat(role), profile.settings if writes else None)
+
+
+def _speed(role: str, chat: StructuredChat, settings: Settings | None) -> Check:
+    """Measure a model; ``settings``: of the clips that it writes, if it does.
+
+    A clip takes its images, its page and half of the lines that it may have; all of it twice where
+    it is looked at twice.
+    """
+    picture = [make_picture(2 * SIDE)] if chat.sees else []
+    try:
+        # The first call also reads the weights from the disk.
+        chat.ask([user("Note it.")], Noted, purpose="probe")
+        wrote = chat.ask([user("Count.")], Counted, purpose="probe")
+        # llama.cpp reads no prompt twice that begins as an earlier one.
+        page = f"{time.time_ns()}: {PAGE}"
+        read = chat.ask([user(page)], Noted, purpose="probe", images=picture)
+    except ModelError as error:
+        return Check(f"{role} answers", False, str(error), "choose another model in the profile")
+    writing = 1_000 * wrote.tokens_out / max(1, wrote.ms)
+    reading = 1_000 * read.tokens_in / max(1.0, read.ms - 1_000 * read.tokens_out / writing)
+    found = f"reads {reading:,.0f} and writes {writing:,.0f} tokens a second"
+    if settings is not None:
+        watch, memory = settings.watch, settings.memory
+        frames = memory.clip_frames if memory.clip_view == "frames" else 0
+        images = watch.keyframes + frames if chat.sees else 0
+        seconds = (images * IMAGE_TOKENS + PAGE_TOKENS) / reading
+        seconds += memory.lines / 2 * LINE_TOKENS / writing
+        hours = seconds * (1 + memory.looks_twice) * 1_000 / watch.clip_ms
+        found += f": an hour of video takes about {hours:,.1f} hours"
+    return Check(f"{role} speed", True, found)
 
 
 def probe(spec: ChatSpec, factory: ChatFactory = make_chat_model) -> Abilities:
@@ -157,9 +214,9 @@ class _Asking:
         return call_with_timeout(self._spec.timeout_s, call).text
 
 
-def make_picture() -> bytes:
+def make_picture(side: int = SIDE) -> bytes:
     """Return a JPEG with one colour above another."""
-    top, bottom = (np.full((SIDE // 2, SIDE, 3), COLOURS[name], np.uint8) for name in ON_PICTURE)
+    top, bottom = (np.full((side // 2, side, 3), COLOURS[name], np.uint8) for name in ON_PICTURE)
     bgr = cv2.cvtColor(np.vstack([top, bottom]), cv2.COLOR_RGB2BGR)
     return cv2.imencode(".jpg", bgr)[1].tobytes()
 

@@ -58,6 +58,11 @@ _FRAMES = text("""
     WHERE video_id = :video AND clip = ANY(:clips) AND description_embedding IS NOT NULL
     ORDER BY id
 """)
+_SOME_LINES = text("""
+    SELECT DISTINCT ON (md5(text)) video_id, embedding::real[], id, clip, text, speaker
+    FROM memories WHERE encoder = :encoder AND embedding IS NOT NULL
+    ORDER BY md5(text), id LIMIT :limit
+""")
 _REVISIONS = text(f"""
     SELECT r.id, r.label, r.summary FROM segment_revisions AS r
     JOIN segments AS s ON s.id = r.segment_id
@@ -166,6 +171,12 @@ def revisions_left(
     """Return the next revisions after id ``after`` with a vector that another encoder made."""
     rows = _run(session, _REVISIONS, video_id, encoder, after=after, limit=limit)
     return [Revision(*row) for row in rows]
+
+
+def some_lines(session: Session, encoder: str, limit: int) -> list[tuple[str, Line, list[float]]]:
+    """Return videos, lines of distinct texts and their vectors, (D,), from all over the library."""
+    rows = session.execute(_SOME_LINES, {"encoder": encoder, "limit": limit})
+    return [(video, Line(*line), vector) for video, vector, *line in rows]
 
 
 def pictures_left(

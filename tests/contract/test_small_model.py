@@ -11,11 +11,15 @@ from pydantic import BaseModel, Field
 
 from domain.errors import SetupError, WeightsMissing
 from models.chat import CallRecord, StructuredChat
+from models.hub import hub_language_model
 from models.messages import system, user
-from models.profile import load_profile
+from models.profile import Profile, load_profile
+from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from models.weights import verified_folder
+from services.model_probe import make_picture
 from store.home import Home
+from tests.support.tiny_vision_model import IMAGE_TOKENS, write_tiny_vision_model
 
 WEIGHTS = Home.default().weights
 
@@ -92,3 +96,19 @@ def test_without_the_extra_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(SetupError, match=r'extra "llama".*xllamacpp'):
         llama_url(tmp_path / "any.gguf")
+
+
+def test_a_model_with_a_projector_sees_and_is_held_to_a_schema(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    hub = hub_language_model("homer/tiny", sees=True)
+    write_tiny_vision_model(hub.folder(tmp_path))
+    spec = ChatSpec(model="llama:homer/tiny", max_tokens=1_024)
+    calls: list[CallRecord] = []
+    chat = Toolbox(Profile(name="tiny", chat={"writer": spec}), tmp_path).chat(
+        "writer", calls.append
+    )
+    for images in ([], [make_picture()]):
+        reply = chat.ask([user("What is it?")], Reading, purpose="read", images=images)
+        assert reply.value.action in {"repaired", "bought", "lost"}
+    blind, seeing = calls
+    assert seeing.tokens_in - blind.tokens_in >= IMAGE_TOKENS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from domain.errors import ModelError, SetupError, WeightsMissing
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from flows.ingest_video import models_used
+from models.chat_models import key_variable
 from models.ports import TextEmbedder, embed_queries
-from models.profile import Profile
+from models.profile import GEMINI_URL, Profile
 from models.sentences import SentenceParser
-from models.specs import EncoderSpec
+from models.specs import EncoderSpec, is_priced
 from models.text_folder import read_encoder_folder
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
@@ -217,7 +217,7 @@ def test_a_reply_that_is_no_vector_for_each_text_is_refused(change: str) -> None
             content["data"].pop()
         else:
             row = np.zeros(3 if change == "zero" else 2, np.float32)
-            content["data"][0]["embedding"] = base64.b64encode(row.tobytes()).decode()
+            content["data"][0]["embedding"] = row.tolist()
         return status, content
 
     with server(reply) as (url, _), pytest.raises(ModelError, match="vector"):
@@ -255,6 +255,17 @@ def test_a_malformed_reply_is_a_plain_error(change: Any) -> None:
 
     with server(reply) as (url, _), pytest.raises(ModelError):
         remote(url).embed(["dog", "gate"])
+
+
+def test_the_encoders_of_providers_are_chosen_in_one_line() -> None:
+    openai, google = (
+        Profile(name="p", text=name).text_endpoint
+        for name in ("openai:text-embedding-3-small", "google_genai:gemini-embedding-001")
+    )
+    assert (openai.base_url, key_variable(openai)) == (None, "OPENAI_API_KEY")
+    assert (google.base_url, key_variable(google)) == (GEMINI_URL, "GOOGLE_API_KEY")
+    assert is_priced(openai)
+    assert is_priced(google)
 
 
 def test_a_key_is_named_where_it_is_missing_or_refused_and_never_shown(

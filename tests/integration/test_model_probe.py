@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import av
@@ -18,12 +21,24 @@ from typer.testing import CliRunner
 
 from cli import doctor
 from cli.main import app
-from domain.settings import Settings
+from domain.settings import MemorySettings, Settings, WatchSettings
+from models.hub import hub_language_model
 from models.profile import Profile
 from models.specs import ChatSpec
+from models.toolbox import Toolbox
 from services.health import Check
-from services.model_probe import COLOURS, CONTEXTS, COUNTS, Abilities, probe, probe_checks
+from services.model_probe import (
+    COLOURS,
+    CONTEXTS,
+    COUNTS,
+    Abilities,
+    probe,
+    probe_checks,
+    probe_models,
+)
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
+from tests.support.scripted_chat import scripted
+from tests.support.tiny_vision_model import write_tiny_vision_model
 
 
 def named(pixels: NDArray[np.uint8]) -> str:
@@ -151,3 +166,45 @@ def test_the_command_asks_the_models_of_a_named_profile(monkeypatch: pytest.Monk
     gone = CliRunner().invoke(app, ["doctor", "--profile", "p"])
     assert gone.exit_code == 3
     assert "default answers" in gone.stdout
+
+
+def in_process(tmp_path: Path, **changes: Any) -> Profile:
+    """A profile whose writer is a tiny model in this process, and so is its reader."""
+    write_tiny_vision_model(hub_language_model("homer/tiny", sees=True).folder(tmp_path))
+    spec = ChatSpec(model="llama:homer/tiny", max_tokens=2_048)
+    chat = {"default": spec, "reader": spec.model_copy(update={"max_tokens": 512})}
+    return Profile(name="p", chat=chat, **changes)
+
+
+def test_a_model_in_this_process_is_measured_once(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    (check,) = probe_models(Toolbox(in_process(tmp_path), tmp_path))
+    assert (check.what, check.ok) == ("default speed", True)
+    assert re.fullmatch(r"reads [\d,]+ and writes [\d,]+ tokens a second", check.found)
+
+
+def test_how_long_an_hour_of_video_takes_follows_from_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter((0, 9, 10, 12, 20, 32))
+    monkeypatch.setattr("models.chat.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("models.toolbox.llama_url", lambda *_: "http://127.0.0.1:1/v1")
+    # 20 tokens are written in 2 seconds; 100 are read in 12 seconds, 2 of which are the reply's.
+    models = scripted([{"noted": True}, {"digits": 24 * [1]}, {"noted": True}])
+    watch, memory = WatchSettings(keyframes=2), MemorySettings(clip_frames=4, second_look=True)
+    settings = Settings(watch=watch, memory=memory)
+    profile = in_process(tmp_path, writer="llm", settings=settings)
+    (check,) = probe_models(Toolbox(profile, tmp_path, models))
+    hours = 2 * ((6 * 512 + 1_500) / 10 + 12 * 30 / 10) / 30
+    assert check.found == (
+        f"reads 10 and writes 10 tokens a second: an hour of video takes about {hours:.1f} hours"
+    )
+
+
+def test_a_model_in_this_process_that_fails_is_said_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.toolbox.llama_url", lambda *_: "http://127.0.0.1:1/v1")
+    models = scripted(lambda _: "no JSON")
+    (check,) = probe_models(Toolbox(in_process(tmp_path), tmp_path, models))
+    assert (check.what, check.ok) == ("default answers", False)

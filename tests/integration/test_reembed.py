@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sqlalchemy import select
 from typer.testing import CliRunner
 
@@ -17,7 +19,7 @@ from domain import faults
 from domain.asking import Mode
 from domain.errors import Busy, ModelError
 from domain.settings import Settings
-from flows.reembed import plan_reembedding, reembed
+from flows.reembed import fitting_thresholds, plan_reembedding, reembed
 from flows.workspace import Workspace
 from memory.reembed import reembed_video
 from memory.write_clip import remember
@@ -244,6 +246,36 @@ def test_other_profiles_encoders_are_known(tmp_path: Path) -> None:
     assert text is not None
     assert (text.name, text.languages) == ("onnx:tiny", ("de",))
     assert toolbox.encoder("onnx:elsewhere") is None
+
+
+def test_thresholds_are_fitted_to_an_encoder_by_pairs_in_memory(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unrelated lines have a cosine of about 0 with one, and of 0.25 with the other."""
+
+    class Crowded(WordVectors):
+        name, dimensions = "minilm", 65
+
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            rows = np.pad(super().embed(texts), ((0, 0), (0, 1)), constant_values=(1 / 3) ** 0.5)
+            return rows / np.float32((4 / 3) ** 0.5)
+
+    class Both(BothTools):
+        def encoder(self, name: str) -> WordVectors | None:
+            return Crowded() if name == "minilm" else super().encoder(name)
+
+    watch_talk(store)
+    monkeypatch.setattr("flows.reembed.LEAST_LINES", 3)
+    tools: Any = Both()
+    profile = load_profile("local").model_copy(update={"text": "words"})
+    workspace = Workspace(store.home, store, profile, tools)
+    fitting = fitting_thresholds(workspace)
+    assert fitting == (
+        "settings.memory.same_fact = 0.80, settings.ask.video_cosine = 0.33, "
+        "settings.ask.skill_cosine = 0.27"
+    )
+    usual = profile.model_copy(update={"text": "minilm"})
+    assert fitting_thresholds(Workspace(store.home, store, usual, tools)) == ""
 
 
 def test_the_command_tells_and_does(
