@@ -7,23 +7,36 @@ The paper's four labels, checked in this order, for answers to questions with ma
 it is remembered, but no search found a memory of these spans; - *answer synthesis*: a search did,
 and the answer is wrong all the same.
 
-Without spans no label applies. Words are compared by their stems, without stop words; a reference
-without such words counts as held by any memory of its spans.
+Words are compared by their stems, without stop words; a reference without such words counts as held
+by any memory of its spans. Without spans the judge's model says which label applies, from what was
+found and from what memory holds that is closest to the reference; without a model none does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from string import ascii_uppercase
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from string import Template, ascii_uppercase
+from typing import Literal
 
-from domain.asking import Evidence
+from pydantic import BaseModel, Field
+
+from agent.harness.inform import memory_line, quote_untrusted
+from domain.asking import Answer, Evidence
+from domain.errors import ModelError
 from domain.evaluation import ErrorType
 from domain.time import TimeSpan
 from domain.trajectory import Ended, Event, EvidenceRetrieved
 from evals.dataset import EvalQuestion
 from evals.judges.moments import touches
+from models.chat import StructuredChat
+from models.messages import user
 from retrieval.terms import terms
 
+FAULT = "fault"
+"""The purpose of the call that says where an answer went wrong."""
+PROMPT = Path(__file__).with_name("prompts") / "fault.md"
+SHOWN, LONGEST = 60, 2_000
 HELD = 0.5
 """The share of the reference's words that memory must hold."""
 
@@ -45,6 +58,39 @@ def fault_of(
         return ErrorType.COARSE
     was_found = any(_is_moment(evidence, video, question.spans) for evidence in retrieved(events))
     return ErrorType.SYNTHESIS if was_found else ErrorType.LOCALISATION
+
+
+class Fault(BaseModel):
+    """Where an answer went wrong."""
+
+    reason: str = Field(max_length=600)
+    step: Literal["memory absent", "memory coarse", "event localisation", "answer synthesis"]
+
+
+def judged_fault(
+    question: EvalQuestion,
+    answer: Answer,
+    events: Sequence[Event],
+    closest: Sequence[Evidence],
+    chat: Callable[[], StructuredChat],
+) -> ErrorType:
+    """Return why an answer is wrong, as a model judges it; unknown if the model fails.
+
+    ``closest``: what memory holds that is closest to the reference.
+    """
+    found = {piece.ref: piece for piece in retrieved(events)}
+    told = Template(PROMPT.read_text(encoding="utf-8")).substitute(
+        question=quote_untrusted(question.question, LONGEST),
+        reference=quote_untrusted(reference(question), LONGEST),
+        answer=quote_untrusted(answer.text, LONGEST),
+        found="\n".join(memory_line(piece) for piece in [*found.values()][:SHOWN]),
+        memory="\n".join(memory_line(piece) for piece in closest),
+    )
+    try:
+        judged = chat().ask([user(told)], Fault, purpose=FAULT, temperature=0.0)
+    except ModelError:
+        return ErrorType.UNKNOWN
+    return ErrorType(judged.value.step)
 
 
 def reference(question: EvalQuestion) -> str:

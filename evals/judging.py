@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from domain.asking import Answer
+from domain.asking import Answer, Mode
 from domain.errors import HomerError, InputError
-from domain.evaluation import Verdict
-from evals.attribution import fault_of
+from domain.evaluation import ErrorType, Verdict
+from domain.memories import MemoryView
+from domain.search import Aim
+from evals.attribution import FAULT, fault_of, judged_fault, reference
 from evals.dataset import EvalQuestion
 from evals.judges.moments import judge_citations, judge_moments
 from evals.judges.options import judge_options
 from evals.judges.words import PURPOSE, ROLE, judge_model, judge_words
 from flows.workspace import Workspace
 from models.chat import CallRecord, Recorded, StructuredChat
+from retrieval.retrievers import Retrievers
 from store.queries.calls import NewCall, add_call, find_call
 from store.queries.memories import memories_within
 from store.queries.trajectories import events_of, find_trajectory
+
+CLOSEST = 12
+"""Lines of memory closest to the reference that the judge is shown."""
 
 
 def judge(workspace: Workspace, question: EvalQuestion, video: str, trajectory: str) -> Verdict:
@@ -40,7 +46,16 @@ def judge(workspace: Workspace, question: EvalQuestion, video: str, trajectory: 
         scopes = find_trajectory(session, trajectory).view.scopes
         scope = next(candidate for candidate in scopes if candidate.video == video)
         remembered = memories_within(session, scope, question.spans) if question.spans else []
-        fault = fault_of(question, video, events_of(session, trajectory), remembered)
+        events = events_of(session, trajectory)
+        fault = fault_of(question, video, events, remembered)
+    told = reference(question)
+    if fault is ErrorType.UNKNOWN and told and judge_model(workspace.profile):
+        search = Retrievers(workspace.store, workspace.toolbox, workspace.settings)
+        aim = Aim(text=told, moments=CLOSEST, quotes=False)
+        view = MemoryView(scopes=(scope,))
+        closest = search.search(view, Mode.EVENT, told, aim=aim).evidence
+        chat = _chat_of(workspace, trajectory)
+        fault = judged_fault(question, answer, events, closest, chat)
     return judged.model_copy(update={"fault": fault})
 
 
@@ -72,7 +87,7 @@ def _chat_of(workspace: Workspace, trajectory: str) -> Callable[[], StructuredCh
     def recorded_reply(request: str) -> Recorded | None:
         with workspace.store.begin() as session:
             call = find_call(session, request, trajectory)
-        if call is None or call.error is not None or call.purpose != PURPOSE:
+        if call is None or call.error is not None or call.purpose not in (PURPOSE, FAULT):
             return None
         return Recorded(call.reply)
 
