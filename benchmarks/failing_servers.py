@@ -105,7 +105,8 @@ def _error(message: str, status: int, **more: Any) -> Answer:
 def _clip_of(request: dict[str, Any]) -> int | None:
     """Return the clip that a request shows; None for a probe."""
     shown = str(request["messages"])
-    return next((n for n in range(CLIPS) if f"Sentence number {n}." in shown), None)
+    # A clip's page begins with the last words before it.
+    return next((n for n in reversed(range(CLIPS)) if f"Sentence number {n}." in shown), None)
 
 
 def _at_first(times: int, answer: Answer) -> Callable[..., Answer | None]:
