@@ -236,6 +236,33 @@ def store(home: Home, database: str, request: pytest.FixtureRequest) -> Iterator
             replay_all(opened, _replayed, examples(1, 1000))
 
 
+@pytest.fixture(scope="module")
+def library(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[tuple[Store, str]]:
+    """A library with everything in it, which no test changes, and a trajectory of it."""
+    from tests.support.library import fill_library
+
+    with open_store(Home(tmp_path_factory.mktemp("library")), make_database()) as store:
+        yield store, fill_library(store)
+
+
+@pytest.fixture(scope="module")
+def backup(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from store.backup import back_up
+    from tests.support.library import Quiet
+
+    out = tmp_path_factory.mktemp("backup") / "library.homer"
+    back_up(library[0], out, Quiet())
+    return out
+
+
+@pytest.fixture
+def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
+    with open_store(Home(tmp_path / "other"), make_database()) as store:
+        yield store
+
+
 @pytest.fixture(scope="session")
 def toolbox(tmp_path_factory: pytest.TempPathFactory) -> CachedModels:
     """The real local models; skips where their weights were not pulled."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from flows.ingest_video import models_used
 from models.chat_models import key_variable
 from models.ports import TextEmbedder, embed_queries
 from models.profile import GEMINI_URL, Profile
-from models.sentences import SentenceParser
 from models.specs import EncoderSpec, is_priced
 from models.text_folder import read_encoder_folder
 from models.toolbox import Toolbox
@@ -27,7 +25,8 @@ from services.health import check_text_model
 from store.database import Store
 from store.tables.schema import ClipRow, MemoryRow, VideoRow
 from tests.support.embeddings_server import server, vectors
-from tests.support.remembered import PARSER, Said, watch
+from tests.support.remembered import Said, watch
+from tests.support.remembered import Tools as SearchTools
 from tests.support.tiny_text_encoder import SIZE, encoder, write
 
 
@@ -147,7 +146,7 @@ def test_a_german_library_is_found_by_an_english_question(store: Store, tmp_path
             row.embedding, row.encoder = rows[row.text], text.name
         session.execute(update(VideoRow).values(models={"text": text.name}))
     view = MemoryView(scopes=(Scope(video="talk", last_clip=2),))
-    retrievers = Retrievers(store, OwnTools(text), Settings())
+    retrievers = Retrievers(store, SearchTools(text), Settings())
     for word, said in (("dog", "Hund"), ("gate", "Tor"), ("rain", "Regen")):
         result = retrievers.search(view, Mode.VIDEO, word)
         assert said in result.evidence[0].text
@@ -158,14 +157,6 @@ def test_a_video_records_the_encoder_that_its_vectors_are_of(tmp_path: Path) -> 
     profile = Profile(name="own", text=str(folder))
     assert models_used(profile)["text"] == embedder(folder).name == "onnx:tiny"
     assert models_used(Profile(name="own"))["text"] == "minilm"
-
-
-@dataclass
-class OwnTools:
-    text: TextEmbedder
-    reranker: None = None
-    images: None = None
-    sentences: SentenceParser = PARSER
 
 
 def remote(url: str, **settings: Any) -> TextEmbedder:

@@ -17,6 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from domain.time import TimeSpan
 from tests.fuzz.mutate import mutated, mutated_json, mutated_text
+from tests.support.library import Quiet
 
 LIMIT_S = 5.0
 """Seconds of processor time for a case or a step of it, all threads together."""
@@ -356,16 +357,6 @@ def spoil_zip(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
         for name, content in members.items():
             new.writestr(name, content)
     return made.getvalue()
-
-
-class Quiet:
-    """Ignore progress."""
-
-    def start(self, label: str, total: int, done: int = 0) -> None:
-        """Says nothing."""
-
-    def step(self, steps: int = 1) -> None:
-        """Says nothing."""
 
 
 def read_export(path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from domain.asking import Mode, Question
 from domain.evaluation_options import AblationStage
 from domain.settings import AskSettings
@@ -11,18 +9,12 @@ from domain.trajectory import Event, EvidenceRetrieved, Prompted, QuestionAsked,
 from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import events_of
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import PARTY, WordToolbox
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.searching_model import searching
 
 WHY = Question(text="Why did they move inside, and what does Bob play?", videos=(PARTY,))
-
-
-@pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
 
 
 def events(store: Store, settings: AskSettings, question: Question = WHY) -> list[Event]:

@@ -23,11 +23,10 @@ from flows.build import build_each
 from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.audit import audit_entries
-from store.queries.trajectories import StoredTrajectory, list_trajectories
 from store.tables.schema import VideoRow
 from strategies.registry import all_strategies
 from tests.support.api import CLIENT, HERE, WordState, client_of, events_in, problem
-from tests.support.asking import PARTY, remember_party
+from tests.support.asking import PARTY, latest, remember_party
 from tests.support.caption_evaluations import workspace_of
 from tests.support.machine import (
     FINDS,
@@ -53,11 +52,6 @@ def by_script(store: Store, places: int = 2, **scripts: Any) -> ApiState:
     reasoner = ScriptedReasoner(plan=[plan], **scripts)
     contexts = ScriptedContexts(reasoner, ScriptedMemory(list(FINDS)))
     return WordState(store, "local", contexts=contexts, questions=QuestionSlots(places))
-
-
-def latest(store: Store) -> StoredTrajectory:
-    with store.begin() as session:
-        return list_trajectories(session)[0]
 
 
 async def until(true: Any) -> None:

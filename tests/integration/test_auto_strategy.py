@@ -34,12 +34,6 @@ GATE = Question(text="Who opens the gate before the party?", videos=(PARTY,))
 DEFAULT = AskSettings().strategy
 
 
-@pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
-
-
 def choosing(strategy: str, name: str = "strategy-who", rounds: int | None = 1) -> Skill:
     """A skill that chooses a strategy for the question about the gate."""
     return a_skill(

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from uuid import uuid4
@@ -14,9 +14,7 @@ from zipfile import ZipFile
 
 import pytest
 from sqlalchemy import create_engine, text
-from typer.testing import CliRunner, Result
 
-from cli.main import app
 from domain.errors import DatabaseError, InputError
 from domain.trajectory import ForkEdit
 from flows.restore import restore_library
@@ -34,6 +32,7 @@ from store.queries.blobs import own_library_id
 from store.tables.schema import BlobRow
 from tests.support import full_video
 from tests.support.asking import WordToolbox
+from tests.support.commands import run
 from tests.support.library import (
     FULL,
     OTHER,
@@ -41,32 +40,14 @@ from tests.support.library import (
     all_dumps,
     all_images,
     all_rows,
-    fill_library,
     next_id,
 )
 from views.library import delete_video_rows
 
 
-@pytest.fixture(scope="module")
-def library(
-    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
-) -> Iterator[tuple[Store, str]]:
-    """A library with everything in it, which no test changes, and a trajectory of it."""
-    with open_store(Home(tmp_path_factory.mktemp("library")), make_database()) as store:
-        yield store, fill_library(store)
-
-
-@pytest.fixture(scope="module")
-def backup(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("backup") / "library.homer"
-    back_up(library[0], out, Quiet())
-    return out
-
-
 @pytest.fixture
-def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
-    with open_store(Home(tmp_path / "other"), make_database()) as store:
-        yield named(store)
+def empty(empty: Store) -> Store:
+    return named(empty)
 
 
 def named(store: Store) -> Store:
@@ -346,10 +327,6 @@ def test_memory_does_not_grow_with_the_library(store: Store, tmp_path: Path, emp
     tracemalloc.stop()
     assert (tmp_path / "b").stat().st_size > 24_000_000
     assert peak < 12_000_000
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(one) for one in arguments])
 
 
 def test_the_commands_move_a_library_from_an_embedded_to_an_external_database(

@@ -16,7 +16,7 @@ from graphs.batch import answered_ids, read_questions, run_batch, write_batch
 from graphs.runner import Runner
 from models.toolbox import Toolbox
 from store.database import Store
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import PARTY, WordToolbox
 
 LINES: list[dict[str, Any]] = [
     {"id": "a", "video": PARTY[:6], "question": "What does Bob play?"},
@@ -29,12 +29,6 @@ def written(path: Path, *lines: Any) -> Path:
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     path.write_text("\n".join(texts) + "\n", encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
 
 
 def test_every_question_gets_its_line_and_a_second_run_asks_nothing(

@@ -23,18 +23,17 @@ from store.database import Store
 from store.queries.audit import record_deed
 from store.queries.builds import built_through, cut_builds, delete_builds, read_built
 from store.queries.clips import memory_view
-from store.queries.records import video_records
 from store.queries.trajectories import events_of
 from store.tables.schema import BuildRow, ClipRow, MemoryRow, VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import CLIPS, PARTY, WordToolbox, remember_party
+from tests.support.asking import built_rows as rows
 from tests.support.caption_evaluations import workspace_of
 from tests.support.full_suite import sample
 from tests.support.killed_runs import killed_at
 from tests.support.remembered import Said, watch
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
-KINDS = ("build", "node_revision", "entity", "relation")
 
 
 @pytest.fixture
@@ -59,11 +58,6 @@ def ended(store: Store, state: str = "done") -> None:
 def built(store: Store, strategy: Strategy, heard: list[tuple[int, int]] | None = None) -> Built:
     steps = [] if heard is None else heard
     return build(workspace_of(store), PARTY, strategy, lambda done, of: steps.append((done, of)))
-
-
-def rows(store: Store) -> list[dict[str, Any]]:
-    with store.begin() as session:
-        return [record for record in video_records(session, PARTY) if record["row"] in KINDS]
 
 
 def test_every_step_is_stored_and_the_last_one_may_be_short(party: Store, pairs: Strategy) -> None:

@@ -12,14 +12,14 @@ from zipfile import ZipFile
 
 import pytest
 from sqlalchemy import create_engine, text
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from cli.main import app
 from domain.asking import PICTURES_NOT_SEARCHED
 from domain.settings import AskSettings
 from models.toolbox import Toolbox
 from store.home import Home
 from strategies.registry import find_strategy
+from tests.support.commands import data, run
 
 LECTURE = """1
 00:00:02,000 --> 00:00:08,000
@@ -40,10 +40,6 @@ ANNA: In winter the fish market opens at six in the morning.
 
 Homer = Callable[..., Result]
 LECTURE_ID = "1286d37fdbd11c5f"
-
-
-def run(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(app, list(arguments), input=stdin)
 
 
 @pytest.fixture
@@ -79,12 +75,6 @@ def lecture(homer: Homer, library: str, toolbox: Toolbox, monkeypatch: pytest.Mo
     monkeypatch.setenv("HOMER_DATABASE_URL", library)
     monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
     return LECTURE_ID
-
-
-def data(result: Result) -> Any:
-    assert result.exit_code == 0, result.stderr
-    (line,) = result.stdout.splitlines()
-    return json.loads(line)
 
 
 def test_an_empty_library_says_how_to_begin(homer: Homer) -> None:

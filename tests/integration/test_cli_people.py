@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from typing import Any
-
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -16,7 +12,6 @@ from domain.settings import Settings
 from graphs.ask import ask
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
-from models.sentences import SentenceParser
 from people import similar
 from people.across_videos import rename
 from people.corrected import characters_at
@@ -26,6 +21,7 @@ from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.commands import data
 from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
     SETTINGS,
@@ -40,17 +36,11 @@ from tests.support.memory import (
     said,
     voice,
 )
-from tests.support.remembered import PARSER
+from tests.support.remembered import Tools as SearchTools
 
 
 def homer(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["people", *arguments])
-
-
-def data(result: Result) -> Any:
-    assert result.exit_code == 0, result.stderr
-    (line,) = result.stdout.splitlines()
-    return json.loads(line)
 
 
 class Told:
@@ -66,16 +56,6 @@ class Told:
 
     def repair(self, window: EventWindow, *_: object) -> EventPatch:
         return self.patch(window)
-
-
-@dataclass
-class SearchTools:
-    """The models of a search, with words for vectors."""
-
-    text: WordVectors = field(default_factory=WordVectors)
-    reranker: None = None
-    images: None = None
-    sentences: SentenceParser = PARSER
 
 
 @pytest.fixture
@@ -201,7 +181,7 @@ def test_show_has_the_corrected_names_in_people_lines_and_segments(talk: str) ->
 def test_a_search_that_was_under_way_finds_the_corrected_names_at_once(
     talk: str, store: Store
 ) -> None:
-    retrievers = Retrievers(store, SearchTools(), Settings())
+    retrievers = Retrievers(store, SearchTools(WordVectors()), Settings())
 
     def found(mode: Mode, query: str) -> str:
         with store.begin() as session:
@@ -247,7 +227,7 @@ def all_that_is_told(store: Store, video: str) -> str:
     """Whatever shows people: a search of each kind, its citations, and the whole video."""
     with store.begin() as session:
         view = memory_view(session, [VIDEO])
-    retrievers = Retrievers(store, SearchTools(), Settings())
+    retrievers = Retrievers(store, SearchTools(WordVectors()), Settings())
     found = [
         retrievers.search(view, mode, "who carries coffee to Lisbon").evidence
         for mode in (Mode.VIDEO, Mode.EVENT)
@@ -304,7 +284,7 @@ def test_lines_of_captions_are_found_by_the_name_that_a_person_gave(store: Store
         one = percept(n, utterances=(said(30 * n + 1, words, speaker=who),))
         remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
     rename(store, VIDEO, "Omar", "Farouk")
-    retrievers = Retrievers(store, SearchTools(), Settings())
+    retrievers = Retrievers(store, SearchTools(WordVectors()), Settings())
     with store.begin() as session:
         view = memory_view(session, [VIDEO])
     found = retrievers.search(view, Mode.VIDEO, "what Farouk says").evidence

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from cli.main import app
 from skills.library import find_skill
 from store.database import Store
+from tests.support.commands import run as homer
 from tests.support.judged_answers import answered
 from tests.support.machine import watched
 
@@ -25,10 +24,6 @@ instructions = ["Find both events first."]
 modes = ["event", "video"]
 split = false
 """
-
-
-def homer(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from domain.trajectory import (
 from graphs.ask import ask
 from graphs.ask_result import AskResult
 from store.database import Store
-from tests.support.asking import PARTY, remember_party
+from tests.support.asking import PARTY
 from tests.support.in_memory_machine import play
 from tests.support.machine import (
     Ran,
@@ -294,12 +294,6 @@ def test_something_always_matches(party: Store) -> None:
     assert made.answer.not_in_memory
     assert any(about in searched for searched in made.answer.searched)
     assert not made.answer.citations
-
-
-@pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
 
 
 PIANO = Question(text="What does Ann show?", videos=(PARTY,))

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, text, update
-from typer.testing import CliRunner
 
-from cli.main import app
 from domain import faults
 from domain.asking import Mode
 from domain.errors import InputError
@@ -401,22 +399,6 @@ def test_a_file_of_homers_own_that_shows_it_is_removed(store: Store) -> None:
     delete_video_span(workspace_of(store), found.cut.video, TimeSpan.of(0, 1000))
     assert not path.exists()
     assert [one.path for one in list_library(store)] == [None]
-
-
-@pytest.fixture
-def homer(talk: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    class Box:
-        def __init__(self, *_: object) -> None:
-            self.text = WordVectors()
-
-    monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr("flows.workspace.Toolbox", Box)
-
-    def run(*arguments: str, answer: str = "") -> tuple[int, str, str]:
-        done = CliRunner().invoke(app, list(arguments), input=answer)
-        return done.exit_code, done.stdout, done.stderr
-
-    return run
 
 
 def test_the_command_says_which_clips_go_and_asks(talk: Store, homer: Any, tmp_path: Path) -> None:

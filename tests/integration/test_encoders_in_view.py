@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
@@ -15,7 +15,6 @@ from domain.asking import Mode
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from models.ports import TextEmbedder
-from models.sentences import SentenceParser
 from retrieval import video_selection as selection
 from retrieval.closeness import cosine_scale
 from retrieval.result import Retrieval
@@ -25,7 +24,8 @@ from store.queries import encoders as stored_encoders
 from store.queries import video_selection as stored_selection
 from store.queries import view_sizes
 from store.tables.schema import MemoryRow, SegmentRevisionRow, VideoRow
-from tests.support.remembered import PARSER, Event, Said, WordEmbedder, add_event_graph, watch
+from tests.support.remembered import Event, Said, add_event_graph, watch
+from tests.support.remembered import Tools as SearchTools
 
 V = "0123456789abcdef"
 MEANINGS = {"hound": "dog", "portal": "gate", "drizzle": "rain"}
@@ -53,12 +53,8 @@ class OtherEmbedder:
 
 
 @dataclass
-class Tools:
-    text: TextEmbedder = field(default_factory=WordEmbedder)
+class Tools(SearchTools):
     others: tuple[TextEmbedder, ...] = ()
-    reranker: None = None
-    images: None = None
-    sentences: SentenceParser = PARSER
 
     def encoder(self, name: str) -> TextEmbedder | None:
         return next((one for one in self.others if one.name == name), None)

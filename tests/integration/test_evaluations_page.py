@@ -24,6 +24,7 @@ from tests.support.app_pages import (
     LONG,
     RTL,
     app_over,
+    charts,
     open_page,
     output,
     press,
@@ -59,11 +60,6 @@ def evaluate_twice(store: Store) -> None:
     fill_answers(store, 170, skills=1)
     fill_run(store, "first", 40)
     fill_run(store, "second", 40, shift=1, first=80)
-
-
-def charts(page: AppTest) -> list[str]:
-    """What the charts of a page say to whoever does not see them."""
-    return [one.proto.alt for one in page.get("vega_lite_chart")]
 
 
 def cells(page: AppTest) -> str:

@@ -27,7 +27,7 @@ from models.ports import Image
 from models.toolbox import Toolbox
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame
-from perception.jpeg import Blobs, decode_bgr
+from perception.jpeg import decode_bgr
 from retrieval.result import Retrieval
 from store.database import Store, remove_unused_blobs
 from store.queries.builds import read_built
@@ -48,6 +48,7 @@ from tests.support.killed_runs import killed_at
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
+from tests.support.picture_cards import striped_jpeg
 from tests.support.remembered import CLIP_MS, Said, watch
 
 EVENTMEM = find_strategy("eventmem")
@@ -64,12 +65,7 @@ def scene_of(second: int) -> int:
 
 def jpeg(second: int) -> bytes:
     """A frame: stripes that are dark or bright by scene, with a mark that moves."""
-    levels = (10, 40, 25) if scene_of(second) % 2 else (200, 245, 225)
-    image = np.repeat(np.array(levels, np.uint8), 20)[None, :, None].repeat(40, 0).repeat(3, 2)
-    image = image.copy()
-    image[second % 36 : second % 36 + 3, second % 50 : second % 50 + 3] = 128
-    blobs = Blobs()
-    return blobs[blobs.add(image, 95)]
+    return striped_jpeg(second, dark=scene_of(second) % 2 == 1)
 
 
 def sampled(clip: Clip) -> list[SampledFrame]:

@@ -12,9 +12,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, text
-from typer.testing import CliRunner
 
-from cli.main import app
 from domain.asking import Mode
 from domain.errors import InputError, NotFound
 from domain.media import Box, ClipState, Group, Percept, SeenObject
@@ -38,6 +36,7 @@ from tests.support.evaluation_rows import evaluated, slot
 from tests.support.event_graphs import update_event_graph
 from tests.support.full_video import ask
 from tests.support.library_templates import FilledLibraries
+from tests.support.marked_library import CHECKPOINTS
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -60,13 +59,6 @@ pytestmark = pytest.mark.usefixtures("tampered")
 
 CROP, FRAME, OTHER = b"a crop of Ada", b"a frame with Ada", b"a crop of Omar"
 SHA = {data: hashlib.sha256(data).hexdigest() for data in (CROP, FRAME, OTHER)}
-CHECKPOINTS = """
-CREATE SCHEMA IF NOT EXISTS checkpoints;
-CREATE TABLE checkpoints.checkpoint_migrations (v int);
-CREATE TABLE checkpoints.checkpoints (thread_id text PRIMARY KEY, body jsonb);
-CREATE TABLE checkpoints.checkpoint_blobs (thread_id text PRIMARY KEY, blob bytea);
-CREATE TABLE checkpoints.checkpoint_writes (thread_id text PRIMARY KEY, blob bytea);
-"""
 
 
 def cropped(group: Group, data: bytes) -> Group:
@@ -440,28 +432,18 @@ def test_a_file_of_something_else_brings_nothing_back(talk: Store, tmp_path: Pat
 
 
 def test_the_command_asks_first_and_says_how_it_can_be_undone(
-    talk: Store, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    talk: Store, homer: Any, tmp_path: Path
 ) -> None:
-    class Box:
-        def __init__(self, *_: object) -> None:
-            self.text = WordVectors()
-
-    monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr("flows.workspace.Toolbox", Box)
     before = list(dump_lines(talk, VIDEO))
 
-    def homer(*arguments: str, answer: str = "") -> tuple[int, str, str]:
-        done = CliRunner().invoke(app, ["people", *arguments], input=answer)
-        return done.exit_code, done.stdout, done.stderr
-
-    code, _, output = homer("forget", VIDEO, "0", answer="n\n")
+    code, _, output = homer("people", "forget", VIDEO, "0", answer="n\n")
     assert code == 1
     assert "cannot be undone" in output
     assert list(dump_lines(talk, VIDEO)) == before
     keep = str(tmp_path / "ada.zip")
-    code, out, output = homer("forget", VIDEO, "0", "--yes", "--keep-undo", keep)
+    code, out, output = homer("people", "forget", VIDEO, "0", "--yes", "--keep-undo", keep)
     assert (code, out.startswith("person 0 is forgotten")) == (0, True)
     assert f"homer people undo {VIDEO} --from {keep}" in output
     assert left(talk) == []
-    assert homer("undo", VIDEO, "--from", keep)[0] == 0
+    assert homer("people", "undo", VIDEO, "--from", keep)[0] == 0
     assert list(dump_lines(talk, VIDEO)) == before

@@ -27,12 +27,12 @@ from graphs.replay import replay
 from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
-from tests.support.asking import WordToolbox, remember_party
+from tests.support.asking import WordToolbox
 from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
-from tests.support.searching_model import PLAY, searching
+from tests.support.searching_model import PLAY, ask_at_party, searching
 from views.comparison import compare_trajectories
 from views.trajectory import load_history
 from views.usage import usage_in
@@ -45,20 +45,8 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
-def party(store: Store, libraries: FilledLibraries) -> Store:
-    libraries.fill(store, remember_party)
-    return store
-
-
-@pytest.fixture
 def parent(party: Store, libraries: FilledLibraries) -> AskResult:
     return libraries.fill(party, ask_at_party)
-
-
-def ask_at_party(store: Store) -> AskResult:
-    remember_party(store)
-    with OpenAIServer(searching) as server:
-        return ask(store, LlmToolbox(server), PLAY)
 
 
 def events(store: Store, trajectory: str) -> list[Event]:

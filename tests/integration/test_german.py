@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from memory.captions import CaptionTrack, read_captions
 from memory.writers import make_writers
 from models.ports import TextEmbedder
 from models.profile import Profile
-from models.sentences import SentenceParser
 from models.toolbox import Toolbox
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
@@ -25,20 +23,12 @@ from store.queries.clips import memory_view
 from store.tables.schema import MemoryRow
 from tests.support.event_graphs import import_with_events
 from tests.support.full_suite import ends
-from tests.support.remembered import PARSER, Said, WordEmbedder, watch
+from tests.support.remembered import Said, Tools, WordEmbedder, watch
 from tests.support.tiny_text_encoder import encoder
 from views.library import show_video
 
 LINES = ["Hund", "Tor", "Regen", "Tor", "Gewicht", "Hund", "Regen", "Hund"]
 """Lines without a word of the questions."""
-
-
-@dataclass
-class OwnModels:
-    text: TextEmbedder
-    reranker: None = None
-    images: None = None
-    sentences: SentenceParser = PARSER
 
 
 def found_by(store: Store, text: TextEmbedder, lines: list[str], question: str) -> Evidence:
@@ -47,7 +37,7 @@ def found_by(store: Store, text: TextEmbedder, lines: list[str], question: str) 
     with store.begin() as session:
         for row in session.scalars(select(MemoryRow)):
             row.embedding, row.encoder = vectors[row.text], text.name
-    retrievers = Retrievers(store, OwnModels(text), Settings())
+    retrievers = Retrievers(store, Tools(text), Settings())
     view = MemoryView(scopes=(Scope(video="talk", last_clip=len(lines) - 1),))
     return retrievers.search(view, Mode.VIDEO, question).evidence[0]
 

@@ -46,7 +46,7 @@ from strategies.registry import find_strategy
 from tests.support.evaluation_rows import slot
 from tests.support.full_suite import in_full
 from tests.support.library import Heard, Quiet
-from tests.support.light_models import light_toolbox, read_by
+from tests.support.light_models import in_little_clips, light_toolbox, read_by
 from tests.support.media import make_video
 from tests.support.span_deletion import watch_talk
 from tests.support.streams import Fed, segment
@@ -84,12 +84,7 @@ def reached(api: str) -> AbstractContextManager[Any]:
 @pytest.fixture
 def workspace(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
     """A workspace over a fresh database: clips of two seconds, and little to look at in each."""
-    small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
-    watch = toolbox.profile.settings.watch.model_copy(update=small)
-    settings = toolbox.profile.settings.model_copy(update={"watch": watch})
-    return Workspace(
-        home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox
-    )
+    return in_little_clips(home, store, toolbox)
 
 
 @pytest.fixture

@@ -33,12 +33,6 @@ QUERY = "Bob plays a slow song on the piano"
 
 
 @pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
-
-
-@pytest.fixture
 def retrievers(party: Store) -> Retrievers:
     return Retrievers(party, WordToolbox(), Settings())
 

@@ -22,7 +22,7 @@ from store.queries.trajectories import (
     list_trajectories,
     stop_abandoned,
 )
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import PARTY, WordToolbox
 from tests.support.machine import (
     FINDS,
     VIDEO,
@@ -36,12 +36,6 @@ from tests.support.machine import (
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,))
 GONE = "0" * 16
-
-
-@pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
 
 
 def state(store: Store, name: str) -> str:

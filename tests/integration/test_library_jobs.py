@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,7 +25,7 @@ from services.job_status import JobState
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
-from tests.support.app_pages import EVIL, app_over, open_page, press, sign_in, words
+from tests.support.app_pages import EVIL, open_page, press, sign_in, words
 from tests.support.full_suite import in_full
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
@@ -37,12 +37,6 @@ BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
 ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.timeout(300)
-
-
-@pytest.fixture
-def app_library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    with app_over(store, monkeypatch):
-        yield store
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from domain.streams import Stream
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame
-from perception.jpeg import Blobs
 from store.database import Store, remove_unused_blobs
 from store.queries.clips import clips_of
 from store.queries.frames import store_kept
@@ -25,6 +24,7 @@ from strategies.eventmem.strategy import SETTINGS
 from strategies.registry import all_strategies, find_strategy
 from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY
+from tests.support.picture_cards import striped_jpeg
 from tests.support.remembered import Said, watch
 from views.live_memory import MAX_OF_TIER, KeptNow, load_live_memory
 
@@ -34,12 +34,7 @@ DARK_S = 40
 
 
 def jpeg(second: int) -> bytes:
-    levels = (10, 40, 25) if second < DARK_S else (200, 245, 225)
-    image = np.repeat(np.array(levels, np.uint8), 20)[None, :, None].repeat(40, 0).repeat(3, 2)
-    image = image.copy()
-    image[second % 36 : second % 36 + 3, second % 50 : second % 50 + 3] = 128
-    blobs = Blobs()
-    return blobs[blobs.add(image, 95)]
+    return striped_jpeg(second, dark=second < DARK_S)
 
 
 @pytest.fixture

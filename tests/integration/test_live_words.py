@@ -20,18 +20,12 @@ from graphs.stream import stream
 from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, list_trajectories
-from tests.support.asking import PARTY, remember_party
+from tests.support.asking import PARTY
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
-
-
-@pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
 
 
 def test_words_come_before_the_call_that_they_end_in(party: Store) -> None:

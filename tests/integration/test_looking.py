@@ -20,7 +20,6 @@ from domain.trajectory import Bound, Event, EvidenceRetrieved, ImagesSeen
 from graphs.ask import ask
 from graphs.ask_result import AskResult
 from graphs.replay import replay
-from models.toolbox import Toolbox
 from store.database import Store
 from store.tables.schema import KeyframeRow
 from tests.support.asking import PARTY
@@ -67,11 +66,6 @@ def shown(store: Store) -> None:
     with store.begin() as session:
         for row in session.scalars(select(KeyframeRow)):
             row.blob = store.blobs.put(jpeg(CARDS[row.time_ms // 1000]))
-
-
-@pytest.fixture(scope="module")
-def eyes(toolbox: Toolbox) -> Eyes:
-    return Eyes(toolbox.screen, toolbox.objects, toolbox.faces)
 
 
 @pytest.fixture

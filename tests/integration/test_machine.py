@@ -54,7 +54,6 @@ from tests.support.machine import (
     search,
     segment,
     varied,
-    watched,
 )
 from views.trajectory import load_history
 
@@ -65,12 +64,6 @@ NEW = [
     found(evidence(1), evidence(2), focus=1),
     *FINDS[2:],
 ]
-
-
-@pytest.fixture
-def watched_store(store: Store) -> Store:
-    watched(store)
-    return store
 
 
 def asked(store: Store, memory: list[Any], **scripts: Any) -> Ran:

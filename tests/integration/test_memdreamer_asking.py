@@ -26,12 +26,10 @@ from store.queries.builds import read_built
 from store.queries.trajectories import events_of
 from store.tables.schema import BuildRow
 from tests.support.asking import WordToolbox
-from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
 from tests.support.memdreamer_memory import (
     BUILDER,
     HOUSE,
-    write_house,
     write_two_hours,
 )
 from tests.support.memdreamer_model import answer, found_in, is_step, refs_in, scripted, use
@@ -43,12 +41,6 @@ BIKE = "Who rides the red bicycle?"
 ROUNDS = 12
 MARK = re.compile(r"MARK\d+")
 MOST_TOKENS, GROWTH = 6_500, 1.15
-
-
-@pytest.fixture
-def house(store: Store, libraries: FilledLibraries) -> Store:
-    libraries.fill(store, write_house)
-    return store
 
 
 class Asked(ScriptedRun):

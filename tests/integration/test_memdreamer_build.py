@@ -17,12 +17,12 @@ from flows.build import build
 from models.sentences import SentenceParser
 from store.database import Store
 from store.queries.builds import cut_builds, delete_builds, read_built
-from store.queries.records import video_records
 from store.tables.schema import VideoRow
 from strategies.memdreamer.builder import HierarchyBuilder
 from strategies.memdreamer.settings import HierarchySettings
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, Reads, WordToolbox
+from tests.support.asking import built_rows as rows
 from tests.support.caption_evaluations import workspace_of
 from tests.support.full_suite import sample
 from tests.support.killed_runs import killed_at
@@ -31,7 +31,6 @@ from tests.support.remembered import Said, watch
 from views.outline import load_outline
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
-KINDS = ("build", "node_revision", "entity", "relation")
 MINUTE = 60_000
 SMALL = HierarchySettings(window_ms=3 * MINUTE, episode_ms=(MINUTE, 2 * MINUTE))
 TOPICS = (
@@ -79,11 +78,6 @@ def built(store: Store) -> None:
     plain = find_strategy("first-lines")
     dreamer = replace(plain, name="dreamer", builder=lambda: HierarchyBuilder(SMALL))
     build(workspace_of(store), PARTY, dreamer, lambda *_: None)
-
-
-def rows(store: Store) -> list[dict[str, Any]]:
-    with store.begin() as session:
-        return [record for record in video_records(session, PARTY) if record["row"] in KINDS]
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,12 @@ from strategies.memdreamer.arguments import (
 from strategies.memdreamer.tools import HierarchyTools
 from tests.support.asking import WordToolbox
 from tests.support.full_suite import sample
-from tests.support.library_templates import FilledLibraries
 from tests.support.memdreamer_memory import (
     BUILDER,
     EPISODES,
     HOUSE,
     Part,
     WrittenMemory,
-    write_house,
     write_two_hours,
 )
 
@@ -46,12 +44,6 @@ ARGUMENTS: dict[str, Any] = {
     "get_relations": RelationsArguments,
 }
 CLIP_MS = 30_000
-
-
-@pytest.fixture
-def house(store: Store, libraries: FilledLibraries) -> Store:
-    libraries.fill(store, write_house)
-    return store
 
 
 class Using:

@@ -12,11 +12,11 @@ from domain.faults import FaultPoint
 from flows.build import build
 from store.database import Store
 from store.queries.builds import delete_builds
-from store.queries.records import video_records
 from store.queries.videos import delete_calls
 from store.tables.schema import ModelCallRow, VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY
+from tests.support.asking import built_rows as rows
 from tests.support.caption_evaluations import workspace_of
 from tests.support.killed_runs import killed_at
 from tests.support.library_templates import FilledLibraries
@@ -25,7 +25,6 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
 from tests.support.writing_model import sensible
 
-KINDS = ("build", "node_revision", "entity", "relation")
 PURPOSES = {
     "Cut it into complete episodes": "episodes",
     "Write its graph": "graph",
@@ -56,11 +55,6 @@ def build_garden(store: Store) -> tuple[list[dict[str, Any]], int]:
 def built(store: Store, server: OpenAIServer) -> None:
     workspace = workspace_of(store, LlmToolbox(server, reasoner="local", writer="llm"))
     build(workspace, PARTY, find_strategy("memdreamer"), lambda *_: None)
-
-
-def rows(store: Store) -> list[dict[str, Any]]:
-    with store.begin() as session:
-        return [record for record in video_records(session, PARTY) if record["row"] in KINDS]
 
 
 @pytest.mark.full

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from starlette.testclient import TestClient
 
 from store.database import Store
 from store.tables.schema import FrameRow, KeyframeRow, MemoryRow, RelationRow
-from tests.support.api import WordState, client_of, problem
+from tests.support.api import problem
 from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import WordToolbox
 from tests.support.full_video import fill
@@ -34,12 +33,6 @@ def library(store: Store) -> Store:
         of_clip = update(MemoryRow).where(MemoryRow.clip == 1)
         session.execute(of_clip.values(start_ms=44_000, end_ms=46_000))
     return store
-
-
-@pytest.fixture
-def client(library: Store) -> Iterator[TestClient]:
-    with client_of(WordState(library, "local")) as found:
-        yield found
 
 
 def memory(client: TestClient, at: str, **more: str) -> dict[str | None, dict[str, Any]]:

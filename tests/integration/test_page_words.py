@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, add_video, set_video_state
-from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, words
+from tests.support.app_pages import EVIL, LONG, RTL, open_page, words
 from tests.support.asking import WordToolbox
 from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
@@ -35,13 +34,6 @@ TOOLS: Any = Tools()
 TITLE = "**my** <b>talk</b> :red[1] $x$"
 
 
-@pytest.fixture
-def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    """The store that the pages open, without models."""
-    with app_over(store, monkeypatch):
-        yield store
-
-
 def scene(n: int) -> Percept:
     start = 30 * n
     plate = (text_at(start + 5, "Grace Hopper"), text_at(start + 5, "Professor", row=1))
@@ -55,22 +47,22 @@ def scene(n: int) -> Percept:
 
 
 @pytest.fixture
-def talk(library: Store) -> Store:
+def talk(app_library: Store) -> Store:
     """A talk of three clips, the last of which failed."""
     video = Video(id=VIDEO, title=TITLE, path=None, duration_ms=90_000)
-    with library.begin() as session:
+    with app_library.begin() as session:
         add_video(session, video, [clip(n) for n in range(3)], {})
     for n in range(2):
         one = Perceived(scene(n))
-        assert remember(library, VIDEO, one, local_writers(), TOOLS, SETTINGS) == ClipState.DONE
-    with library.begin() as session:
+        assert remember(app_library, VIDEO, one, local_writers(), TOOLS, SETTINGS) == ClipState.DONE
+    with app_library.begin() as session:
         mark_clip(session, VIDEO, 2, ClipState.FAILED, "the model said <nothing>")
         set_video_state(session, VIDEO, FAILED, "1 clips could not be watched")
-    update_event_graph(library, VIDEO, local_writers(), TOOLS, SETTINGS, is_final=True)
-    return library
+    update_event_graph(app_library, VIDEO, local_writers(), TOOLS, SETTINGS, is_final=True)
+    return app_library
 
 
-def test_an_empty_library_says_how_to_begin(library: Store) -> None:
+def test_an_empty_library_says_how_to_begin(app_library: Store) -> None:
     assert "Nothing has been watched yet" in words(open_page("library"))
 
 
@@ -94,15 +86,15 @@ def test_words_from_outside_mean_nothing_to_markdown(talk: Store) -> None:
 
 
 @pytest.mark.parametrize("title", [EVIL, LONG, RTL])
-def test_any_title_is_shown_as_it_is(library: Store, title: str) -> None:
-    with library.begin() as session:
+def test_any_title_is_shown_as_it_is(app_library: Store, title: str) -> None:
+    with app_library.begin() as session:
         video = Video(id=VIDEO, title=title, path=None, duration_ms=1)
         add_video(session, video, [clip(0)], {})
     assert title in words(open_page("library"))
 
 
-def test_many_videos_are_shown_a_page_at_a_time_and_searched(library: Store) -> None:
-    with library.begin() as session:
+def test_many_videos_are_shown_a_page_at_a_time_and_searched(app_library: Store) -> None:
+    with app_library.begin() as session:
         for n in range(60):
             video = Video(id=f"{n:016x}", title=f"talk {n:02d}", path=None, duration_ms=1)
             add_video(session, video, [], {})
@@ -113,7 +105,7 @@ def test_many_videos_are_shown_a_page_at_a_time_and_searched(library: Store) -> 
     assert "No title matches" in words(open_page("library", q="zebra"))
 
 
-def test_the_pages_share_one_state_and_load_no_model(library: Store) -> None:
+def test_the_pages_share_one_state_and_load_no_model(app_library: Store) -> None:
     first = page_state()
     assert page_state() is first
     assert first.profile == "local"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -12,11 +10,10 @@ from domain.asking import Mode
 from domain.memories import MemoryView, Scope
 from domain.search import Aim, Quote, answering
 from domain.settings import Settings
-from models.sentences import SentenceParser
 from retrieval.retrievers import Retrievers
 from retrieval.terms import terms
 from store.database import Store
-from tests.support.remembered import PARSER, Said, WordEmbedder, watch
+from tests.support.remembered import Said, Tools, watch
 
 V = "abcdefabcdefabcd"
 SLIDE = "OUR TEAM / Ann Lee, editor / Bob Ray, sound / Price list: tea 3 euros / Open till nine"
@@ -47,18 +44,10 @@ class CommonWords:
         return np.array([min(0.999, max(0.001, share)) for share in shares], dtype=np.float32)
 
 
-@dataclass
-class Models:
-    text: WordEmbedder = field(default_factory=WordEmbedder)
-    reranker: CommonWords = field(default_factory=CommonWords)
-    images: None = None
-    sentences: SentenceParser = PARSER
-
-
 @pytest.fixture
 def bakery(store: Store) -> Retrievers:
     watch(store, V, TALK)
-    return Retrievers(store, Models(), Settings())
+    return Retrievers(store, Tools(reranker=CommonWords()), Settings())
 
 
 def quotes(search: Retrievers, question: str) -> tuple[Quote, ...]:

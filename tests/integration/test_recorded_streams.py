@@ -25,6 +25,7 @@ from store.home import Home
 from store.queries.recordings import recordings_in
 from store.queries.videos import find_video
 from store.tables.schema import BlobRow, StreamClipRow
+from tests.support.light_models import in_little_clips
 from tests.support.streams import Fed, segment
 from views.cut import cut_moment
 from views.library import delete_video_rows
@@ -42,12 +43,8 @@ class Silent:
 @pytest.fixture
 def workspace(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
     """Clips of two seconds, recorded."""
-    settings = toolbox.profile.settings
-    small = {"clip_ms": 2_000, "sample_fps": 2.0, "keyframes": 1}
     stream = StreamSettings(gap_ms=500, waiting=5, connect_s=1, least_ms=400, record=True)
-    changed = {"watch": settings.watch.model_copy(update=small), "stream": stream}
-    profile = toolbox.profile.model_copy(update={"settings": settings.model_copy(update=changed)})
-    return Workspace(home, store, profile, toolbox)
+    return in_little_clips(home, store, toolbox, stream=stream)
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from flows.reembed import fitting_thresholds, plan_reembedding, reembed
 from flows.workspace import Workspace
 from memory.reembed import reembed_video
 from memory.write_clip import remember
+from models.ports import TextEmbedder
 from models.profile import Profile, load_profile
-from models.sentences import SentenceParser
 from models.specs import EncoderSpec
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
@@ -44,7 +44,7 @@ from tests.support.memory import (
     WordVectors,
     local_writers,
 )
-from tests.support.remembered import PARSER
+from tests.support.remembered import Tools as SearchTools
 from tests.support.span_deletion import SETTINGS, cut, scenes, update_graph, watch_talk
 from tests.support.tiny_text_encoder import encoder
 from views.library import dump_lines
@@ -54,13 +54,10 @@ OF_CLIPS = ("clip", "memory", "keyframe", "segment", "segment_revision")
 
 
 @dataclass
-class BothTools:
+class BothTools(SearchTools):
     """A search's models: one encoder is the profile's, the other one can be loaded."""
 
-    text: WordVectors = field(default_factory=WordVectors)
-    reranker: None = None
-    images: None = None
-    sentences: SentenceParser = PARSER
+    text: TextEmbedder = field(default_factory=WordVectors)
 
     def encoder(self, name: str) -> WordVectors | None:
         return {"words": WordVectors(), "longer": LongerVectors()}.get(name)

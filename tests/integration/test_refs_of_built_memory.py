@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import typer
 from sqlalchemy import delete, select, update
@@ -30,7 +28,6 @@ from store.tables.schema import (
     TrajectoryEventRow,
     TrajectoryRow,
 )
-from tests.support.api import WordState, client_of
 from tests.support.full_video import ask, fill
 from tests.support.picture_cards import Card, jpeg
 
@@ -46,12 +43,6 @@ def library(store: Store) -> Store:
     with store.begin() as session:
         session.execute(update(FrameRow).values(blob=blob))
     return store
-
-
-@pytest.fixture
-def client(library: Store) -> Iterator[TestClient]:
-    with client_of(WordState(library, "local")) as found:
-        yield found
 
 
 def view(video: str, last_clip: int) -> MemoryView:

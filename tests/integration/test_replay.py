@@ -20,7 +20,7 @@ from graphs.replay import Replayed, replay
 from models.profile import Profile
 from store.database import Store
 from store.queries.trajectories import add_trajectory, events_of, list_trajectories
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import PARTY, WordToolbox
 from tests.support.full_suite import ends, sample
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import Answer, OpenAIServer
@@ -35,12 +35,6 @@ QUESTIONS = (
     Question(text="What happens at the party?", videos=(PARTY,), as_of_ms=60_000),
     Question(text="Who sings and who plays the piano?", videos=(PARTY,)),
 )
-
-
-@pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
 
 
 def latest(store: Store) -> str:

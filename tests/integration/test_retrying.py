@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from cli.main import app
 from domain.errors import InputError, NotFound
 from domain.media import ClipState, Video
 from flows.ingest_files import watch_files
@@ -23,6 +21,8 @@ from store.home import Home
 from store.queries.clips import clips_of, mark_clip
 from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.videos import FAILED, WATCHING, add_video, set_video_state, video_state
+from tests.support.commands import run as homer
+from tests.support.light_models import in_little_clips
 from tests.support.media import make_video
 from tests.support.memory import clip
 
@@ -39,14 +39,11 @@ def workspace(
     home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> Workspace:
     """A workspace with clips of two seconds, which the commands use too."""
-    small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
-    watch = toolbox.profile.settings.watch.model_copy(update=small)
-    settings = toolbox.profile.settings.model_copy(update={"watch": watch})
-    profile = toolbox.profile.model_copy(update={"settings": settings})
+    found = in_little_clips(home, store, toolbox)
     monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    monkeypatch.setattr("flows.workspace.load_profile", lambda _name, _config: profile)
+    monkeypatch.setattr("flows.workspace.load_profile", lambda _name, _config: found.profile)
     monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
-    return Workspace(home, store, profile, toolbox)
+    return found
 
 
 @pytest.fixture
@@ -73,10 +70,6 @@ def state(workspace: Workspace, name: str) -> str:
         found = video_state(session, name)
     assert found is not None
     return found.state
-
-
-def homer(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
 
 
 def test_one_clip_is_tried_again_and_then_the_rest(workspace: Workspace, broken: str) -> None:

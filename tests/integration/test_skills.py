@@ -18,7 +18,7 @@ from skills.files import read_skills, write_skills
 from skills.library import find_skill, list_skills, set_banned, store_skills, trajectories_given
 from store.database import Store
 from store.queries.skills import skill_versions
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import PARTY, WordToolbox
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import OpenAIServer
@@ -26,12 +26,6 @@ from tests.support.skills import a_skill
 
 GATE = Question(text="Who opens the gate before the party?", videos=(PARTY,))
 LIKE_IT = {"description": "Who opens the gate before the party", "triggers": ()}
-
-
-@pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
 
 
 def of(events: list[Event], kind: type[Any]) -> list[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from domain.asking import Mode
 from domain.skills import JudgedTrajectory, Policy, Tone
@@ -14,7 +13,17 @@ from skills.learn import count_waiting, judge, recorded_judgement
 from skills.library import find_skill, list_skills_page, store_skills
 from store.database import Store
 from store.queries import skills as stored
-from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, press, tables, words
+from tests.support.app_pages import (
+    EVIL,
+    LONG,
+    RTL,
+    app_over,
+    charts,
+    open_page,
+    press,
+    tables,
+    words,
+)
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import TYPE, a_run, fill_answers
 from tests.support.skills import a_skill
@@ -33,11 +42,6 @@ def learned(app_library: Store) -> Store:
     watched(app_library)
     fill_answers(app_library, 60, skills=2)
     return app_library
-
-
-def charts(page: AppTest) -> list[str]:
-    """What the charts of a page say to whoever does not see them."""
-    return [one.proto.alt for one in page.get("vega_lite_chart")]
 
 
 def test_without_skills_it_says_how_to_get_some(app_library: Store) -> None:

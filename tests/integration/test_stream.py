@@ -21,11 +21,10 @@ from graphs.stream import stream
 from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.trajectories import (
-    StoredTrajectory,
     events_of,
     is_claimed,
-    list_trajectories,
 )
+from tests.support.asking import latest
 from tests.support.machine import (
     FINDS,
     VIDEO,
@@ -48,11 +47,6 @@ def contexts(**scripts: Any) -> ScriptedContexts:
 
 async def everything(runner: Runner, question: Question = QUESTION) -> list[RunEvent | AskResult]:
     return [output async for output in stream(runner, question)]
-
-
-def latest(store: Store) -> StoredTrajectory:
-    with store.begin() as session:
-        return list_trajectories(session)[0]
 
 
 def test_events_come_in_order_and_the_answer_last(store: Store) -> None:

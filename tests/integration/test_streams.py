@@ -21,7 +21,7 @@ from domain.audit import Deed
 from domain.errors import InputError, ModelError, SetupError
 from domain.media import Video
 from domain.settings import HOUR_MS
-from domain.streams import GapReason
+from domain.streams import GapReason, StreamSettings
 from flows.perception_workers import WorkerPool
 from flows.stream import steps as flow
 from flows.stream.steps import watch_stream
@@ -37,7 +37,7 @@ from store.home import Home
 from store.queries.audit import audit_entries
 from store.queries.clips import memory_view
 from store.tables.schema import StreamClipRow, StreamGapRow, StreamRow
-from tests.support.light_models import light_toolbox
+from tests.support.light_models import in_little_clips, light_toolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.streams import Camera, Fed, Hands, segment
 from tests.support.worker_pools import limited
@@ -74,16 +74,8 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture
 def workspace(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
     """A workspace over a fresh database: clips of two seconds, and little to look at in each."""
-    from domain.streams import StreamSettings
-
-    settings = toolbox.profile.settings
-    small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
     stream = StreamSettings(gap_ms=500, waiting=3, connect_s=1, least_ms=400)
-    changed = {"watch": settings.watch.model_copy(update=small), "stream": stream}
-    settings = settings.model_copy(update=changed)
-    return Workspace(
-        home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox
-    )
+    return in_little_clips(home, store, toolbox, stream=stream)
 
 
 @contextmanager

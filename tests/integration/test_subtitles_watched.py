@@ -25,6 +25,7 @@ from store.database import Store
 from store.home import Home
 from store.queries.clips import memory_view
 from store.tables.schema import UtteranceRow
+from tests.support.light_models import in_little_clips
 from tests.support.media import make_video
 from tests.support.subtitle_tracks import with_packets, with_words, words_file
 from views.library import delete_video_rows, dump_lines, show_video
@@ -56,12 +57,7 @@ def with_texts(source: Path, path: Path) -> Path:
 @pytest.fixture
 def workspace(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
     """Clips of two seconds, and little to look at in each."""
-    small = {"clip_ms": 2000, "sample_fps": 1.0, "keyframes": 1}
-    watch = toolbox.profile.settings.watch.model_copy(update=small)
-    settings = toolbox.profile.settings.model_copy(update={"watch": watch})
-    return Workspace(
-        home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox
-    )
+    return in_little_clips(home, store, toolbox, sample_fps=1.0)
 
 
 @pytest.fixture

@@ -19,19 +19,12 @@ from tests.support.machine import (
     found,
     run,
     search,
-    watched,
 )
 
 DOOR, CAT = "Ann opens the door of the house", "the cat sleeps in the sun"
 BOTH = found(evidence(1, DOOR), evidence(2, CAT))
 LOOK = search("Ann opens something")
 OPTIONS = ("a red door", "a gate")
-
-
-@pytest.fixture
-def watched_store(store: Store) -> Store:
-    watched(store)
-    return store
 
 
 def asked(store: Store, supports: dict[str, float], **scripts: Any) -> Ran:

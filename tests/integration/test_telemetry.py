@@ -154,25 +154,6 @@ def test_what_fails_is_reported_by_its_class(collector: Collector) -> None:
     assert all(MARK.encode() not in body for _, body in collector.raw)
 
 
-@pytest.mark.parametrize(
-    ("environment", "traces", "metrics"),
-    [
-        ({}, False, False),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c"}, True, True),
-        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c"}, True, False),
-        ({"OTEL_TRACES_EXPORTER": "otlp"}, True, False),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_METRICS_EXPORTER": "none"}, True, False),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_SDK_DISABLED": "true"}, False, False),
-    ],
-)
-def test_the_standard_variables_say_what_is_sent(
-    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], traces: bool, metrics: bool
-) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert (otel.wanted("TRACES"), otel.wanted("METRICS")) == (traces, metrics)
-
-
 PROBE = """
 import sys
 from pathlib import Path

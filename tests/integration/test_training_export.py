@@ -35,19 +35,13 @@ from skills.learn import judge
 from store.database import Store
 from store.queries.audit import audit_entries
 from strategies.registry import find_strategy, strategy_names
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import evaluate, houses
 from tests.support.remembered import WordEmbedder
 
 RAG = find_strategy("plain-rag")
 CHOICE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 OPEN = Question(text="What does Bob play on the piano?", videos=(PARTY,))
-
-
-@pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
-    return store
 
 
 def judged(store: Store, question: Question, *, right: bool, strategy: str = RAG.name) -> str:

@@ -31,7 +31,7 @@ from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.searching_model import PLAY, searching
+from tests.support.searching_model import PLAY, ask_at_party, searching
 from ui.app_state import page_state
 from ui.trajectory_export import render_page
 from views.rounds import HarnessPart, calls_in_round, inspect_trajectory
@@ -59,12 +59,6 @@ def party(
 @pytest.fixture
 def asked(party: Store, libraries: FilledLibraries) -> AskResult:
     return libraries.fill(party, ask_at_party)
-
-
-def ask_at_party(store: Store) -> AskResult:
-    remember_party(store)
-    with OpenAIServer(searching) as server:
-        return ask(store, LlmToolbox(server), PLAY)
 
 
 def trajectories(store: Store) -> list[str]:

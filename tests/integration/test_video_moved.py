@@ -10,9 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 from sqlalchemy import select
-from typer.testing import CliRunner, Result
 
-from cli.main import app
 from domain.errors import DatabaseError, InputError
 from domain.skills import JudgedTrajectory
 from domain.trajectory import ForkEdit
@@ -29,6 +27,7 @@ from store.queries.trajectories import list_trajectories
 from store.tables.schema import Base, ModelCallRow
 from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox
+from tests.support.commands import run
 from tests.support.full_suite import sample
 from tests.support.library import FULL, OTHER, Quiet, all_images, all_rows, fill_library
 from views.library import delete_video_rows, dump_lines, export_to_file, list_library
@@ -77,12 +76,6 @@ def exported(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactor
     for video in (FULL, OTHER, PARTY):
         export_to_file(library[0], video, folder / f"{video}.zip")
     return folder
-
-
-@pytest.fixture
-def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
-    with open_store(Home(tmp_path / "other"), make_database()) as store:
-        yield store
 
 
 def dumped(store: Store, video: str) -> list[str]:
@@ -282,10 +275,6 @@ def test_a_damaged_image_is_reported_when_it_is_exported(store: Store, tmp_path:
         store.blobs.delete(sha)
     with pytest.raises(DatabaseError, match="missing"):
         export_to_file(store, FULL, tmp_path / "out.zip")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(one) for one in arguments])
 
 
 def test_the_commands_take_a_video_from_the_embedded_to_another_database_and_back(

@@ -23,6 +23,7 @@ from store.database import Store
 from store.home import Home
 from store.queries.schedules import failed_items
 from store.queries.videos import list_videos
+from tests.support.light_models import in_little_clips
 from tests.support.media import make_video
 
 Look = Callable[..., JobReport]
@@ -34,11 +35,7 @@ def workspace(
 ) -> Workspace:
     """A workspace that watches without a server, in clips of two seconds."""
     monkeypatch.setattr("flows.ingest_files.connect_to_prefect", lambda *_: None)
-    small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
-    watch = toolbox.profile.settings.watch.model_copy(update=small)
-    settings = toolbox.profile.settings.model_copy(update={"watch": watch})
-    profile = toolbox.profile.model_copy(update={"settings": settings})
-    return Workspace(home, store, profile, toolbox, background=True)
+    return in_little_clips(home, store, toolbox, background=True)
 
 
 @pytest.fixture

@@ -24,11 +24,11 @@ from graphs.replay import replay
 from graphs.runner import Runner
 from store.database import Store
 from store.queries.builds import build_writers, delete_builds, read_built
-from store.queries.records import video_records
 from store.queries.videos import delete_calls
 from store.tables.schema import ModelCallRow, VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, WordToolbox
+from tests.support.asking import built_rows as rows
 from tests.support.caption_evaluations import workspace_of
 from tests.support.full_suite import sample
 from tests.support.killed_runs import killed_at
@@ -40,7 +40,6 @@ from tests.support.world_model import WorldModel, answering
 from views.library import dump_lines
 from views.moment_memory import load_moment
 
-KINDS = ("build", "node_revision", "entity", "relation")
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate")
 MINUTES = 25
 CLIPS, PAUSE = 2 * MINUTES, 4
@@ -76,11 +75,6 @@ def built(store: Store, server: OpenAIServer, **more: Any) -> ModelUse:
     made = build(workspace, PARTY, find_strategy("worldmm"), lambda *_: None, **more)
     assert made.use is not None
     return made.use
-
-
-def rows(store: Store) -> list[dict[str, Any]]:
-    with store.begin() as session:
-        return [record for record in video_records(session, PARTY) if record["row"] in KINDS]
 
 
 def lasting(store: Store) -> list[tuple[str, int, int | None]]:

@@ -61,11 +61,6 @@ QUESTIONS = (
 )
 
 
-@pytest.fixture(scope="module")
-def eyes(toolbox: Toolbox) -> Eyes:
-    return Eyes(toolbox.screen, toolbox.objects, toolbox.faces)
-
-
 @pytest.fixture
 def cards(store: Store, libraries: FilledLibraries) -> Store:
     libraries.fill(store, keep_cards)

@@ -113,3 +113,8 @@ def press(page: AppTest, label: str) -> AppTest:
     found.click().run()
     assert not page.exception, page.exception
     return page
+
+
+def charts(page: AppTest) -> list[str]:
+    """What the charts of a page say to whoever does not see them."""
+    return [one.proto.alt for one in page.get("vega_lite_chart")]

@@ -11,6 +11,8 @@ from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from retrieval.heuristics.structure_questions import Asks
 from store.database import Store
+from store.queries.records import video_records
+from store.queries.trajectories import StoredTrajectory, list_trajectories
 from tests.support.remembered import PARSER, Event, Said, WordEmbedder, add_event_graph, name, watch
 from tests.support.scripted_chat import scripted
 
@@ -115,3 +117,15 @@ def remember_party(store: Store, clips: int = len(CLIPS)) -> None:
         add_event_graph(store, PARTY, known, edges)
     name(store, PARTY, 1, "Ann", "<face_1>")
     name(store, PARTY, 2, "Bob", "<face_2>", "<voice_1>")
+
+
+def built_rows(store: Store) -> list[dict[str, Any]]:
+    """The records of what strategies built over the party."""
+    kinds = ("build", "node_revision", "entity", "relation")
+    with store.begin() as session:
+        return [record for record in video_records(session, PARTY) if record["row"] in kinds]
+
+
+def latest(store: Store) -> StoredTrajectory:
+    with store.begin() as session:
+        return list_trajectories(session)[0]

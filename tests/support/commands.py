@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Any
 
 import typer
+from typer.testing import CliRunner, Result
 
 from cli.lazy_group import LazyGroup
 from cli.main import app
@@ -24,3 +26,15 @@ def loaded(group: Any) -> Any:
             group.load(name)
         loaded(group.commands[name])
     return group
+
+
+def run(*arguments: object, stdin: str | None = None) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(app, [str(one) for one in arguments], input=stdin)
+
+
+def data(result: Result) -> Any:
+    """What a command that succeeded said in one line of JSON."""
+    assert result.exit_code == 0, result.stderr
+    (line,) = result.stdout.splitlines()
+    return json.loads(line)

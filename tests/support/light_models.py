@@ -9,8 +9,12 @@ from typing import Any
 
 from domain.errors import ModelError
 from domain.settings import Settings, WatchSettings
+from domain.streams import StreamSettings
+from flows.workspace import Workspace
 from models.profile import Profile
 from models.toolbox import Toolbox
+from store.database import Store
+from store.home import Home
 
 MEETING_S = 60.0
 LIGHT = Settings(watch=WatchSettings(clip_ms=2000, sample_fps=2.0, keyframes=1))
@@ -110,3 +114,23 @@ def nap(_order: object) -> Any:
 
 def pid(_order: object) -> Any:
     return os.getpid()
+
+
+def in_little_clips(
+    home: Home,
+    store: Store,
+    toolbox: Toolbox,
+    *,
+    sample_fps: float = 2.0,
+    stream: StreamSettings | None = None,
+    background: bool = False,
+) -> Workspace:
+    """A workspace that watches clips of two seconds, with little to look at in each."""
+    settings = toolbox.profile.settings
+    small = {"clip_ms": 2000, "sample_fps": sample_fps, "keyframes": 1}
+    changed = {
+        "watch": settings.watch.model_copy(update=small),
+        "stream": stream or settings.stream,
+    }
+    profile = toolbox.profile.model_copy(update={"settings": settings.model_copy(update=changed)})
+    return Workspace(home, store, profile, toolbox, background=background)

@@ -11,6 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from perception.jpeg import Blobs
+
 SIZE = (320, 240)
 COLOURS = {
     "red": (200, 30, 30),
@@ -76,3 +78,13 @@ def make_slides(path: Path, cards: list[Card], seconds: int, fps: int = 5) -> Pa
         for packet in stream.encode(None):
             out.mux(packet)
     return path
+
+
+def striped_jpeg(second: int, *, dark: bool) -> bytes:
+    """Stripes that are dark or bright, with a mark that moves."""
+    levels = (10, 40, 25) if dark else (200, 245, 225)
+    image = np.repeat(np.array(levels, np.uint8), 20)[None, :, None].repeat(40, 0).repeat(3, 2)
+    image = image.copy()
+    image[second % 36 : second % 36 + 3, second % 50 : second % 50 + 3] = 128
+    blobs = Blobs()
+    return blobs[blobs.add(image, 95)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models.ports import ImageEncoder, Reranker
+from models.ports import ImageEncoder, Reranker, TextEmbedder
 from models.sentences import SentenceParser
 from perception.jpeg import Blobs
 from perception.likeness import likeness
@@ -72,7 +72,7 @@ def _direction(word: str) -> NDArray[np.float64]:
 class Tools:
     """The models of a search, with words for vectors."""
 
-    text: WordEmbedder = field(default_factory=WordEmbedder)
+    text: TextEmbedder = field(default_factory=WordEmbedder)
     reranker: Reranker | None = None
     images: ImageEncoder | None = None
     sentences: SentenceParser = PARSER

@@ -18,6 +18,7 @@ from agent.harness.constrain import (
 )
 from domain.asking import Action, Mode
 from domain.settings import AskSettings
+from tests.support.machine import answer
 
 ASK = AskSettings()
 FOUR = ("a red car", "a blue bus", "Option D of all", "nobody")
@@ -27,10 +28,6 @@ SEARCHED = (EarlierSearch(mode=Mode.EVENT, query="car at the gate"),)
 
 def search(query: str, mode: Mode | None = Mode.EVENT) -> Action:
     return Action(kind="search", mode=mode, query=query)
-
-
-def answer(text: str, *refs: str, missing: bool = False) -> Action:
-    return Action(kind="answer", answer=text, citations=refs, not_in_memory=missing)
 
 
 @pytest.mark.parametrize(

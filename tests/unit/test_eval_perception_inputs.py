@@ -27,6 +27,7 @@ from domain.settings import WatchSettings
 from models.profile import load_profile
 from perception.source import probe
 from store.home import Home
+from tests.support.library import Quiet
 from tests.support.media import make_video
 
 CLIP_MS = WatchSettings().clip_ms
@@ -135,16 +136,6 @@ def test_faces_of_a_joined_video_are_whose_scene_it_is() -> None:
     seen = [FaceSeen(0, left, 1), FaceSeen(1_200, left, 2), FaceSeen(1_200, right, 1)]
     report = judge_joined("j", "e", seen, scenes)
     assert (report.pairs.f1, report.people, report.identities, report.twice) == (1, 2, 2, 0)
-
-
-class Quiet:
-    """Follows nothing."""
-
-    def start(self, label: str, total: int, done: int = 0) -> None:
-        """Not told."""
-
-    def step(self, steps: int = 1) -> None:
-        """Not told."""
 
 
 def test_a_folder_without_any_of_the_clips_is_refused_with_what_to_name(

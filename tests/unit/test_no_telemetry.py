@@ -12,38 +12,32 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+ORT = "import os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
+HUB = "from huggingface_hub import constants as c; print(c.HF_HUB_DISABLE_TELEMETRY)"
+SILENT = {
+    *("DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "ORT_DISABLE_TELEMETRY"),
+    "DO_NOT_TRACK",
+}
+
+
 @pytest.mark.parametrize(
-    "code",
+    ("first", "report", "expected"),
     [
-        "import models.onnx, onnxruntime",
-        "import models.whisper, faster_whisper",
-        "import models.toolbox, onnxruntime",
+        ("models.onnx, onnxruntime", ORT, "1"),
+        ("models.whisper, faster_whisper", ORT, "1"),
+        ("models.toolbox, onnxruntime", ORT, "1"),
+        ("models.whisper", HUB, "True"),
+        ("evals.training", HUB, "True"),
     ],
 )
-def test_onnx_runtime_keeps_to_itself(tmp_path: Path, code: str) -> None:
-    outer = {k: v for k, v in os.environ.items() if k != "ORT_DISABLE_TELEMETRY"}
-    report = "import os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
+def test_libraries_report_nothing(tmp_path: Path, first: str, report: str, expected: str) -> None:
+    outer = {k: v for k, v in os.environ.items() if k not in SILENT}
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{report}"],
+        [sys.executable, "-c", f"import {first}\n{report}"],
         env={**outer, "HOME": str(tmp_path), "XDG_CACHE_HOME": ""},
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr
+    assert (done.returncode, done.stdout.strip()) == (0, expected), done.stderr
     assert not (tmp_path / ".cache" / "Microsoft").exists()
-
-
-@pytest.mark.parametrize("first", ["models.whisper", "evals.training"])
-def test_hugging_faces_libraries_report_nothing(tmp_path: Path, first: str) -> None:
-    silent = ("HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY", "DO_NOT_TRACK")
-    outer = {k: v for k, v in os.environ.items() if k not in silent}
-    code = f"import {first}\nfrom huggingface_hub import constants as c\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code + "print(c.HF_HUB_DISABLE_TELEMETRY)"],
-        env={**outer, "HOME": str(tmp_path)},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from threading import Barrier, current_thread
+from typing import NoReturn
 
 import av
 import numpy as np
@@ -212,15 +213,6 @@ def test_what_did_not_decode_is_reported_on() -> None:
     assert senses.calls == []
 
 
-def test_a_model_that_fails_fails_the_clip() -> None:
-    class Broken(Senses):
-        def transcribe(self, samples: Samples) -> list[Speech]:
-            raise ModelError("the recogniser stopped")
-
-    with pytest.raises(ModelError, match="recogniser"):
-        perceived(senses=Broken())
-
-
 def test_what_is_heard_is_recognised_beside_what_is_seen() -> None:
     met = Barrier(2, timeout=20)
 
@@ -265,10 +257,11 @@ def test_whoever_watches_in_one_thread_does_one_after_the_other() -> None:
         allow_threads(2)
 
 
-def test_a_model_that_fails_fails_the_clip_whichever_it_is() -> None:
-    class Blind(Senses):
-        def read(self, image: Image) -> list[TextLine]:
-            raise ModelError("the reader stopped")
+@pytest.mark.parametrize("model", ["transcribe", "read"])
+def test_a_model_that_fails_fails_the_clip(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise ModelError(f"{model} stopped")
 
-    with pytest.raises(ModelError, match="reader"):
-        perceived(senses=Blind())
+    monkeypatch.setattr(Senses, model, fail)
+    with pytest.raises(ModelError, match=f"{model} stopped"):
+        perceived()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -37,6 +36,7 @@ from nodes.stop import stop
 from store.queries.trajectories import StoredTrajectory
 from strategies.homer.strategy import STRATEGY
 from tests.support.full_suite import examples
+from tests.support.in_memory_machine import machine
 from tests.support.machine import (
     VIDEO,
     DecidedReasoner,
@@ -99,12 +99,6 @@ FINDS = st.lists(
     min_size=1,
     max_size=6,
 )
-
-
-@cache
-def machine() -> Any:
-    """The machine, compiled once."""
-    return HOMER.build()
 
 
 def run(

@@ -124,25 +124,6 @@ def test_a_time_stamp_may_lack_its_hours(tmp_path: Path, stamp: str) -> None:
     assert read("streamingbench", folder).questions[0].as_of_ms == 64_000
 
 
-@pytest.mark.parametrize(
-    ("more", "output"),
-    [
-        ({"time_stamp": "soon"}, "line 2: time_stamp"),
-        ({"options": "['A. 1'"}, "line 2: options: .*no list of options"),
-        ({"options": "__import__('os')"}, "line 2: options: .*no list of options"),
-        ({"question_id": "one"}, "line 2: question_id: 'one' is not KIND_sample"),
-        ({"question_id": "../up_sample_1_1"}, "line 2: .* leads out of the folder"),
-        ({"answer": "E"}, "line 2: the question: .*none of the options"),
-    ],
-)
-def test_a_wrong_line_of_streamingbench_is_reported(
-    tmp_path: Path, more: dict[str, Any], output: str
-) -> None:
-    rows = [{**STREAMING_REAL, **more}]
-    with pytest.raises(InputError, match=output):
-        read("streamingbench", lay(tmp_path, {"Real_Time_Visual_Understanding.csv": rows}))
-
-
 def test_one_table_may_be_named(tmp_path: Path) -> None:
     lay(tmp_path, {"Proactive_Output.csv": [STREAMING_DUE]})
     assert len(read("streamingbench", tmp_path / "Proactive_Output.csv").questions) == 1
@@ -193,24 +174,6 @@ def test_targets_are_moments_or_stretches(output: Any, found: list[tuple[int, in
     assert [(span.start_ms, span.end_ms) for span in targets(output)] == found
 
 
-@pytest.mark.parametrize(
-    ("more", "output"),
-    [
-        ({"query_time": {"date": "DAY1", "time": "11600200"}}, r"query_time\.time"),
-        ({"query_time": {"date": "DAY0", "time": "11000200"}}, r"query_time\.date"),
-        ({"query_time": None}, "query_time"),
-        ({"answer": "E"}, "none of the options"),
-        ({"choice_d": ["x"]}, "choice_d"),
-    ],
-)
-def test_a_wrong_question_of_egolife_is_reported(
-    tmp_path: Path, more: dict[str, Any], output: str
-) -> None:
-    rows = [EGOLIFE, {**EGOLIFE, **more}]
-    with pytest.raises(InputError, match=f"record 2: .*{output}"):
-        read("egolifeqa", lay(tmp_path, {"EgoLifeQA_A1_JAKE.json": rows}))
-
-
 def test_the_form_of_eval_egolife_is_read_too(tmp_path: Path) -> None:
     ours = {
         "id": "7",
@@ -258,25 +221,60 @@ def test_egomemreason_without_person_type_and_time_is_about_the_whole_first_week
     assert (asked.video, asked.as_of_ms, asked.types) == ("A1_JAKE", None, ())
 
 
+WRONG: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "streamingbench": ("Real_Time_Visual_Understanding.csv", [STREAMING_REAL]),
+    "egolifeqa": ("EgoLifeQA_A1_JAKE.json", [EGOLIFE, EGOLIFE]),
+    "egomemreason": ("annotations_public.jsonl", [EGOMEM, {**EGOMEM, "example_id": 8}]),
+}
+"""The file of a set, and its records, the last of which goes wrong."""
+
+
 @pytest.mark.parametrize(
-    ("more", "output"),
+    ("name", "more", "output"),
     [
-        ({"query_time": "DAY7, 25:00:00"}, "line 2: query_time.*DAY7, 25:00:00"),
-        ({"query_time": 7}, "line 2: query_time"),
-        ({"options": {"A": "Pan", "C": "Cup"}}, "line 2: options.*A, C"),
-        ({"options": ["Pan", "Cup"]}, "line 2: options"),
-        ({"example_id": "q8"}, "line 2: example_id"),
-        ({"question": None}, "line 2: question"),
-        ({"identity": "../A1"}, "leads out of the folder"),
-        ({"example_id": 7}, "'7' comes twice"),
+        ("streamingbench", {"time_stamp": "soon"}, "line 2: time_stamp"),
+        ("streamingbench", {"options": "['A. 1'"}, "line 2: options: .*no list of options"),
+        (
+            "streamingbench",
+            {"options": "__import__('os')"},
+            "line 2: options: .*no list of options",
+        ),
+        ("streamingbench", {"question_id": "one"}, "line 2: question_id: 'one' is not KIND_sample"),
+        (
+            "streamingbench",
+            {"question_id": "../up_sample_1_1"},
+            "line 2: .* leads out of the folder",
+        ),
+        ("streamingbench", {"answer": "E"}, "line 2: the question: .*none of the options"),
+        (
+            "egolifeqa",
+            {"query_time": {"date": "DAY1", "time": "11600200"}},
+            r"record 2: .*query_time\.time",
+        ),
+        (
+            "egolifeqa",
+            {"query_time": {"date": "DAY0", "time": "11000200"}},
+            r"record 2: .*query_time\.date",
+        ),
+        ("egolifeqa", {"query_time": None}, "record 2: .*query_time"),
+        ("egolifeqa", {"answer": "E"}, "record 2: .*none of the options"),
+        ("egolifeqa", {"choice_d": ["x"]}, "record 2: .*choice_d"),
+        ("egomemreason", {"query_time": "DAY7, 25:00:00"}, "line 2: query_time.*DAY7, 25:00:00"),
+        ("egomemreason", {"query_time": 7}, "line 2: query_time"),
+        ("egomemreason", {"options": {"A": "Pan", "C": "Cup"}}, "line 2: options.*A, C"),
+        ("egomemreason", {"options": ["Pan", "Cup"]}, "line 2: options"),
+        ("egomemreason", {"example_id": "q8"}, "line 2: example_id"),
+        ("egomemreason", {"question": None}, "line 2: question"),
+        ("egomemreason", {"identity": "../A1"}, "leads out of the folder"),
+        ("egomemreason", {"example_id": 7}, "'7' comes twice"),
     ],
 )
-def test_a_wrong_question_of_egomemreason_is_reported(
-    tmp_path: Path, more: dict[str, Any], output: str
+def test_a_wrong_question_is_reported(
+    tmp_path: Path, name: str, more: dict[str, Any], output: str
 ) -> None:
-    rows = [EGOMEM, {**EGOMEM, "example_id": 8, **more}]
+    file, (*rows, last) = WRONG[name]
     with pytest.raises(InputError, match=output):
-        read("egomemreason", lay(tmp_path, {"annotations_public.jsonl": rows}))
+        read(name, lay(tmp_path, {file: [*rows, {**last, **more}]}))
 
 
 @pytest.mark.parametrize(
