@@ -30,7 +30,7 @@ NOT_PAID, UNKNOWN = 402, 404
 _KEY_REFUSED = re.compile(r"API_KEY_INVALID|API key (?:not valid|expired)", re.IGNORECASE)
 """Google refuses a key with status 400."""
 _UNKNOWN = re.compile(r"model_not_found|invalid model|unknown model", re.IGNORECASE)
-_TEMPERATURE = re.compile(r"[Uu]nsupported[^.]*temperature|temperature[^.]*(?:support|default)")
+_UNSUPPORTED = re.compile(r"unsupported|not support|only the default", re.IGNORECASE)
 _REFUSED = re.compile(rf"{REFUSAL}|^ContentFilterFinishReasonError|content_filter")
 
 
@@ -94,7 +94,8 @@ class Endpoint:
                     joined, heated = self._joined, self._heated
                     # Some servers take no two turns of one role, some models no temperature.
                     self._joined = joined or "alternate" in failure.reply
-                    self._heated = heated and not _TEMPERATURE.search(failure.reply)
+                    hot = "temperature" in failure.reply and _UNSUPPORTED.search(failure.reply)
+                    self._heated = heated and not hot
                     if (joined, heated) != (self._joined, self._heated):
                         return self.send(
                             messages, schema, temperature, timeout_s, protocol, max_tokens, on_text

@@ -34,9 +34,9 @@ from store.home import Home
 from store.queries.audit import audit_entries
 from store.tables.schema import KeyframeRow, VideoRow
 from strategies.registry import all_strategies
-from tests.integration.test_api_questions import GARDEN, GATE, by_script, latest, until
+from tests.integration.test_api_questions import GARDEN, GATE, by_script, until
 from tests.support.api import WordState
-from tests.support.asking import PARTY, remember_party
+from tests.support.asking import PARTY, latest, remember_party
 from tests.support.machine import varied
 from tests.support.machine import watched as watch_garden
 from tests.support.markup_video import BAIT, MARKS

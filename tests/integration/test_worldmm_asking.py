@@ -178,11 +178,11 @@ def test_a_tool_leaves_the_tokens_of_the_final_answer(garden: Store) -> None:
 
     def script(request: dict[str, Any]) -> Any:
         large = purpose_of(request) == "decide"
-        return Sent(model(request), tokens=(20_000, 20) if large else (100, 20))
+        return Sent(model(request), tokens=(80_000, 20) if large else (100, 20))
 
     made = Asked(garden, script)
     (found,) = made.searches
-    assert "by rules: the 50000 tokens are spent" in found.searched
+    assert "by rules: the 200000 tokens are spent" in found.searched
     assert len(made.pages("respond")) == 1
 
 

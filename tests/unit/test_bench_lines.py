@@ -26,6 +26,7 @@ def _sized(size: float, ms: float) -> Line:
 HELPERS = {"__main__", "grown", "growing", "lines", "hardware", "search_process"}
 ALONE = {
     "failing_servers",
+    "reader",
     "chapters",
     "stream",
     "partitions",
