@@ -17,11 +17,12 @@ from domain.marked import marked
 from models.chat_models import key_variable
 from models.devices import describe_devices
 from models.extras import LITERT, OTEL, extra_of
-from models.hub import HubModel
+from models.hub import HubModel, hub_language_model, is_hub_name
 from models.image_folder import missing_files
 from models.profile import NO_MODEL
 from models.secrets import read_key, redacted_url
 from models.sentences import ENGLISH, has_pipeline
+from models.specs import IN_PROCESS
 from models.text_folder import missing_text_files
 from models.weights import FileState, FileStatus, status
 from models.whisper_models import hub_speech_model, is_path, missing_file
@@ -95,7 +96,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield check_sentences(profile)
     yield check_images(profile, home.weights)
     yield _sounds(profile)
-    yield from _chat(profile)
+    yield from check_chat(profile, home.weights)
     yield _codecs()
     if wanted("TRACES") or wanted("METRICS"):
         is_installed = installed()
@@ -294,8 +295,8 @@ def _sounds(profile: ProfileModel) -> Check:
     return Check(marked("sounds"), True, found, LITERT.hint, warning=True)
 
 
-def _chat(profile: ProfileModel) -> Iterator[Check]:
-    """Check the package of each language model's provider, and its key."""
+def check_chat(profile: ProfileModel, weights: Path) -> Iterator[Check]:
+    """Check the package of each language model's provider, its key, and its files."""
     for role, spec in profile.chat.items():
         extra = extra_of(spec.provider)
         is_installed = extra.installed
@@ -303,6 +304,9 @@ def _chat(profile: ProfileModel) -> Iterator[Check]:
             marked(f"chat {role}"), is_installed, spec.model, "" if is_installed else extra.hint
         )
         yield from _key(role, key_variable(spec))
+        if spec.provider == IN_PROCESS and is_hub_name(spec.model_name):
+            model = hub_language_model(spec.model_name, sees=spec.images)
+            yield _hub_model(marked(f"model of {role}"), model, weights)
 
 
 def _key(role: str, variable: str | None) -> Iterator[Check]:

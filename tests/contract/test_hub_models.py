@@ -19,7 +19,7 @@ from models.text_folder import read_encoder_folder
 from models.toolbox import Toolbox
 from models.whisper_models import FILES as WHISPER_FILES
 from models.whisper_models import whisper_folder
-from services.health import check_images, check_speech_model, check_text_model
+from services.health import check_chat, check_images, check_speech_model, check_text_model
 from tests.contract.test_image_encoders import painted
 from tests.support.hub_server import REVISION, hub
 from tests.support.tiny_image_encoder import COLOURS, towers
@@ -290,3 +290,9 @@ def test_a_name_that_faster_whisper_knows_is_a_model_of_the_hub() -> None:
     assert model.name == f"mobiuslabsgmbh/faster-whisper-large-v3-turbo{PINNED}"
     assert model.need == "speech"
     assert load_profile("local").hub_models == ()
+
+
+def test_a_language_model_that_is_not_fetched_is_missing(tmp_path: Path) -> None:
+    checks = {one.what: one for one in check_chat(load_profile("vision"), tmp_path)}
+    assert not checks["model of default"].ok
+    assert "mmproj" in checks["model of default"].fix
