@@ -179,7 +179,7 @@ def test_a_watching_is_reported_step_by_step(capsys: pytest.CaptureFixture[str])
 
 
 def checks(profile: Profile) -> list[Check]:
-    return list(health._chat(profile))
+    return list(health.check_chat(profile, Path("absent")))
 
 
 @pytest.mark.parametrize(("key", "ok"), [("k", True), ("", False), (None, False)])
