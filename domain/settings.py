@@ -78,6 +78,8 @@ VIDEO_SECOND_TOKENS = 300
 """As many as the dearest of the usual models takes for one second of video with sound."""
 CLIP_TRIES = 3
 """How often a language model is asked for a clip in all."""
+LINE_TOKENS = 30
+"""Tokens of one line of memory, or of one description, in a model's reply."""
 REPLY_SHARE = (2, 5)
 """The part of each try's tokens that is kept for the reply: two of five."""
 

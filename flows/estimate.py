@@ -19,7 +19,7 @@ from domain.base import Frozen
 from domain.media import Clip, Group, IdentityKind, Video
 from domain.memories import ClipMemories
 from domain.people import Identity
-from domain.settings import Subtitles
+from domain.settings import LINE_TOKENS, Subtitles
 from flows.due_windows import builds_windows
 from flows.embedding_cost import (
     CHARACTERS_A_TOKEN,
@@ -51,8 +51,6 @@ from views.words import format_time
 
 SAMPLES = 3
 """Clips that are perceived for an estimate, besides a short last one."""
-LINE_TOKENS = 30
-"""Tokens of one line of memory, or of one description, in a model's reply."""
 EMBEDDED_SHARE = 0.55
 """Of a model's reply, the part that is text of lines, descriptions and segments, not their form."""
 SECOND_REPLY = 1.5

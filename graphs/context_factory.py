@@ -99,7 +99,7 @@ class ProfileContexts:
                 strategy,
                 PolicyParts(
                     reasoner,
-                    calls if reasoner.name == LlmReasoner.name else None,
+                    calls if reads else None,
                     budget,
                     settings,
                     self._store.blobs.get,

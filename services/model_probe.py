@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from domain.errors import ModelError
 from domain.media import Clip
-from domain.settings import CLIP_TRIES, Settings, WatchSettings
+from domain.settings import CLIP_TRIES, LINE_TOKENS, Settings, WatchSettings
 from domain.time import TimeSpan
 from models.chat import StructuredChat, read_value
 from models.chat_models import ChatFactory, make_chat_model, redact_key
@@ -52,8 +52,8 @@ IN_CLIP = ("blue", "yellow")
 """One after the other."""
 PAGE = "The old mill stands by the river. " * 24
 """About as much text to an image as the page of a clip has."""
-PAGE_TOKENS, LINE_TOKENS = 1_500, 30
-"""Of a clip, besides its images: its page, and each line of the reply."""
+PAGE_TOKENS = 1_500
+"""Of the page of a clip, besides its images."""
 
 
 class ColoursSeen(BaseModel):

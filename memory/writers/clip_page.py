@@ -17,6 +17,7 @@ from memory.writers.budget import PromptItem, PromptParts
 from memory.writers.local_clip import speaker_of
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
+from people.face_voice_evidence import merge_close_spans
 from perception.clip_view import CHANGED, picture_change
 
 MAX_CROPS = 8
@@ -158,13 +159,7 @@ def _people_lines(
 
 def _whereabouts(face: Group, times: Mapping[int, int], width: int) -> str:
     """Say when a face is seen, and where: ``seen 3.0-9.2 s; image 2 left, image 4 middle``."""
-    spans = list[TimeSpan]()
-    for sighting in sorted(face.sightings, key=lambda one: one.span.start_ms):
-        if spans and sighting.span.start_ms - spans[-1].end_ms <= GAP_MS:
-            end = max(spans[-1].end_ms, sighting.span.end_ms)
-            spans[-1] = TimeSpan.of(spans[-1].start_ms, end)
-        else:
-            spans.append(sighting.span)
+    spans = merge_close_spans((one.span for one in face.sightings), GAP_MS)
     places = list[str]()
     for number, time_ms in times.items():
         apart = {
