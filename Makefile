@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Homer's own packages, compiled ahead: a user who may not write bytecode into the checkout would
 # otherwise compile them in every process.
 PACKAGES := domain store telemetry auth models perception people memory retrieval skills agent strategies nodes graphs views \
-    services flows evals cli ui api homer_video benchmarks tests
+    services flows evals library cli ui api homer_video benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
 .PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz catalogues bench eval eval-local eval-first eval-egolife eval-perception eval-reader screenshots lock clean

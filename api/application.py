@@ -15,10 +15,10 @@ from starlette.middleware import Middleware
 from api.app_state import ApiState
 from api.auth import AccessRules, ApiAuth
 from api.database_health import DatabaseHealth
+from api.door import add_acts
 from api.limits import BODY_S, RequestLimits
 from api.problems import ERROR_RESPONSES, add_error_handlers
 from api.routes import (
-    alerts,
     chat,
     health,
     ingestion,
@@ -74,11 +74,11 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
         search,
         questions,
         chat,
-        alerts,
         people,
         media,
     ):
         app.include_router(module.router)
+    add_acts(app)
     return app
 
 

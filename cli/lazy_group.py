@@ -17,7 +17,8 @@ class LazyGroup(TyperGroup):
 
     Attributes:
         entries: by the name of each command, its module in ``cli`` and the first sentence of its
-            help. The module's ``register(app)`` adds the command to a Typer app.
+            help. The module's ``register(app)`` adds the command to a Typer app;
+            ``door`` makes it from the registry.
         groups: names of commands by the heading that the help lists them under; none: one list.
     """
 
@@ -51,6 +52,9 @@ class LazyGroup(TyperGroup):
             return
         module, _ = self.entries[name]
         app = typer.Typer(rich_markup_mode=None)
-        import_module(f"cli.{module}").register(app)
+        if module == "door":
+            import_module("cli.door").register(app, name)
+        else:
+            import_module(f"cli.{module}").register(app)
         self.commands[name] = typer.main.get_group(app).commands[name]
         self._loaded.add(name)

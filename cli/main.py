@@ -96,7 +96,7 @@ COMMANDS = {
     "db": ("database", "Upgrade the tables of a database, and build its search index."),
     "eval": ("evals", "Measure answers to questions whose right answers are known."),
     "train": ("train", "Export judged answers as training data for a language model."),
-    "alert": ("alerts", "Ask standing questions, which are judged on every new clip."),
+    "alert": ("door", "Ask standing questions, which are judged on every new clip."),
     "rights": ("rights", "Say who may see which videos."),
     "share": ("share", "Share one answer or moment by a link that expires."),
     "recap": (

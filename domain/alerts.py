@@ -1,14 +1,15 @@
-"""Alerts: standing questions that are judged on every clip, and the events that they record."""
+"""Alerts: standing questions that are judged on every clip, and the clips that answered them."""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+import uuid
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, PositiveInt, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from domain.base import Frozen, StorableText
 from domain.time import TimeSpan
@@ -20,18 +21,20 @@ MAX_QUESTION = 500
 
 
 class AlertSettings(Frozen, allow_inf_nan=False):
-    """How standing questions are judged, and how their events are delivered."""
+    """How standing questions are judged, and how the clips that answer them are delivered."""
 
     threshold: float = Field(
         default=0.7, gt=0, le=1, description="closeness from which a clip answers a question"
     )
     debounce_s: float = Field(
-        default=60.0, ge=0, description="video time in which an alert has no second event"
+        default=60.0, ge=0, description="video time in which an alert has no second hit"
     )
     private_hosts: tuple[str, ...] = Field(
         default=(), description="host names and addresses of private networks for webhooks"
     )
-    attempts: PositiveInt = Field(default=8, description="of delivering an event, in all")
+    give_up_s: float = Field(
+        default=86_400.0, gt=0, description="a hit that is not delivered by then never will be"
+    )
     webhook_s: float = Field(default=10.0, gt=0, le=60, description="for one request, in all")
     command_s: float = Field(default=60.0, gt=0, le=600, description="for one run of a command")
 
@@ -45,14 +48,14 @@ class AlertKind(StrEnum):
 
 
 class DeliveryKind(StrEnum):
-    """How the events of an alert are delivered."""
+    """How the hits of an alert are delivered."""
 
     WEBHOOK = "webhook"
     COMMAND = "command"
 
 
 class DeliveryState(StrEnum):
-    """Whether an event was delivered; one of an alert without delivery is only recorded."""
+    """Whether a hit was delivered; one of an alert without delivery is only recorded."""
 
     RECORDED = "recorded"
     WAITING = "waiting"
@@ -69,20 +72,26 @@ class Alert(Frozen):
         kind: What it waits for.
         question: What is to be said, read, seen or heard; or the name of a person.
         video: The id of the only video that it is about; None: all videos.
+        title: The title of that video.
         threshold: Closeness in (0, 1] from which a clip answers it; used by texts only.
-        debounce_ms: Milliseconds of video time in which it has no second event.
-        delivery: How events are delivered; None: they are recorded only.
+        debounce_ms: Milliseconds of video time in which it has no second hit.
+        delivery: How hits are delivered; None: they are recorded only.
+        place: Where they are delivered to from this machine; None: from another, or not at all.
+        hits: How many clips answered it.
     """
 
-    id: str
+    id: str = Field(default_factory=lambda: uuid.uuid4().hex, exclude=True)
     name: str
     kind: AlertKind
     question: str = ""
     video: str | None = None
+    title: str | None = None
     threshold: float = Field(gt=0, le=1)
     debounce_ms: int = Field(ge=0)
     delivery: DeliveryKind | None = None
+    place: str | None = None
     made_at: datetime | None = None
+    hits: int = 0
 
     @property
     def wants(self) -> str:
@@ -92,32 +101,45 @@ class Alert(Frozen):
         return f"{self.question} was seen" if self.kind is AlertKind.PERSON else self.question
 
 
-class AlertEvent(Frozen):
-    """A clip that answered an alert: when, how close it was, and what shows it.
+class Hit(Frozen):
+    """A clip, or a segment of several, that answered an alert.
 
     What shows it is a line (``memory``), a face (``identity``), a ``segment`` or a ``keyframe``, by
     its id; a segment is known from ``clip`` on. ``id`` stays the same over all attempts to deliver
-    it.
+    it. ``title``, ``text`` and ``ref`` are filled in when it is shown, with names as known then;
+    ``at`` is the time of day, for a
+    stream.
     """
 
-    id: str
-    alert: Alert
+    id: str = Field(default_factory=lambda: uuid.uuid4().hex)
+    alert: str
+    kind: AlertKind
+    question: str = ""
     video: str
+    title: str = ""
     clip: int
     span: TimeSpan
     score: float
-    memory: int | None
-    identity: int | None
-    segment: int | None = None
-    keyframe: int | None = None
-    state: DeliveryState
-    attempts: int
-    error: str | None
-    at: datetime
+    memory: int | None = Field(default=None, exclude=True)
+    identity: int | None = Field(default=None, exclude=True)
+    segment: int | None = Field(default=None, exclude=True)
+    keyframe: int | None = Field(default=None, exclude=True)
+    text: str = ""
+    ref: str | None = None
+    at: datetime | None = None
+    state: DeliveryState = DeliveryState.RECORDED
+    error: str | None = None
+    recorded: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def extent(self) -> TimeSpan:
+        """What debouncing counts from: all of a segment, else the moment at which it begins."""
+        start_ms = self.span.start_ms
+        return self.span if self.segment is not None else TimeSpan.of(start_ms, start_ms)
 
 
-class AlertDelivery(Frozen):
-    """Where events of an alert go: a webhook, signed with ``secret`` if there is one; or a command.
+class Delivery(Frozen):
+    """Where hits of an alert go: a webhook, signed with ``secret`` if there is one; or a command.
 
     It is stored in the data directory, not in the database: whoever can write to the database, or
     hands over a back-up, must not be able to start programs.
@@ -130,7 +152,16 @@ class AlertDelivery(Frozen):
     @field_validator("webhook")
     @classmethod
     def _is_address(cls, url: str | None) -> str | None:
-        return None if url is None else checked_webhook(url)
+        if url is None:
+            return None
+        if len(url) > MAX_URL or not url.isprintable() or " " in url or not url.isascii():
+            raise ValueError("a webhook is an http or https address without spaces")
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            raise ValueError("a webhook is an http or https address")
+        if parts.username is not None or parts.password is not None:
+            raise ValueError("a webhook has no user name or password: sign it with --secret-file")
+        return url
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -142,28 +173,12 @@ class AlertDelivery(Frozen):
 
     @property
     def kind(self) -> DeliveryKind:
-        """How events are delivered."""
+        """How hits are delivered."""
         return DeliveryKind.COMMAND if self.webhook is None else DeliveryKind.WEBHOOK
 
     @property
     def shown(self) -> str:
-        """Where events go, without the parts that may be secret."""
+        """Where hits go, without the parts that may be secret."""
         if self.webhook is None:
             return f"command {self.command[0]}"
         return f"webhook of {urlsplit(self.webhook).hostname}"
-
-
-def checked_webhook(url: str) -> str:
-    """Return the address of a webhook.
-
-    Raises:
-        ValueError: it is none, or has a user name or password in it.
-    """
-    if len(url) > MAX_URL or not url.isprintable() or " " in url or not url.isascii():
-        raise ValueError("a webhook is an http or https address without spaces")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-        raise ValueError("a webhook is an http or https address")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("a webhook has no user name or password: sign it with --secret-file")
-    return url

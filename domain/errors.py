@@ -15,6 +15,7 @@ HomerError
 │   ├── ReplayMiss        a request is not in the record
 │   └── NoReply           a model's server is away or fails
 │       └── Refused       a model refuses, for safety
+├── NotDelivered          a webhook or command did not take a hit
 ├── BudgetExceeded        time, tokens or rounds ran out             (exit 5)
 ├── Diverged              a replay went another way than its record  (exit 6)
 └── MachineChanged        a record that another version made         (exit 6)
@@ -87,6 +88,10 @@ class NoReply(ModelError):
 
 class Refused(NoReply):
     """A model refuses to look at this, for safety: to ask again is no use."""
+
+
+class NotDelivered(HomerError):
+    """A hit of an alert was not delivered; the message repeats no address or content."""
 
 
 class BudgetExceeded(HomerError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Self
+from typing import Any, Self
 
 from pydantic import NonNegativeInt, model_validator
 
@@ -91,3 +91,24 @@ def parse_clock_span(text: str) -> TimeSpan:
     first, _, last = text.partition("-")
     start = parse_clock(first)
     return TimeSpan.of(start, parse_clock(last) if last.strip() else start + 1_000)
+
+
+def in_seconds(data: Any) -> Any:
+    """Return JSON as others read it: times in seconds, and a span as its start and its end.
+
+    ``{"span": {"start_ms": 1000, "end_ms": 2000}, "at_ms": 5}`` becomes
+    ``{"start_s": 1.0, "end_s": 2.0, "at_s": 0.005}``.
+    """
+    if isinstance(data, list | tuple):
+        return [in_seconds(one) for one in data]
+    if not isinstance(data, dict):
+        return data
+    told = dict[str, Any]()
+    for key, value in data.items():
+        if key == "span" and isinstance(value, dict):
+            told |= in_seconds(value)
+        elif key.endswith("_ms") and isinstance(value, int | float | None):
+            told[f"{key[:-3]}_s"] = None if value is None else value / 1000
+        else:
+            told[key] = in_seconds(value)
+    return told

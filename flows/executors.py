@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_chain, wait_fixed
 
-from domain.errors import DatabaseError, ModelError, ReplayMiss
+from domain.errors import DatabaseError, ModelError, NotDelivered, ReplayMiss
 from flows.clip_memory import ClipFailed
 
 BACK_OFF_S = (1.0, 4.0, 15.0)
@@ -40,7 +40,7 @@ class Waitable(Protocol):
 class Executor(Protocol):
     """Runs steps, and again after each back-off while their error is transient."""
 
-    def run(self, step: Step, **arguments: object) -> None:
+    def run(self, step: Step, **arguments: object) -> object:
         """Run a step in this thread."""
 
     def start(self, step: Step, **arguments: object) -> Waitable:
@@ -51,8 +51,8 @@ class Executor(Protocol):
 
 
 def is_transient(error: BaseException) -> bool:
-    """Check whether a retry may succeed: a model or the database was not available."""
-    return isinstance(error, ModelError | DatabaseError) and not isinstance(
+    """Check whether a retry may succeed: a model, a webhook or the database did not answer."""
+    return isinstance(error, ModelError | DatabaseError | NotDelivered) and not isinstance(
         error, ClipFailed | ReplayMiss
     )
 
@@ -63,9 +63,9 @@ class DirectExecutor:
     def __init__(self, workers: int = 1) -> None:
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="step")
 
-    def run(self, step: Step, **arguments: object) -> None:
+    def run(self, step: Step, **arguments: object) -> object:
         """Run the step in this thread."""
-        _call_with_retries(step, arguments)
+        return _call_with_retries(step, arguments)
 
     def start(self, step: Step, **arguments: object) -> Waitable:
         """Run the step in a thread, in a copy of this context."""

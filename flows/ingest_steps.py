@@ -11,7 +11,7 @@ from typing import Protocol, cast
 from domain.errors import ModelError
 from domain.media import Video
 from domain.settings import WorkSettings
-from flows.alerts.worker import alerts_judged
+from flows.alert_delivery import alerts_beside
 from flows.clip_memory import Ingestion
 from flows.executors import DirectExecutor, Executor, Step, Waitable
 from flows.ingest_video import IngestResult, VideoIngestion
@@ -85,7 +85,7 @@ class IngestSteps:
     """
 
     def __init__(self, executor: Executor, pool: WorkerPool) -> None:
-        self._executor, self._pool = executor, pool
+        self.executor, self._pool = executor, pool
 
     @property
     def ahead(self) -> int:
@@ -94,15 +94,15 @@ class IngestSteps:
 
     def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
         """Start a step that perceives the clip or waits for a worker."""
-        return self._executor.start(PERCEIVE, ingestion=ingestion, clip=clip, pool=self._pool)
+        return self.executor.start(PERCEIVE, ingestion=ingestion, clip=clip, pool=self._pool)
 
     def remember(self, ingestion: Ingestion, clip: int) -> None:
         """Store a perceived clip as memory."""
-        self._executor.run(REMEMBER, ingestion=ingestion, clip=clip)
+        self.executor.run(REMEMBER, ingestion=ingestion, clip=clip)
 
     def build_windows(self, ingestion: Ingestion, final: bool) -> None:
         """Build what is due of memories that are built by windows."""
-        self._executor.run(BUILD_WINDOWS, ingestion=ingestion, final=final)
+        self.executor.run(BUILD_WINDOWS, ingestion=ingestion, final=final)
 
 
 class ClusterSteps(IngestSteps):
@@ -112,7 +112,7 @@ class ClusterSteps(IngestSteps):
         """Start a step that perceives the clip in a worker of the cluster."""
         file = cast("VideoIngestion", ingestion)
         order, at_once = file.order(clip, self._pool.threads), file.workspace.settings.work.at_once
-        step = self._executor.start(PERCEIVE_ORDER, order=order, at_once=at_once)
+        step = self.executor.start(PERCEIVE_ORDER, order=order, at_once=at_once)
         return _DeliveredStep(step, file)
 
 
@@ -160,7 +160,7 @@ def watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) -> 
         SetupError: a model is not to be had: its server was out for an hour, or refuses the key.
     """
     with tracing.span(tracing.Work.FLOW, "ingest", video=ingestion.video.id) as flow:
-        with alerts_judged(ingestion.workspace), waiting_for_servers(listener.said):
+        with waiting_for_servers(listener.said):
             result = _watch(ingestion, steps, listener)
         flow.fields |= {"clips": result.clips, "fresh": result.fresh, "failed": result.failed}
     return result
@@ -172,12 +172,17 @@ def _watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) ->
     listener.opened(ingestion.video, total, total - len(pending))
     for remark in ingestion.remarks:
         listener.said(remark)
-    with ClipSpans(ingestion.video, ingestion.workspace.settings.watch.clip_ms) as spans:
+    clip_ms = ingestion.workspace.settings.watch.clip_ms
+    with (
+        alerts_beside(ingestion.workspace, steps.executor) as judge,
+        ClipSpans(ingestion.video, clip_ms) as spans,
+    ):
         for clip, error in _perceived_clips(ingestion, steps, spans, pending):
             error = spans.run(clip, settle_clip, ingestion, steps, clip, error)
             spans.end(clip, error)
             notify(listener, ingestion.video, clip, error)
             build_windows_if_due(ingestion, steps, clip)
+            judge()
         steps.build_windows(ingestion, final=ingestion.seen_to_the_end())
         return ingestion.finish()
 

@@ -36,9 +36,9 @@ class PrefectExecutor:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
-    def run(self, step: Step, **arguments: object) -> None:
+    def run(self, step: Step, **arguments: object) -> object:
         """Run the task in this thread."""
-        task_of(step)(**arguments)
+        return task_of(step)(**arguments)
 
     def start(self, step: Step, **arguments: object) -> PrefectFuture[Any]:
         """Submit the task to the task runner."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from domain.alerts import AlertKind
+from domain.alerts import Alert, Hit
 from domain.errors import HomerError
-from flows.alerts.adding import AlertDraft, add
 from flows.workspace import open_workspace
+from library import alerts as acts
 from ui.app_state import page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_date
@@ -19,7 +19,6 @@ from ui.navigation import (
     text_param,
     update_address_bar,
 )
-from views.alerts import ShownAlert, ShownEvent, page_of_events, shown_alerts
 from views.library import all_titles
 from views.sentences import translate_sentence
 from views.translation import format_number, translate
@@ -27,7 +26,7 @@ from views.words import counted, format_time
 
 
 def alerts_page() -> None:
-    """Draw the alerts, and their events; those of one alert if the address names it."""
+    """Draw the alerts, and their hits; those of one alert if the address names it."""
     st.title(translate("Alerts"))
     update_address_bar()
     show_errors(_show)
@@ -35,7 +34,7 @@ def alerts_page() -> None:
 
 def _show() -> None:
     store = page_state().store
-    alerts = shown_alerts(store)
+    alerts = acts.list_alerts(store)
     if not alerts:
         st.write(
             translate(
@@ -48,26 +47,25 @@ def _show() -> None:
     chosen = text_param("alert") or None
     if chosen is not None:
         page_link("alerts", translate("← All alerts"))
-    for one in alerts:
-        alert = one.alert
+    for alert in alerts:
         if chosen in (None, alert.name):
             with st.container(border=True, key=f"alert_{alert.name}"):
                 page_link("alerts", escape_markdown(alert.name), alert=alert.name)
                 st.write(escape_markdown(alert.wants))
-                st.caption(escape_markdown(_facts(one)))
-    st.header(translate("Events"), anchor=False)
+                st.caption(escape_markdown(_facts(alert)))
+    st.header(translate("Hits"), anchor=False)
     requested = requested_offset()
-    events, total = page_of_events(store, requested, PAGE_SIZE, chosen)
-    if not total:
+    found = acts.hits(store, chosen, offset=requested, limit=PAGE_SIZE)
+    if not found.total:
         st.caption(
             translate("No clip answered an alert yet. Clips are judged once they are in memory.")
         )
         return
-    offset = paginate(total)
+    offset = paginate(found.total)
     if offset != requested:
-        events, _ = page_of_events(store, offset, PAGE_SIZE, chosen)
-    for event in events:
-        _show_event(event)
+        found = acts.hits(store, chosen, offset=offset, limit=PAGE_SIZE)
+    for hit in found.items:
+        _show_hit(hit)
 
 
 def _add_form(*, expanded: bool) -> None:
@@ -95,38 +93,36 @@ def _add_form(*, expanded: bool) -> None:
         )
         sent = st.form_submit_button(translate("Add"), type="primary")
     if sent:
-        draft = AlertDraft(name.strip(), AlertKind.TEXT, question, video)
         try:
             with open_workspace(state.profile) as workspace:
-                add(workspace, draft, None)
+                acts.add(workspace, name.strip(), question, video)
         except HomerError as error:
             show_error(error)
             return
         st.rerun()
 
 
-def _facts(one: ShownAlert) -> str:
-    alert = one.alert
-    where = one.title or translate("all videos")
+def _facts(alert: Alert) -> str:
+    where = alert.title or translate("all videos")
     how = (
         translate("recorded only")
         if alert.delivery is None
         else translate("delivered by {delivery}").format(delivery=alert.delivery)
     )
-    return f"{where}, {how}, {counted(one.events, 'event')}"
+    return f"{where}, {how}, {counted(alert.hits, 'hit')}"
 
 
-def _show_event(one: ShownEvent) -> None:
-    event = one.event
-    at = format_time(event.span.start_ms)
-    with st.container(border=True, key=f"event_{event.id}"):
-        label = f"{event.alert.name}: {one.title}, {at}"
-        page_link("video", escape_markdown(label), video=event.video, t=at)
-        st.write(escape_markdown(one.text))
-        when = format_date(one.began or event.at)
+def _show_hit(hit: Hit) -> None:
+    at = format_time(hit.span.start_ms)
+    with st.container(border=True, key=f"hit_{hit.id}"):
+        label = f"{hit.alert}: {hit.title}, {at}"
+        page_link("video", escape_markdown(label), video=hit.video, t=at)
+        st.write(escape_markdown(hit.text))
         facts = translate("{when}, match {score}, {state}").format(
-            when=when, score=format_number(event.score, ".2f"), state=translate(event.state)
+            when=format_date(hit.at or hit.recorded),
+            score=format_number(hit.score, ".2f"),
+            state=translate(hit.state),
         )
         st.caption(
-            escape_markdown(f"{facts}: {translate_sentence(event.error)}" if event.error else facts)
+            escape_markdown(f"{facts}: {translate_sentence(hit.error)}" if hit.error else facts)
         )

@@ -17,7 +17,7 @@ depends_on = None
 
 OF_A_VIDEO = (
     "alert_clips",
-    "alert_events",
+    "alert_hits",
     "blobs",
     "builds",
     "characters",

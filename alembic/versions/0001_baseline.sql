@@ -602,7 +602,7 @@ CREATE TABLE eval_batches (
     PRIMARY KEY (run, batch)
 );
 
--- Standing questions, the clips that wait to be judged, and events.
+-- Standing questions, the clips that wait to be judged, and hits.
 CREATE TABLE alerts (
     id text PRIMARY KEY,
     name text NOT NULL UNIQUE,
@@ -626,7 +626,7 @@ CREATE TABLE alert_clips (
 );
 COMMENT ON COLUMN alert_clips.segments
     IS 'true: the segments that were written after the clip; false: the clip itself';
-CREATE TABLE alert_events (
+CREATE TABLE alert_hits (
     id text PRIMARY KEY,
     alert_id text NOT NULL REFERENCES alerts ON DELETE CASCADE,
     video_id text NOT NULL,
@@ -637,22 +637,20 @@ CREATE TABLE alert_events (
     memory_id bigint REFERENCES memories ON DELETE CASCADE,
     identity_id bigint REFERENCES identities ON DELETE CASCADE,
     state text NOT NULL,
-    attempts integer NOT NULL DEFAULT 0,
     error text,
-    next_at timestamptz NOT NULL DEFAULT now(),
     at timestamptz NOT NULL DEFAULT now(),
     segment_id bigint REFERENCES segments ON DELETE CASCADE,
     keyframe_id bigint REFERENCES keyframes ON DELETE CASCADE,
     FOREIGN KEY (video_id, clip) REFERENCES clips ON DELETE CASCADE
 );
-COMMENT ON COLUMN alert_events.error IS 'why it was not delivered, without content';
-CREATE INDEX alert_events_of_clip ON alert_events (video_id, clip);
-CREATE INDEX alert_events_waiting ON alert_events (next_at) WHERE state = 'waiting';
-CREATE INDEX ix_alert_events_alert_id ON alert_events (alert_id);
-CREATE INDEX ix_alert_events_identity_id ON alert_events (identity_id);
-CREATE INDEX ix_alert_events_keyframe_id ON alert_events (keyframe_id);
-CREATE INDEX ix_alert_events_memory_id ON alert_events (memory_id);
-CREATE INDEX ix_alert_events_segment_id ON alert_events (segment_id);
+COMMENT ON COLUMN alert_hits.error IS 'why it was not delivered, without content';
+CREATE INDEX alert_hits_of_clip ON alert_hits (video_id, clip);
+CREATE INDEX alert_hits_waiting ON alert_hits (alert_id) WHERE state = 'waiting';
+CREATE INDEX ix_alert_hits_alert_id ON alert_hits (alert_id);
+CREATE INDEX ix_alert_hits_identity_id ON alert_hits (identity_id);
+CREATE INDEX ix_alert_hits_keyframe_id ON alert_hits (keyframe_id);
+CREATE INDEX ix_alert_hits_memory_id ON alert_hits (memory_id);
+CREATE INDEX ix_alert_hits_segment_id ON alert_hits (segment_id);
 
 -- Who may see which videos.
 CREATE TABLE enforced_rights (

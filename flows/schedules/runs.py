@@ -20,6 +20,7 @@ from prefect.states import Completed, Failed
 from domain.errors import HomerError
 from domain.recaps import PeriodKind
 from flows.ingest_steps import SilentListener
+from flows.prefect_executor import PrefectExecutor, thread_runner
 from flows.schedules import work
 from flows.schedules.kinds import (
     BackupOptions,
@@ -111,7 +112,9 @@ def recap(
 @flow(name="alerts")
 def alerts(profile: str | None = None) -> State[None]:
     """Judge and deliver what waits of alerts."""
-    return run_in_background(work.alerts, profile)
+    with thread_runner(1) as runner:
+        executor = PrefectExecutor(runner)
+        return run_in_background(lambda workspace: work.alerts(workspace, executor), profile)
 
 
 @flow(name="retain")

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from domain.errors import Busy, InputError, ModelError, NotFound
 from domain.recaps import Period
-from flows.alerts.worker import judge_and_deliver
+from flows.alert_delivery import judge_and_deliver
 from flows.build import build as build_memory
 from flows.build import check_builds
+from flows.executors import Executor
 from flows.ingest_files import FileOutcome
 from flows.ingest_steps import Listener
 from flows.learning import learn_in_batches
@@ -137,13 +138,13 @@ def recap(workspace: Workspace, options: RecapOptions, now: datetime) -> JobRepo
     return JobReport(f"{period.name}: {counted(len(written.recaps), 'video')} summed up")
 
 
-def alerts(workspace: Workspace) -> JobReport:
+def alerts(workspace: Workspace, executor: Executor) -> JobReport:
     """Judge the clips and deliver the events that wait, so that retries need no ingestion.
 
     Raises:
         DatabaseError: the database is gone.
     """
-    return JobReport(judge_and_deliver(workspace))
+    return JobReport(judge_and_deliver(workspace, executor))
 
 
 def retain(workspace: Workspace, now: datetime) -> JobReport:

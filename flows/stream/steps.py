@@ -5,7 +5,7 @@ from __future__ import annotations
 from httpx import HTTPError
 
 from domain.settings import WorkSettings
-from flows.alerts.worker import alerts_judged
+from flows.alert_delivery import alerts_beside
 from flows.ingest_steps import (
     IngestSteps,
     Listener,
@@ -35,12 +35,13 @@ def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool
     clips = ingestion.start_stream()
     listener.opened(ingestion.video, clips, clips)
     api = None if direct else connect_to_prefect(ingestion.workspace.home, listener.said)
-    with alerts_judged(ingestion.workspace):
-        while api is not None and _run_in_flow(ingestion, listener, api):
-            continue
-        with open_direct_steps(WorkerPool(stream_work_settings(ingestion))) as steps:
-            follow_stream(ingestion, steps, listener)
-            steps.build_windows(ingestion, final=True)
+    while api is not None and _run_in_flow(ingestion, listener, api):
+        continue
+    with open_direct_steps(WorkerPool(stream_work_settings(ingestion))) as steps:
+        follow_stream(ingestion, steps, listener)
+        steps.build_windows(ingestion, final=True)
+        with alerts_beside(ingestion.workspace, steps.executor):
+            pass  # The last segments are judged.
     return ingestion.end()
 
 
@@ -85,20 +86,22 @@ def follow_stream(
     remaining = most
     clip = _first(ingestion)
     perceiving = steps.perceive(ingestion, clip) if clip is not None else None
-    while clip is not None:
-        remaining = None if remaining is None else remaining - 1
-        error = wait_for_failure(perceiving) if perceiving is not None else None
-        following = _next(ingestion, clip, wait=False) if remaining != 0 else None
-        perceiving = steps.perceive(ingestion, following) if following is not None else None
-        error = settle_clip(ingestion, steps, clip, error)
-        notify(listener, ingestion.video, clip, error)
-        build_windows_if_due(ingestion, steps, clip)
-        if remaining == 0:
-            return True
-        if following is None:
-            following = _next(ingestion, clip, wait=True)
+    with alerts_beside(ingestion.workspace, steps.executor) as judge:
+        while clip is not None:
+            remaining = None if remaining is None else remaining - 1
+            error = wait_for_failure(perceiving) if perceiving is not None else None
+            following = _next(ingestion, clip, wait=False) if remaining != 0 else None
             perceiving = steps.perceive(ingestion, following) if following is not None else None
-        clip = following
+            error = settle_clip(ingestion, steps, clip, error)
+            notify(listener, ingestion.video, clip, error)
+            build_windows_if_due(ingestion, steps, clip)
+            judge()
+            if remaining == 0:
+                return True
+            if following is None:
+                following = _next(ingestion, clip, wait=True)
+                perceiving = steps.perceive(ingestion, following) if following is not None else None
+            clip = following
     return False
 
 

@@ -165,7 +165,7 @@ def checkpoint_values(connection: Connection) -> Iterator[tuple[str, bytes | Non
     """Yield the format and the bytes of every channel's value in every checkpoint."""
     if not inspect(connection).has_table("checkpoint_blobs", CHECKPOINTS):
         return
-    query = f"SELECT type, blob FROM {CHECKPOINTS}.checkpoint_blobs"  # noqa: S608
+    query = f"SELECT type, blob FROM {CHECKPOINTS}.checkpoint_blobs"
     rows = connection.execute(text(query), execution_options={"yield_per": 100})
     yield from ((row.type, row.blob) for row in rows)
 

@@ -164,7 +164,7 @@ _GAPS = f"""
         FROM clips WHERE video_id = view.video AND clip <= view.last_clip) AS c
     WHERE c.start_ms - c.previous_end_ms > (c.end_ms - c.start_ms) / 2
     ORDER BY view.number, c.clip
-"""  # noqa: S608
+"""
 
 
 def clips_after_gaps(database: Reader, scopes: Sequence[Scope]) -> list[tuple[int, int]]:

@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session, aliased
 from domain.media import ClipState
 from domain.memories import MemorySource
 from domain.time import TimeSpan
-from store.queries.alerts import delete_events_of
+from store.queries.alerts import delete_hits_of
 from store.queries.recordings import drop_recordings_of
 from store.queries.videos import delete_calls, delete_runs
 from store.tables.schema import (
@@ -186,7 +186,7 @@ def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
     )
     for row in OF_CLIPS:
         session.execute(delete(row).where(row.video_id == video_id, row.clip.in_(clips)))
-    delete_events_of(session, video_id, clips)
+    delete_hits_of(session, video_id, clips)
     line = MemoryRow
     superseded_here = (line.video_id == video_id, line.superseded_at.in_(clips))
     session.execute(update(line).where(*superseded_here).values(superseded_at=None))

@@ -31,7 +31,7 @@ from store.queries.videos import CHECKPOINT_TABLES
 from store.tables.library import GrantRow, SharedLinkRow
 from store.tables.schema import (
     AlertClipRow,
-    AlertEventRow,
+    AlertHitRow,
     AlertRow,
     Base,
     CorrectionRow,
@@ -52,7 +52,7 @@ IDENTITY_TABLES = {
 }
 """Tables with an identity column."""
 OWN_TO_LIBRARY = {
-    *(AlertRow.__tablename__, AlertClipRow.__tablename__, AlertEventRow.__tablename__),
+    *(AlertRow.__tablename__, AlertClipRow.__tablename__, AlertHitRow.__tablename__),
     *(SharedLinkRow.__tablename__, GrantRow.__tablename__),
 }
 """Tables that are not exported with a video: a library's own alerts, links and rights."""
@@ -92,7 +92,7 @@ def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
 def _checkpoint_rows(session: Session, video: str) -> Iterator[Copy]:
     ids = list(session.scalars(_trajectories_of(video)))
     for name in CHECKPOINT_NAMES:
-        query = f"SELECT to_jsonb(t)::text FROM {name} t WHERE thread_id = ANY(:ids) ORDER BY 1"  # noqa: S608
+        query = f"SELECT to_jsonb(t)::text FROM {name} t WHERE thread_id = ANY(:ids) ORDER BY 1"
         rows = session.execute(text(query).execution_options(yield_per=100), {"ids": ids})
         yield from (Copy(name, row) for row in rows.scalars())
 
@@ -153,7 +153,7 @@ def known_columns(session: Session, name: str) -> frozenset[str]:
 
 def any_id_exists(session: Session, name: str, ids: Iterable[int]) -> bool:
     """Check whether a table has a row with one of these ids."""
-    query = f"SELECT EXISTS (SELECT FROM {TABLES[name].name} WHERE id = ANY(:ids))"  # noqa: S608
+    query = f"SELECT EXISTS (SELECT FROM {TABLES[name].name} WHERE id = ANY(:ids))"
     return bool(session.scalar(text(query), {"ids": list(ids)}))
 
 

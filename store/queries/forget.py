@@ -138,7 +138,7 @@ def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
     for table, where in _rows_of(traces):
         yield from copy_table_rows(session, table, where)
     for name in CHECKPOINT_TABLES if has_checkpoints(session) else ():
-        query = f"SELECT to_jsonb(t)::text FROM checkpoints.{name} t WHERE thread_id = ANY(:ids)"  # noqa: S608
+        query = f"SELECT to_jsonb(t)::text FROM checkpoints.{name} t WHERE thread_id = ANY(:ids)"
         for row in session.scalars(text(query), {"ids": list(traces.trajectories)}):
             yield Copy(f"checkpoints.{name}", row)
 
@@ -367,7 +367,7 @@ def restore_rows(session: Session, copied: Sequence[Copy]) -> None:
 def _restore_statement(name: str) -> str:
     if name.startswith("checkpoints."):
         source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"
-        return f"INSERT INTO {name} SELECT * FROM {source} ON CONFLICT DO NOTHING"  # noqa: S608
+        return f"INSERT INTO {name} SELECT * FROM {source} ON CONFLICT DO NOTHING"
     table = Base.metadata.tables[name]
     columns = [f'"{column.name}"' for column in table.columns if column.computed is None]
     keys = [f'"{column.name}"' for column in table.primary_key]
@@ -377,6 +377,6 @@ def _restore_statement(name: str) -> str:
     listed = ", ".join(columns)
     source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"
     return (
-        f"INSERT INTO {name} ({listed}) SELECT {listed} FROM {source} "  # noqa: S608
+        f"INSERT INTO {name} ({listed}) SELECT {listed} FROM {source} "
         f"ON CONFLICT ({', '.join(keys)}) DO {action}"
     )

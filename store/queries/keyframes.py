@@ -169,5 +169,5 @@ def replace_frame(
     scaled = f"ARRAY({scaled_box} ORDER BY n)"
     parameters = {"by": width / frame.width, "video": video, "at": frame.time_ms}
     for table in ("objects", "screen_texts"):
-        statement = f"UPDATE {table} SET box = {scaled} WHERE video_id = :video AND time_ms = :at"  # noqa: S608
+        statement = f"UPDATE {table} SET box = {scaled} WHERE video_id = :video AND time_ms = :at"
         session.execute(text(statement), parameters)

@@ -76,7 +76,7 @@ _MATCHES = f"""
     UNION ALL
     SELECT count(*)::int, 0, video_id, 0, source, '', NULL, 0, 0
     FROM found GROUP BY video_id, source
-"""  # noqa: S608
+"""
 
 
 def lines_in_library(

@@ -24,7 +24,7 @@ _SPEAKERS = f"""
     SELECT m.speaker, count(*)::int FROM view
     JOIN memories AS m ON m.video_id = view.video AND m.clip <= view.last_clip
     WHERE m.speaker > '' GROUP BY m.speaker
-"""  # noqa: S608
+"""
 
 
 def speakers_in_view(database: Reader, scopes: Sequence[Scope]) -> dict[str, int]:
@@ -39,7 +39,7 @@ _TOGETHER = f"""
         SELECT count(DISTINCT s.identity_id) AS faces FROM view
         JOIN sightings AS s ON s.video_id = view.video AND s.clip <= view.last_clip
         WHERE s.box IS NOT NULL GROUP BY s.video_id, s.start_ms) AS frame
-"""  # noqa: S608
+"""
 
 
 def faces_together(database: Reader, scopes: Sequence[Scope]) -> int:
@@ -52,7 +52,7 @@ _NAMES_OF_SPEAKERS = f"""
     WITH {VIEW}
     SELECT name FROM unnest(%(names)s::text[]) AS given (name) WHERE EXISTS (
         SELECT FROM {LINES_IN_VIEW} WHERE m.speaker = name)
-"""  # noqa: S608
+"""
 
 
 def names_of_speakers(database: Reader, scopes: Sequence[Scope], names: Sequence[str]) -> set[str]:

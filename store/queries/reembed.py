@@ -38,7 +38,7 @@ _COUNT = text(f"""
         UNION ALL SELECT concat(label, summary) FROM segment_revisions AS r
             JOIN segments AS s ON s.id = r.segment_id
             WHERE s.video_id = :video AND {_REVISION_LEFT}) AS row
-""")  # noqa: S608
+""")
 _CLIPS = text(f"""
     SELECT clip FROM (
         SELECT clip FROM memories AS m
@@ -48,7 +48,7 @@ _CLIPS = text(f"""
         UNION SELECT clip FROM clips AS c
             WHERE c.video_id = :video AND clip > :after AND {_CLIP_LEFT}) AS row
     ORDER BY clip LIMIT :limit
-""")  # noqa: S608
+""")
 _MEMORIES = text("""
     SELECT id, clip, text, speaker FROM memories
     WHERE video_id = :video AND clip = ANY(:clips) AND embedding IS NOT NULL ORDER BY id
@@ -67,7 +67,7 @@ _REVISIONS = text(f"""
     SELECT r.id, r.label, r.summary FROM segment_revisions AS r
     JOIN segments AS s ON s.id = r.segment_id
     WHERE s.video_id = :video AND r.id > :after AND {_REVISION_LEFT} ORDER BY r.id LIMIT :limit
-""")  # noqa: S608
+""")
 
 
 KEYFRAME, KEPT = "k", "f"
@@ -78,12 +78,12 @@ _PICTURES_LEFT = f"""
             AND image_encoder IS DISTINCT FROM CAST(:encoder AS text)
     UNION ALL SELECT '{KEPT}', id, blob FROM frames
         WHERE video_id = :video AND image_encoder IS DISTINCT FROM CAST(:encoder AS text)
-"""  # noqa: S608
-_COUNT_PICTURES = text(f"SELECT count(*) FROM ({_PICTURES_LEFT}) AS picture")  # noqa: S608
+"""
+_COUNT_PICTURES = text(f"SELECT count(*) FROM ({_PICTURES_LEFT}) AS picture")
 _PICTURES = text(f"""
     SELECT kind, id, blob FROM ({_PICTURES_LEFT}) AS picture
     WHERE (kind, id) > (:after_kind, :after) ORDER BY kind, id LIMIT :limit
-""")  # noqa: S608
+""")
 
 
 class RowsLeft(NamedTuple):

@@ -252,7 +252,7 @@ def stop_abandoned(session: Session) -> int:
     query = f"""
         UPDATE trajectories SET state = 'stopped'
         WHERE state = 'running' AND NOT {claimed} RETURNING id
-    """  # noqa: S608
+    """
     return len(session.execute(text(query)).all())
 
 

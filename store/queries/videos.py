@@ -275,7 +275,7 @@ def _delete_checkpoints(session: Session, trajectories: Sequence[str]) -> None:
     for table in CHECKPOINT_TABLES:
         name = f"checkpoints.{table}"
         if session.scalar(select(func.to_regclass(name))) is not None:
-            query = f"DELETE FROM {name} WHERE thread_id = ANY(:ids)"  # noqa: S608
+            query = f"DELETE FROM {name} WHERE thread_id = ANY(:ids)"
             session.execute(text(query), {"ids": list(trajectories)})
 
 

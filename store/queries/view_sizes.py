@@ -50,7 +50,7 @@ _SIZE = f"""
                 ON c.video_id = view.video AND c.clip = 0),
            (SELECT coalesce(max(c.end_ms), 0) FROM view JOIN clips AS c
                 ON c.video_id = view.video AND c.clip = view.last_clip)
-"""  # noqa: S608
+"""
 
 
 def view_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
@@ -69,7 +69,7 @@ def view_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
 
 _COUNT = f"""
     WITH {VIEW} SELECT count(*) FROM (SELECT FROM {LINES_IN_VIEW} LIMIT %(limit)s) AS counted
-"""  # noqa: S608
+"""
 
 
 def count_lines(database: Reader, scopes: Sequence[Scope]) -> int:

@@ -1,7 +1,7 @@
-"""The tables of alerts: standing questions, clips that wait to be judged, and events.
+"""The tables of alerts: standing questions, clips that wait to be judged, and hits.
 
-Events hold no text: they refer to the line, face, segment or keyframe that shows them, so what is
-deleted or forgotten there is gone from them too. Where events are delivered is in the data
+Hits hold no text: they refer to the line, face, segment or keyframe that shows them, so what is
+deleted or forgotten there is gone from them too. Where hits are delivered is in the data
 directory.
 """
 
@@ -11,11 +11,9 @@ from datetime import datetime
 
 from sqlalchemy import (
     BigInteger,
-    DateTime,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
-    func,
     text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
@@ -57,16 +55,16 @@ class AlertClipRow(Base):
     attempts: Mapped[int] = mapped_column(server_default="0")
 
 
-class AlertEventRow(Base):
+class AlertHitRow(Base):
     """A clip that answered an alert. ``state``: recorded, waiting, delivered or failed."""
 
-    __tablename__ = "alert_events"
+    __tablename__ = "alert_hits"
     __table_args__ = (
         ForeignKeyConstraint(
             ["video_id", "clip"], ["clips.video_id", "clips.clip"], ondelete="CASCADE"
         ),
-        Index("alert_events_of_clip", "video_id", "clip"),
-        Index("alert_events_waiting", "next_at", postgresql_where=text("state = 'waiting'")),
+        Index("alert_hits_of_clip", "video_id", "clip"),
+        Index("alert_hits_waiting", "alert_id", postgresql_where=text("state = 'waiting'")),
     )
     id: Mapped[str] = mapped_column(primary_key=True)
     alert_id: Mapped[str] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), index=True)
@@ -80,7 +78,5 @@ class AlertEventRow(Base):
     segment_id: Mapped[int | None] = reference("segments.id", index=True)
     keyframe_id: Mapped[int | None] = reference("keyframes.id", index=True)
     state: Mapped[str]
-    attempts: Mapped[int] = mapped_column(server_default="0")
     error: Mapped[str | None] = mapped_column(comment="why it was not delivered, without content")
-    next_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=func.now())
     at: Mapped[datetime] = added_at()

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.alerts import AlertClipRow, AlertEventRow, AlertRow
+from store.tables.alerts import AlertClipRow, AlertHitRow, AlertRow
 from store.tables.base import MADE_BY, Base, added_at, primary_key, reference, video_column
 from store.tables.built import (
     WRITERS,
@@ -55,7 +55,7 @@ from store.tables.videos import ClipRow, VideoRow
 
 __all__ = [
     "AlertClipRow",
-    "AlertEventRow",
+    "AlertHitRow",
     "AlertRow",
     "AuditRow",
     "Base",

@@ -18,23 +18,16 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from domain.alerts import AlertDelivery, AlertKind, DeliveryState
-from domain.errors import InputError, ModelError, NotFound
+from domain.alerts import DeliveryState
+from domain.errors import InputError, ModelError, NotDelivered, NotFound
 from domain.time import TimeSpan
-from flows.alerts.adding import AlertDraft, add, closest_clips, make_delivery, remove
-from flows.alerts.deliveries import Deliveries
-from flows.alerts.delivery import Deliverer
-from flows.alerts.judging import AlertJudge
-from flows.alerts.worker import (
-    ATTEMPTS,
-    Judged,
-    alerts_judged,
-    deliver_waiting,
-    judge_waiting,
-)
+from flows.alert_delivery import alerts_beside, deliver, remove_delivery
+from flows.alert_judging import ATTEMPTS, AlertJudge
 from flows.delete import delete_video, delete_video_span
+from flows.executors import DirectExecutor
 from flows.schedules import work
 from flows.workspace import Workspace
+from library import alerts
 from people.across_videos import rename
 from people.forget import forget
 from store.database import Store
@@ -43,7 +36,7 @@ from store.queries.videos import find_video
 from tests.support.alerted import (
     LADDER,
     clip_with,
-    events,
+    hits,
     judged,
     ladder,
     text_alert,
@@ -58,7 +51,6 @@ from tests.support.memory import (
     known_video,
     percept,
 )
-from views.alerts import shown_alerts
 
 
 class OddEmbedder(WordVectors):
@@ -91,10 +83,10 @@ def test_a_clip_that_answers_is_an_event_with_its_line_and_time(workspace: Works
     text_alert(workspace)
     watch(workspace.store, clip_with(0, "The weather is fine."), ladder(1))
     assert judged(workspace) == 1
-    (one,) = events(workspace)
-    assert (one.event.clip, one.event.span.start_ms) == (1, 32_000)
+    (one,) = hits(workspace)
+    assert (one.clip, one.span.start_ms) == (1, 32_000)
     assert "carries a ladder" in one.text
-    assert one.event.state is DeliveryState.RECORDED
+    assert one.state is DeliveryState.RECORDED
     assert judged(workspace) == 0, "a clip is judged once"
 
 
@@ -102,15 +94,15 @@ def test_clips_of_before_the_alert_are_not_judged(workspace: Workspace) -> None:
     watch(workspace.store, ladder(0))
     text_alert(workspace)
     assert judged(workspace) == 0
-    assert [match.score > 0.7 for _, _, match in closest_clips(workspace, "ladder", 5)] == [True]
-    assert events(workspace) == [], "trying an alert out records nothing"
+    assert [hit.score > 0.7 for hit in alerts.try_out(workspace, "ladder")] == [True]
+    assert hits(workspace) == [], "trying an alert out records nothing"
 
 
 def test_there_is_no_second_event_within_the_debounce_time(workspace: Workspace) -> None:
-    text_alert(workspace, debounce_s=45)
+    text_alert(workspace, debounce=45)
     watch(workspace.store, *map(ladder, range(5)))
     judged(workspace)
-    assert [one.event.clip for one in events(workspace)] == [0, 2, 4]
+    assert [one.clip for one in hits(workspace)] == [0, 2, 4]
 
 
 def test_an_alert_of_another_video_is_not_judged(workspace: Workspace) -> None:
@@ -123,8 +115,8 @@ def test_an_alert_of_another_video_is_not_judged(workspace: Workspace) -> None:
 def test_a_named_face_and_an_unknown_one(workspace: Workspace) -> None:
     watch(workspace.store, percept(0, faces=(face(0, 1, (2, 5)),)))
     rename(workspace.store, VIDEO, "0", "Anna Berg")
-    add(workspace, AlertDraft("anna", AlertKind.PERSON, "anna berg"), None)
-    add(workspace, AlertDraft("stranger", AlertKind.UNKNOWN_FACE, debounce_s=600), None)
+    alerts.add(workspace, "anna", person="anna berg")
+    alerts.add(workspace, "stranger", unknown_face=True, debounce=600)
     watch(
         workspace.store,
         percept(1, faces=(face(0, 1, (33, 35)),)),
@@ -132,7 +124,7 @@ def test_a_named_face_and_an_unknown_one(workspace: Workspace) -> None:
         percept(3, faces=(face(0, 7, (93, 95)), face(1, 9, (96, 99)))),
     )
     judged(workspace)
-    found = [(one.event.alert.name, one.event.clip, one.text) for one in events(workspace)]
+    found = [(one.alert, one.clip, one.text) for one in hits(workspace)]
     assert found[0] == ("anna", 1, "Anna Berg was seen")
     assert [(name, clip) for name, clip, _ in found[1:]] == [("stranger", 2), ("stranger", 3)]
 
@@ -148,15 +140,15 @@ def test_a_model_that_fails_leaves_the_clip_to_be_judged_later(workspace: Worksp
 def test_clips_wait_as_long_as_the_model_is_away_and_none_is_given_up(
     workspace: Workspace,
 ) -> None:
-    text_alert(workspace, debounce_s=0)
+    text_alert(workspace, debounce=0)
     watch(workspace.store, ladder(0), ladder(1))
     model = Failing()
     for _ in range(ATTEMPTS + 3):
         away = workspace_of(workspace.store, model)
-        assert judge_waiting(away, AlertJudge(away)) == Judged(0, waiting=2)
+        assert AlertJudge(away).judge_waiting() == ([], 2)
     assert len(model.asked) == 2 * (ATTEMPTS + 3), "it is not asked for every clip that waits"
-    assert work.alerts(workspace_of(workspace.store, model)).text == (
-        "0 events recorded, 0 delivered; the text model does not answer: 2 clips not judged"
+    assert work.alerts(workspace_of(workspace.store, model), DIRECT).text == (
+        "0 hits recorded, 0 delivered; the text model does not answer: 2 clips not judged"
     )
     assert judged(workspace) == 2
 
@@ -164,7 +156,7 @@ def test_clips_wait_as_long_as_the_model_is_away_and_none_is_given_up(
 def test_a_clip_with_which_only_the_model_fails_is_given_up_and_holds_up_no_other(
     workspace: Workspace,
 ) -> None:
-    text_alert(workspace, debounce_s=0)
+    text_alert(workspace, debounce=0)
     watch(workspace.store, clip_with(0, "An odd ladder is carried."), ladder(1))
     odd = workspace_of(workspace.store, Failing("odd"))
     with workspace.store.begin() as session:  # so that lines are embedded by this model
@@ -179,11 +171,11 @@ def test_a_clip_is_judged_after_a_kill_between_its_commit_and_its_judgement(
     text_alert(workspace)
     watch(workspace.store, ladder(0))
     with monkeypatch.context() as patch:
-        patch.setattr("flows.alerts.judging.add_events", _interrupted)
+        patch.setattr("flows.alert_judging.add_hits", _interrupted)
         with pytest.raises(KeyboardInterrupt):
             judged(workspace)
     assert judged(workspace) == 1
-    assert len(events(workspace)) == 1
+    assert len(hits(workspace)) == 1
 
 
 def _interrupted(*_: object) -> bool:
@@ -191,36 +183,36 @@ def _interrupted(*_: object) -> bool:
 
 
 def test_events_are_seen_as_of_a_time(workspace: Workspace) -> None:
-    text_alert(workspace, debounce_s=0)
+    text_alert(workspace, debounce=0)
     watch(workspace.store, *map(ladder, range(4)))
     judged(workspace)
-    early = events(workspace, video=VIDEO, as_of_ms=60_000)
-    assert [one.event.clip for one in early] == [0, 1]
+    early = hits(workspace, video=VIDEO, as_of=60_000)
+    assert [one.clip for one in early] == [0, 1]
 
 
 def test_deletions_and_forgetting_take_events_along(workspace: Workspace) -> None:
     store = workspace.store
-    text_alert(workspace, debounce_s=0)
-    add(workspace, AlertDraft("anna", AlertKind.PERSON, "anna", debounce_s=0), None)
+    text_alert(workspace, debounce=0)
+    alerts.add(workspace, "anna", person="anna", debounce=0)
     text_alert(workspace, "of-this", video=VIDEO)
     watch(store, percept(0, faces=(face(0, 1, (2, 5)),)))
     rename(store, VIDEO, "0", "Anna")
     watch(store, percept(1, faces=(face(0, 1, (33, 35)),)), ladder(2), ladder(4), ladder(6))
     judged(workspace)
-    found = {(one.event.alert.name, one.event.clip) for one in events(workspace)}
+    found = {(one.alert, one.clip) for one in hits(workspace)}
     assert found >= {("anna", 1), ("ladder", 2), ("ladder", 4), ("ladder", 6)}
     with store.begin() as session:
         video = find_video(session, VIDEO)
     delete_video_span(workspace, video, TimeSpan.of(60_000, 61_000))
-    assert 2 not in {one.event.clip for one in events(workspace)}
+    assert 2 not in {one.clip for one in hits(workspace)}
     assert forget(store, VIDEO, "Anna", WordVectors()).alerts == 1
-    assert {one.alert.name for one in shown_alerts(store)} == {"ladder", "of-this"}
+    assert {one.name for one in alerts.list_alerts(store)} == {"ladder", "of-this"}
     delete_video(store, VIDEO)
-    assert events(workspace) == []
-    assert [one.alert.name for one in shown_alerts(store)] == ["ladder"]
+    assert hits(workspace) == []
+    assert [one.name for one in alerts.list_alerts(store)] == ["ladder"]
 
 
-# AlertDelivery
+# Delivery
 
 
 class Received:
@@ -252,80 +244,95 @@ def webhook(received: Received) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/hook?key=1"
 
 
-def due_now(store: Store) -> None:
-    with store.begin() as session:
-        session.execute(text("UPDATE alert_events SET next_at = now()"))
+DIRECT = DirectExecutor()
 
 
-def test_a_webhook_is_signed_and_names_the_event(workspace: Workspace) -> None:
+def sent(workspace: Workspace, alert: Any) -> int:
+    """Deliver what waits of an alert once; return how many hits were delivered."""
+    try:
+        return deliver(workspace, alert.id)
+    except NotDelivered:
+        return 0
+
+
+def test_a_webhook_is_signed_and_names_the_hit(workspace: Workspace, tmp_path: Path) -> None:
     received = Received()
+    secret = tmp_path / "secret"
+    secret.write_text("hush\n")
     with webhook(received) as url:
-        text_alert(workspace, delivery=AlertDelivery(webhook=url, secret="hush"))
+        alert = text_alert(workspace, webhook=url, secret_file=secret)
         watch(workspace.store, ladder(0))
         judged(workspace)
-        assert deliver_waiting(workspace) == 1
-        assert deliver_waiting(workspace) == 0
+        assert [sent(workspace, alert), sent(workspace, alert)] == [1, 0]
     ((headers, body),) = received.requests
     told = json.loads(body)
-    (one,) = events(workspace)
-    assert one.event.state is DeliveryState.DELIVERED
-    assert told["id"] == headers["webhook-id"] == one.event.id
-    assert (told["alert"], told["start_s"], told["video"]["id"]) == ("ladder", 2.0, VIDEO)
-    signed = f"{one.event.id}.{headers['webhook-timestamp']}.".encode() + body
+    (one,) = hits(workspace)
+    assert one.state is DeliveryState.DELIVERED
+    assert told["id"] == headers["webhook-id"] == one.id
+    assert (told["alert"], told["start_s"], told["video"]) == ("ladder", 2.0, VIDEO)
+    signed = f"{one.id}.{headers['webhook-timestamp']}.".encode() + body
     digest = hmac.new(b"hush", signed, hashlib.sha256).digest()
     assert headers["webhook-signature"] == f"v1,{base64.b64encode(digest).decode()}"
 
 
-def test_a_refused_event_is_tried_again_under_the_same_id_and_then_given_up(
+def test_a_refused_hit_is_tried_again_under_the_same_id_and_given_up_after_a_day(
     workspace: Workspace,
 ) -> None:
     received = Received()
     received.status = 500
     with webhook(received) as url:
-        text_alert(workspace, delivery=AlertDelivery(webhook=url), debounce_s=0)
+        alert = text_alert(workspace, webhook=url, debounce=0)
         watch(workspace.store, ladder(0), ladder(2))
         judged(workspace)
-        deliver_waiting(workspace)
+        assert sent(workspace, alert) == 0
         assert len(received.requests) == 1, "the others of the alert wait as well"
-        for _ in range(20):
-            due_now(workspace.store)
-            deliver_waiting(workspace)
-    attempts = workspace.settings.alerts.attempts
-    ids = [headers["webhook-id"] for headers, _ in received.requests]
-    assert sorted(map(ids.count, set(ids))) == [attempts, attempts]
-    assert {one.event.state for one in events(workspace)} == {DeliveryState.FAILED}
-    assert events(workspace)[0].event.error == "the webhook answered with status 500"
+        assert hits(workspace)[0].error == "the webhook answered with status 500"
+        sent(workspace, alert)
+        ids = [headers["webhook-id"] for headers, _ in received.requests]
+        assert ids[0] == ids[1]
+        with workspace.store.begin() as session:
+            session.execute(text("UPDATE alert_hits SET at = at - interval '2 days'"))
+        sent(workspace, alert)
+    assert {one.state for one in hits(workspace)} == {DeliveryState.FAILED}
+    assert len({headers["webhook-id"] for headers, _ in received.requests}) == 2
 
 
-def test_a_schedule_judges_and_delivers_without_an_ingestion(workspace: Workspace) -> None:
+def test_a_schedule_judges_and_delivers_without_an_ingestion(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0,))
     received = Received()
     received.status = 503
     with webhook(received) as url:
-        text_alert(workspace, delivery=AlertDelivery(webhook=url))
+        text_alert(workspace, webhook=url)
         watch(workspace.store, ladder(0))
-        report = work.alerts(workspace)
-        assert report.text == "1 event recorded, 0 delivered, 1 to be tried again"
+        report = work.alerts(workspace, DIRECT)
+        assert report.text == "1 hit recorded, 0 delivered, 1 to be tried again"
+        assert len(received.requests) == 2, "a step of a flow is retried"
         received.status = 200
-        due_now(workspace.store)
-        assert work.alerts(workspace).text == "0 events recorded, 1 delivered"
-    assert {one.event.state for one in events(workspace)} == {DeliveryState.DELIVERED}
+        assert work.alerts(workspace, DIRECT).text == "0 hits recorded, 1 delivered"
+    assert {one.state for one in hits(workspace)} == {DeliveryState.DELIVERED}
 
 
-def test_an_event_whose_sender_was_killed_is_sent_again(
+def test_a_hit_is_sent_by_one_process_at_a_time_and_again_if_that_is_killed(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    received = Received()
+    received, elsewhere = Received(), list[int]()
     with webhook(received) as url:
-        text_alert(workspace, delivery=AlertDelivery(webhook=url))
+        alert = text_alert(workspace, webhook=url)
         watch(workspace.store, ladder(0))
         judged(workspace)
+
+        def killed(*_: object) -> None:
+            elsewhere.append(deliver(workspace, alert.id))
+            raise KeyboardInterrupt
+
         with monkeypatch.context() as patch:
-            patch.setattr("flows.alerts.delivery.settle_event", _interrupted)
+            patch.setattr("flows.alert_delivery.settle_hit", killed)
             with pytest.raises(KeyboardInterrupt):
-                deliver_waiting(workspace)
-        assert deliver_waiting(workspace) == 0, "it is claimed for a while"
-        due_now(workspace.store)
-        assert deliver_waiting(workspace) == 1
+                deliver(workspace, alert.id)
+        assert elsewhere == [0], "another process leaves it to this one"
+        assert sent(workspace, alert) == 1
     first, second = (headers["webhook-id"] for headers, _ in received.requests)
     assert first == second
 
@@ -334,10 +341,10 @@ def test_a_redirect_is_not_followed(workspace: Workspace) -> None:
     received, elsewhere = Received(), Received()
     with webhook(received) as url, webhook(elsewhere) as other:
         received.status, received.location = 307, other
-        text_alert(workspace, delivery=AlertDelivery(webhook=url))
+        alert = text_alert(workspace, webhook=url)
         watch(workspace.store, ladder(0))
         judged(workspace)
-        assert deliver_waiting(workspace) == 0
+        assert sent(workspace, alert) == 0
     assert len(received.requests) == 1
     assert elsewhere.requests == []
 
@@ -351,8 +358,8 @@ PRIVATE = ("127.0.0.1", "localhost", "10.1.2.3", "169.254.169.254", "[::1]", "[f
 def test_a_private_host_is_refused_unless_the_settings_name_it(store: Store, host: str) -> None:
     workspace = workspace_of(store)
     with pytest.raises(InputError, match="private network"):
-        text_alert(workspace, delivery=AlertDelivery(webhook=f"http://{host}/hook"))
-    assert shown_alerts(store) == []
+        text_alert(workspace, webhook=f"http://{host}/hook")
+    assert alerts.list_alerts(store) == []
 
 
 def test_a_name_that_turns_private_later_is_refused_when_an_event_is_sent(
@@ -366,15 +373,15 @@ def test_a_name_that_turns_private_later_is_refused_when_an_event_is_sent(
         def resolve(host: str, port: int, **_: object) -> list[Any]:
             return [(2, 1, 6, "", (address, port)) for address in answers["now"]]
 
-        monkeypatch.setattr("flows.alerts.webhook.socket.getaddrinfo", resolve)
+        monkeypatch.setattr("socket.getaddrinfo", resolve)
         strict = workspace_of(workspace.store)
-        text_alert(strict, delivery=AlertDelivery(webhook=f"http://rebound.example:{port}/"))
-        answers["now"] = ["93.184.215.14", "127.0.0.1"]
+        alert = text_alert(strict, webhook=f"http://rebound.example:{port}/")
+        answers["now"] = ["127.0.0.1"]
         watch(workspace.store, ladder(0))
         judged(strict)
-        assert deliver_waiting(strict) == 0
+        assert sent(strict, alert) == 0
     assert received.requests == []
-    assert "private network" in (events(workspace)[0].event.error or "")
+    assert "private network" in (hits(workspace)[0].error or "")
 
 
 @pytest.mark.parametrize(
@@ -391,9 +398,9 @@ def test_a_name_that_turns_private_later_is_refused_when_an_event_is_sent(
         "http://" + "a" * 3000,
     ],
 )
-def test_an_address_that_is_no_webhook_is_refused(url: str) -> None:
+def test_an_address_that_is_no_webhook_is_refused(workspace: Workspace, url: str) -> None:
     with pytest.raises(InputError):
-        make_delivery(url, None, None)
+        text_alert(workspace, webhook=url)
 
 
 def test_a_slow_answer_ends_at_the_time_limit_and_a_huge_one_is_not_read(
@@ -415,21 +422,21 @@ def test_a_slow_answer_ends_at_the_time_limit_and_a_huge_one_is_not_read(
 
     quick = workspace_of(workspace.store, private_hosts=("127.0.0.1",), webhook_s=0.5)
     with serving(Slow) as port:
-        text_alert(quick, delivery=AlertDelivery(webhook=f"http://127.0.0.1:{port}/"))
+        alert = text_alert(quick, webhook=f"http://127.0.0.1:{port}/")
         watch(workspace.store, ladder(0))
         judged(quick)
         began = time.monotonic()
-        assert deliver_waiting(quick) == 0
+        assert sent(quick, alert) == 0
         assert time.monotonic() - began < 3
         stop.set()
     received = Received()
     received.body = b"x" * 50_000_000
     with webhook(received) as url:
-        text_alert(quick, "huge", delivery=AlertDelivery(webhook=url))
+        huge = text_alert(quick, "huge", webhook=url)
         watch(workspace.store, ladder(4))
         judged(quick)
         began = time.monotonic()
-        assert deliver_waiting(quick) == 1
+        assert sent(quick, huge) == 1
         assert time.monotonic() - began < 2
 
 
@@ -445,14 +452,13 @@ def test_a_command_gets_the_event_as_json_and_none_of_homers_environment(
         "told['environment'] = dict(os.environ)\n"
         "open(sys.argv[1], 'w').write(json.dumps(told))\n"
     )
-    delivery = make_delivery(None, f"{sys.executable} {script} '{out}'", None)
-    text_alert(workspace, delivery=delivery)
+    alert = text_alert(workspace, command=f"{sys.executable} {script} '{out}'")
     watch(workspace.store, ladder(0))
     judged(workspace)
-    assert deliver_waiting(workspace) == 1
+    assert sent(workspace, alert) == 1
     told = json.loads(out.read_text())
     assert told["alert"] == "ladder"
-    assert told["id"] == events(workspace)[0].event.id
+    assert told["id"] == hits(workspace)[0].id
     assert "HOMER_DATABASE_URL" not in told["environment"]
     assert not (tmp_path / "pwned").exists()
 
@@ -462,42 +468,43 @@ def test_a_command_that_hangs_is_ended_with_its_children(
 ) -> None:
     quick = workspace_of(workspace.store, command_s=0.5)
     late = tmp_path / "late"
-    delivery = make_delivery(None, f"sh -c '(sleep 3; touch {late}) & sleep 60'", None)
-    text_alert(quick, delivery=delivery)
+    alert = text_alert(quick, command=f"sh -c '(sleep 3; touch {late}) & sleep 60'")
     watch(workspace.store, ladder(0))
     judged(quick)
     began = time.monotonic()
-    assert deliver_waiting(quick) == 0
+    assert sent(quick, alert) == 0
     assert time.monotonic() - began < 2.5
-    assert "longer than 0.5 s" in (events(quick)[0].event.error or "")
+    assert "longer than 0.5 s" in (hits(quick)[0].error or "")
     time.sleep(3)
     assert not late.exists()
 
 
 def test_where_events_go_is_not_in_the_database_and_goes_with_the_alert(
-    workspace: Workspace,
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     store, url = workspace.store, "https://93.184.215.14/services/T0PSECRET"
-    text_alert(workspace, delivery=AlertDelivery(webhook=url, secret="hush"))
+    secret = tmp_path / "secret"
+    secret.write_text("hush")
+    text_alert(workspace, webhook=url, secret_file=secret)
     with store.begin() as session:
         rows = [*session.scalars(text("SELECT to_jsonb(a)::text FROM alerts a"))]
     assert "T0PSECRET" not in "".join(rows)
     assert "hush" not in "".join(rows)
     (path,) = (path for path in store.home.alerts.rglob("*.json"))
     assert path.stat().st_mode & 0o077 == 0
-    remove(store, "ladder")
+    alerts.remove(store, "ladder")
     assert list(store.home.alerts.rglob("*.json")) == []
     with pytest.raises(NotFound):
-        remove(store, "ladder")
+        alerts.remove(store, "ladder")
 
 
 def test_an_alert_of_another_machine_is_left_to_it(workspace: Workspace) -> None:
-    alert = text_alert(workspace, delivery=AlertDelivery(command=("/bin/true",)))
-    Deliveries(workspace.store).remove(alert.id)
+    alert = text_alert(workspace, command="/bin/true")
+    remove_delivery(workspace.store, alert.id)
     watch(workspace.store, ladder(0))
     judged(workspace)
-    assert deliver_waiting(workspace) == 0
-    assert events(workspace)[0].event.state is DeliveryState.WAITING
+    assert sent(workspace, alert) == 0
+    assert hits(workspace)[0].state is DeliveryState.WAITING
 
 
 @pytest.mark.full
@@ -513,34 +520,34 @@ def test_a_thousand_alerts_are_judged_in_little_time_and_no_more_are_taken(
         text_alert(workspace, "more")
     watch(workspace.store, clip_with(0, "A dog sleeps. A cat walks. Rain falls."))
     judge = AlertJudge(workspace)
-    judge_waiting(workspace, judge)
+    judge.judge_waiting()
     watch(workspace.store, ladder(2))
     began = time.monotonic()
-    assert judge_waiting(workspace, judge).events == 1000
+    assert len(judge.judge_waiting()[0]) == 1000
     assert time.monotonic() - began < 15
 
 
 def test_an_ingestion_is_neither_delayed_nor_failed_by_alerts(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.alerts.worker.END_S", 1.0)
+    monkeypatch.setattr("flows.alert_delivery.END_S", 1.0)
     odd = workspace_of(workspace.store, OddEmbedder())
-    text_alert(odd, delivery=make_delivery(None, "sleep 60", None))
+    text_alert(odd, command="sleep 60")
     began = time.monotonic()
-    with alerts_judged(odd):
+    with alerts_beside(odd, DIRECT) as judge:
         watch(workspace.store, ladder(0))
-    assert time.monotonic() - began < 5
-    with alerts_judged(workspace):
+        judge()
+    with alerts_beside(workspace, DIRECT):
         pass
-    assert len(events(workspace)) == 1, "the next ingestion judges what was left"
+    assert time.monotonic() - began < 5
+    assert len(hits(workspace)) == 1, "the next ingestion judges what was left"
 
 
-def test_the_deliverer_survives_an_event_whose_line_was_deleted(workspace: Workspace) -> None:
-    text_alert(workspace, delivery=AlertDelivery(command=("/bin/true",)))
+def test_a_hit_whose_line_was_deleted_is_gone(workspace: Workspace) -> None:
+    alert = text_alert(workspace, command="/bin/true")
     watch(workspace.store, ladder(0))
     judged(workspace)
-    deliverer = Deliverer(workspace.store, workspace.settings.alerts)
     with workspace.store.begin() as session:
         session.execute(text("DELETE FROM memories"))
-    assert deliverer.deliver_due() == 0
-    assert events(workspace) == []
+    assert sent(workspace, alert) == 0
+    assert hits(workspace) == []

@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from domain.alerts import Hit
 from domain.media import Box, ClipState, SeenObject
 from domain.memories import ClipMemories, EventPatch, MemorySource, SegmentDraft
 from domain.time import TimeSpan
-from flows.alerts.adding import closest_clips
 from flows.delete import delete_video_span
 from flows.workspace import Workspace
+from library.alerts import try_out
 from memory.event_graph_update import apply_next_patch
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
@@ -19,7 +20,7 @@ from memory.writers.port import EventWindow, Writers
 from store.database import Store
 from store.queries.events import delete_event_graph
 from store.queries.videos import DONE, find_video, set_video_state
-from tests.support.alerted import clip_with, events, judged, text_alert, watch, workspace_of
+from tests.support.alerted import clip_with, hits, judged, text_alert, watch, workspace_of
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -30,7 +31,6 @@ from tests.support.memory import (
     local_writers,
     percept,
 )
-from views.alerts import ShownEvent
 
 CARRIED = SegmentDraft(
     label="Work at the house",
@@ -69,9 +69,9 @@ def patch(store: Store, writer: Told, since: datetime | None = None) -> None:
     assert apply_next_patch(store, VIDEO, writer, Tools(), SETTINGS.memory, False, since)
 
 
-def found(workspace: Workspace) -> list[ShownEvent]:
+def found(workspace: Workspace) -> list[Hit]:
     judged(workspace)
-    return events(workspace)
+    return hits(workspace)
 
 
 def test_a_segment_that_answers_is_an_event_once_it_is_written(workspace: Workspace) -> None:
@@ -81,12 +81,11 @@ def test_a_segment_that_answers_is_an_event_once_it_is_written(workspace: Worksp
     assert found(workspace) == [], "no line answers"
     patch(store, Told((CARRIED, REST)))
     (one,) = found(workspace)
-    assert one.event.span == TimeSpan.of(0, 90_000)
-    assert one.ref == f"s{one.event.segment}"
+    assert one.span == TimeSpan.of(0, 90_000)
+    assert one.ref == f"s{one.segment}"
     assert one.text.startswith("Work at the house: The weather is discussed. A man carries")
-    assert one.body()["ref"] == one.ref
-    assert events(workspace, video=VIDEO, as_of_ms=299_000) == [], "it was not known yet"
-    assert len(events(workspace, video=VIDEO, as_of_ms=300_000)) == 1
+    assert hits(workspace, video=VIDEO, as_of=299_000) == [], "it was not known yet"
+    assert len(hits(workspace, video=VIDEO, as_of=300_000)) == 1
     assert judged(workspace) == 0, "a segment is judged once"
 
 
@@ -94,10 +93,10 @@ def test_a_segment_that_is_extended_is_judged_again_within_the_debounce_time(
     workspace: Workspace,
 ) -> None:
     store = workspace.store
-    text_alert(workspace, debounce_s=60)
-    text_alert(workspace, "sheep", question="sheep graze in a garden", debounce_s=60)
-    text_alert(workspace, "once", question="everybody rests", debounce_s=60)
-    text_alert(workspace, "both", question="everybody rests", debounce_s=0)
+    text_alert(workspace, debounce=60)
+    text_alert(workspace, "sheep", question="sheep graze in a garden", debounce=60)
+    text_alert(workspace, "once", question="everybody rests", debounce=60)
+    text_alert(workspace, "both", question="everybody rests", debounce=0)
     garden = SegmentDraft(
         label="A garden",
         summary="Everybody rests. Sheep graze in a garden.",
@@ -108,9 +107,7 @@ def test_a_segment_that_is_extended_is_judged_again_within_the_debounce_time(
     writer = Told((CARRIED, REST), (garden,))
     patch(store, writer)
     patch(store, writer)
-    seen = [
-        (one.event.alert.name, one.event.clip, one.event.span.end_ms) for one in found(workspace)
-    ]
+    seen = [(one.alert, one.clip, one.span.end_ms) for one in found(workspace)]
     assert sorted(seen) == [
         ("both", 9, 300_000),
         ("both", 19, 600_000),
@@ -121,13 +118,13 @@ def test_a_segment_that_is_extended_is_judged_again_within_the_debounce_time(
 
 
 def test_an_event_of_a_line_is_not_followed_by_one_of_its_segment(workspace: Workspace) -> None:
-    text_alert(workspace, debounce_s=30)
+    text_alert(workspace, debounce=30)
     watch(workspace.store, clip_with(0, "The weather is fine."))
     watch(workspace.store, clip_with(1, "A man carries a ladder."))
     watch_talk(workspace.store, range(2, 10))
     patch(workspace.store, Told((CARRIED, REST)))
     (one,) = found(workspace)
-    assert (one.event.clip, one.event.segment) == (1, None)
+    assert (one.clip, one.segment) == (1, None)
 
 
 def test_words_of_several_sentences_do_not_answer_together(workspace: Workspace) -> None:
@@ -154,8 +151,8 @@ def test_segments_of_a_video_that_is_over_or_built_again_are_not_judged(
         set_video_state(session, VIDEO, DONE)
     patch(store, writer)
     assert found(workspace) == []
-    scores = {clip: match.score > 0.7 for _, clip, match in closest_clips(workspace, "ladder", 20)}
-    assert [clip for clip, answers in scores.items() if answers] == [9, 19]
+    scores = {hit.clip: hit.score > 0.7 for hit in try_out(workspace, "ladder")}
+    assert sorted(clip for clip, answers in scores.items() if answers) == [9, 19]
 
 
 def test_deleting_a_part_of_a_segment_deletes_its_event(workspace: Workspace) -> None:
@@ -167,9 +164,9 @@ def test_deleting_a_part_of_a_segment_deletes_its_event(workspace: Workspace) ->
     with store.begin() as session:
         video = find_video(session, VIDEO)
     delete_video_span(workspace, video, TimeSpan.of(270_000, 271_000))
-    assert len(events(workspace)) == 1, "the clip after which it was written is none of its own"
+    assert len(hits(workspace)) == 1, "the clip after which it was written is none of its own"
     delete_video_span(workspace, video, TimeSpan.of(31_000, 32_000))
-    assert events(workspace) == []
+    assert hits(workspace) == []
 
 
 def test_building_the_event_graph_again_deletes_the_events_of_its_segments(
@@ -179,10 +176,10 @@ def test_building_the_event_graph_again_deletes_the_events_of_its_segments(
     text_alert(workspace, "weather", question="the weather is fine")
     watch_talk(workspace.store, range(10))
     patch(workspace.store, Told((CARRIED, REST)))
-    assert {one.event.alert.name for one in found(workspace)} == {"ladder", "weather"}
+    assert {one.alert for one in found(workspace)} == {"ladder", "weather"}
     with workspace.store.begin() as session:
         delete_event_graph(session, VIDEO)
-    assert {one.event.alert.name for one in events(workspace)} == {"weather"}
+    assert {one.alert for one in hits(workspace)} == {"weather"}
 
 
 class WithoutThings:
@@ -205,5 +202,5 @@ def test_a_thing_in_view_that_has_no_line_is_an_event(workspace: Workspace) -> N
     done = remember(workspace.store, VIDEO, Perceived(seen), writers, Tools(), SETTINGS)
     assert done is ClipState.DONE
     (one,) = found(workspace)
-    assert (one.ref, one.event.span.start_ms) == (f"k{one.event.keyframe}", 7_000)
+    assert (one.ref, one.span.start_ms) == (f"k{one.keyframe}", 7_000)
     assert "dog" in one.text

@@ -35,8 +35,8 @@ def test_alerts_are_added_listed_and_removed(filled: Store) -> None:
     homer("add", "anna", "--person", "Anna", "--command", "true")
     listed = {one["name"]: one for one in json.loads(homer("list", "--json").stdout)}
     assert listed.keys() == {"ladder", "anna", NAME}
-    assert (listed["ladder"]["title"], listed["ladder"]["debounce_ms"]) == ("kitchen", 5000)
-    assert listed["anna"]["delivery"].startswith("command /")
+    assert (listed["ladder"]["title"], listed["ladder"]["debounce_s"]) == ("kitchen", 5.0)
+    assert listed["anna"]["place"].startswith("command /")
     assert "Anna was seen" in homer().stdout
     homer("remove", "anna")
     assert "Anna" not in homer("list").stdout
@@ -55,8 +55,8 @@ def test_alerts_are_added_listed_and_removed(filled: Store) -> None:
         ("add", "a", "what", "--command", "true", "--webhook", "https://example.org"),
         ("add", "a", "what", "--secret-file", "/nowhere"),
         ("remove", "nothing"),
-        ("events", "nothing"),
-        ("events", "--as-of", "1:00"),
+        ("hits", "nothing"),
+        ("hits", "--as-of", "1:00"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_a_message(
@@ -66,32 +66,30 @@ def test_what_cannot_be_used_is_refused_with_a_message(
     assert len(json.loads(homer("list", "--json").stdout)) == 1
 
 
-def test_events_are_listed_as_of_a_time(filled: Store) -> None:
-    (one,) = json.loads(homer("events", "--json").stdout)
-    assert (one["alert"], one["video"]["title"], one["state"]) == (NAME, "kitchen", "recorded")
+def test_hits_are_listed_as_of_a_time(filled: Store) -> None:
+    (one,) = json.loads(homer("hits", "--json").stdout)
+    assert (one["alert"], one["title"], one["state"]) == (NAME, "kitchen", "recorded")
     assert one["at"].startswith("2023-11-14T")
-    assert (
-        json.loads(homer("events", "--video", "kitchen", "--as-of", "0:30", "--json").stdout) == []
-    )
+    assert json.loads(homer("hits", "--video", "kitchen", "--as-of", "0:30", "--json").stdout) == []
 
 
-def test_alerts_and_events_over_http(filled: Store) -> None:
+def test_alerts_and_hits_over_http(filled: Store) -> None:
     with client_of(WordState(filled, "local")) as client:
-        (alert,) = client.get("/alerts").json()["alerts"]
-        page = client.get("/alerts/events", params={"alert": NAME}).json()
-        assert (alert["name"], alert["question"], alert["events"]) == (NAME, "a cup", 1)
-        assert (page["total"], page["events"][0]["start_s"]) == (1, 31.0)
-        assert client.get("/alerts/events", params={"alert": "nothing"}).status_code == 404
-        assert client.get("/alerts/events", params={"as_of": "1:00"}).status_code == 422
+        (alert,) = client.get("/alerts").json()
+        page = client.get("/alerts/hits", params={"alert": NAME}).json()
+        assert (alert["name"], alert["question"], alert["hits"]) == (NAME, "a cup", 1)
+        assert (page["total"], page["items"][0]["start_s"]) == (1, 31.0)
+        assert client.get("/alerts/hits", params={"alert": "nothing"}).status_code == 404
+        assert client.get("/alerts/hits", params={"as_of": "1:00"}).status_code == 422
 
 
-def test_the_page_shows_alerts_with_their_events(
+def test_the_page_shows_alerts_with_their_hits(
     filled: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with app_over(filled, monkeypatch):
         output = words(open_page("alerts"))
         assert "a cup" in output
-        assert "kitchen, recorded only, 1 event" in output
+        assert "kitchen, recorded only, 1 hit" in output
         assert "match 0.90, recorded" in output
 
 
@@ -107,6 +105,6 @@ def test_without_alerts_the_page_has_a_form_that_adds_one(
         wanted, name = page.text_input
         wanted.set_value("someone carries a ladder")
         name.set_value("ladder")
-        assert "all videos, recorded only, 0 events" in words(press(page, "Add"))
+        assert "all videos, recorded only, 0 hits" in words(press(page, "Add"))
     (alert,) = json.loads(homer("list", "--json").stdout)
     assert (alert["name"], alert["question"]) == ("ladder", "someone carries a ladder")

@@ -12,13 +12,10 @@ from sqlalchemy import select
 from typer.testing import CliRunner
 
 from cli.main import app
-from domain.alerts import AlertKind
 from domain.asking import Mode, Question
 from domain.errors import ModelError
 from domain.settings import ClipViewKind, MemorySettings, Settings, WatchSettings
-from flows.alerts.adding import AlertDraft, add
-from flows.alerts.judging import AlertJudge
-from flows.alerts.worker import judge_waiting
+from flows.alert_judging import AlertJudge
 from flows.build import build
 from flows.embedding_cost import SAMPLE
 from flows.estimate import estimate_file
@@ -28,6 +25,7 @@ from flows.reembed import plan_reembedding, reembed
 from flows.workspace import Workspace
 from graphs.ask import ask
 from graphs.replay import replay
+from library import alerts
 from memory.delete_span import delete_span
 from memory.reembed import reembed_video
 from memory.write_clip import remember
@@ -323,14 +321,14 @@ def test_building_a_memory_has_its_embeddings_on_record(home: Home, store: Store
 
 
 def judge_a_ladder(home: Home, store: Store, url: str) -> int:
-    """Judge a clip, by an alert that it answers, with an endpoint; return the number of events."""
+    """Judge a clip, by an alert that it answers, with an endpoint; return the number of hits."""
     known_video(store, 2)
     opened = workspace(home, store, url)
     opened = replace(opened, toolbox=Questioned(opened.profile, Path("/nonexistent")))
-    add(opened, AlertDraft("ladder", AlertKind.TEXT, "someone carries a ladder"), None)
+    alerts.add(opened, "ladder", "someone carries a ladder")
     clip = percept(1, utterances=(said(32, "Look, someone carries a ladder."),))
     remember(store, VIDEO, Perceived(clip), local_writers(), Tools(), SETTINGS)
-    return judge_waiting(opened, AlertJudge(opened)).events
+    return len(AlertJudge(opened).judge_waiting()[0])
 
 
 def test_judging_by_alerts_has_its_embeddings_on_record_with_the_clip(

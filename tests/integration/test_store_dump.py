@@ -37,7 +37,7 @@ LEFT_OUT = {
     **{t: {"*"} for t in ("shared_links", "saved_searches")},
     **{t: {"*"} for t in ("grants", "group_members", "enforced_rights")},
     **{t: {"*"} for t in ("eval_runs", "eval_results", "eval_batches")},
-    **{t: {"*"} for t in ("alerts", "alert_clips", "alert_events")},
+    **{t: {"*"} for t in ("alerts", "alert_clips", "alert_hits")},
     **{t: {"*"} for t in ("streams", "stream_clips", "stream_gaps")},
 }
 

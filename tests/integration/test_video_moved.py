@@ -35,7 +35,7 @@ from views.library import delete_video_rows, dump_lines, export_to_file, list_li
 LIBRARY_WIDE = {
     "alerts",
     "alert_clips",
-    "alert_events",
+    "alert_hits",
     "audit",
     "enforced_rights",
     "grants",

@@ -5,12 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from domain.alerts import AlertKind
+from domain.alerts import Alert, Hit
 from domain.media import Percept
-from flows.alerts.adding import AlertDraft, add
-from flows.alerts.judging import AlertJudge
-from flows.alerts.worker import judge_waiting
+from flows.alert_judging import AlertJudge
 from flows.workspace import Workspace
+from library import alerts
 from memory.write_clip import remember
 from models.profile import load_profile
 from store.database import Store
@@ -24,16 +23,15 @@ from tests.support.memory import (
     percept,
     said,
 )
-from views.alerts import ShownEvent, page_of_events
 
 LADDER = "someone carries a ladder"
 
 
-def workspace_of(store: Store, text_model: Any = None, **alerts: Any) -> Workspace:
+def workspace_of(store: Store, text_model: Any = None, **changes: Any) -> Workspace:
     toolbox: Any = SimpleNamespace(text=text_model or WordVectors(), reranker=None)
     profile = load_profile("local")
     settings = profile.settings
-    changed = settings.alerts.model_copy(update=alerts)
+    changed = settings.alerts.model_copy(update=changes)
     settings = settings.model_copy(update={"alerts": changed})
     return Workspace(store.home, store, profile.model_copy(update={"settings": settings}), toolbox)
 
@@ -52,14 +50,14 @@ def ladder(index: int) -> Percept:
 
 
 def judged(workspace: Workspace) -> int:
-    return judge_waiting(workspace, AlertJudge(workspace)).events
+    return len(AlertJudge(workspace).judge_waiting()[0])
 
 
-def events(workspace: Workspace, **which: Any) -> list[ShownEvent]:
-    return page_of_events(workspace.store, 0, 100, **which)[0][::-1]
+def hits(workspace: Workspace, **which: Any) -> list[Hit]:
+    return [*alerts.hits(workspace.store, limit=100, **which).items][::-1]
 
 
-def text_alert(workspace: Workspace, name: str = "ladder", **more: Any) -> Any:
-    delivery = more.pop("delivery", None)
-    draft = AlertDraft(name, AlertKind.TEXT, more.pop("question", LADDER), **more)
-    return add(workspace, draft, delivery)
+def text_alert(
+    workspace: Workspace, name: str = "ladder", *, question: str = LADDER, **more: Any
+) -> Alert:
+    return alerts.add(workspace, name, question, **more)

@@ -28,7 +28,6 @@ from domain.media import ClipState
 from domain.memories import EdgeType, MemorySource, Relation
 from domain.skills import Tone, Topic
 from domain.streams import LEVELS, GapReason
-from flows.alerts.webhook import NotDelivered
 from flows.http_file import IsPage
 from flows.perception_workers import WorkerKilled
 from memory.writers.llm_clip import BudgetSpent
@@ -48,7 +47,17 @@ from views.words import plural
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     *("agent", "auth", "domain", "evals", "flows", "graphs", "memory", "models", "people"),
-    *("perception", "retrieval", "services", "skills", "store", "strategies", "ui", "views"),
+    *(
+        "library",
+        "perception",
+        "retrieval",
+        "services",
+        "skills",
+        "store",
+        "strategies",
+        "ui",
+        "views",
+    ),
 )
 NOT_SHOWN = (
     # What a server or a command says before there is a page.
@@ -85,7 +94,7 @@ ERRORS = {
     name
     for name, value in vars(errors).items()
     if isinstance(value, type) and issubclass(value, errors.HomerError)
-} | {one.__name__ for one in (BudgetSpent, IsPage, NotDelivered, WorkerKilled)}
+} | {one.__name__ for one in (BudgetSpent, IsPage, WorkerKilled)}
 """Classes whose messages are in the catalogues without being marked."""
 MARKS = {"translate", "translate_count", "marked", "marked_each", "counted"}
 HAS_WORDS = re.compile(rf"\b({'|'.join(MARKS | ERRORS)})\(".encode())

@@ -16,7 +16,7 @@ from store.queries.calls import message_hash
 from store.tables.library import GrantRow, SharedLinkRow
 from store.tables.schema import (
     AlertClipRow,
-    AlertEventRow,
+    AlertHitRow,
     AlertRow,
     BlobRow,
     BuildRow,
@@ -100,7 +100,7 @@ def _alert(session: Session, video_id: str) -> None:
     )
     times = {"start_ms": 31_000, "end_ms": 32_000}
     _add(session, alert, AlertClipRow(video_id=video_id, clip=2))
-    event = AlertEventRow(
+    event = AlertHitRow(
         id=f"event{video_id}",
         alert_id=alert.id,
         video_id=video_id,

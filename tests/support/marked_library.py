@@ -47,7 +47,7 @@ STRUCTURE = {
         eval_results.question observations.skill streams.video_id stream_clips.video_id
         stream_gaps.video_id builds.video_id frames.video_id nodes.video_id entities.video_id
         relations.video_id keepers.video_id alerts.id alerts.video_id alert_clips.video_id
-        alert_events.id alert_events.alert_id alert_events.video_id shared_links.id
+        alert_hits.id alert_hits.alert_id alert_hits.video_id shared_links.id
         shared_links.trajectory_id shared_links.video_id grants.video_id""",
     "digests of content, whose files and rows are looked for": """
         blobs.sha256 keyframes.blob sightings.blob frames.blob messages.hash model_calls.messages
@@ -61,8 +61,8 @@ STRUCTURE = {
         observations.question_type eval_results.arm eval_results.part eval_runs.state
         eval_runs.profile stream_gaps.reason builds.builder frames.builder frames.reason
         nodes.builder nodes.level entities.builder entities.type relations.builder
-        relations.level keepers.builder alerts.kind alerts.delivery alert_events.state
-        alert_events.error""",
+        relations.level keepers.builder alerts.kind alerts.delivery alert_hits.state
+        alert_hits.error""",
     "names of models, and times": """
         videos.models videos.encoders builds.encoder clips.encoder keyframes.description_encoder
         builds.writers patches.writers memories.encoder segment_revisions.encoder clips.gaps

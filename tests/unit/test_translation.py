@@ -17,7 +17,7 @@ from domain.built import RULES
 from domain.errors import InputError, MediaError, ModelError, NotFound, WeightsMissing
 from domain.ledger import Edits
 from domain.trajectory import EvidenceRetrieved, Replanned
-from flows.alerts.adding import make_delivery
+from library.alerts import _delivery
 from models.chat import read_value
 from models.profile import load_profile
 from models.weights import verified_folder
@@ -56,7 +56,7 @@ ROOT = Path(__file__).parents[2]
 NO_PAGES = {"__main__.py", "application.py", "media.py", "server.py", "outline_graph.py"}
 """Files of ``ui`` that draw nothing in words: the server, its files over HTTP, and a graph."""
 VIEWS = (
-    *("alerts", "library_search", "live_memory", "rounds", "saved_searches", "shared"),
+    *("library_search", "live_memory", "rounds", "saved_searches", "shared"),
     *("skill_use", "streams", "transcript"),
 )
 """Modules of ``views`` whose words are all on pages."""
@@ -328,7 +328,7 @@ def test_errors_are_translated_with_what_they_name(tmp_path: Path, in_german: No
 
 def test_errors_of_alerts_profiles_and_models_are_translated(in_german: None) -> None:
     with pytest.raises(InputError) as alert:
-        make_delivery(None, "nothing", None)
+        _delivery(None, "nothing", None)
     assert translate_sentence(str(alert.value)) == "--command: Es gibt kein Programm 'nothing'"
     with pytest.raises(NotFound) as profile:
         load_profile("nowhere")

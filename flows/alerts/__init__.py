@@ -1,1 +1,0 @@
-"""Alerts: judging each remembered clip, and delivering the events."""

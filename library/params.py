@@ -1,0 +1,83 @@
+"""Parameters that several acts share, and how a parameter looks on a command line."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from domain.base import Frozen
+from domain.time import parse_clock
+
+T = TypeVar("T")
+
+MAX_S = 1e11
+"""Upper bound of times, in seconds."""
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+
+
+class OnCommandLine:
+    """How a parameter is written on a command line, where its name does not tell.
+
+    Args:
+        flags: ``--video``, ``-v``; none: its name with dashes.
+        metavar: what stands for its value in the help.
+        argument: it is given without a flag; by default, one without a default value is.
+        only: it is not asked for over HTTP or MCP, since it names something of this machine.
+    """
+
+    def __init__(
+        self, *flags: str, metavar: str = "", argument: bool = False, only: bool = False
+    ) -> None:
+        self.flags, self.metavar, self.argument, self.only = flags, metavar, argument, only
+
+
+def _milliseconds(value: Any) -> Any:
+    if value is None:
+        return None
+    seconds = value if isinstance(value, int | float) else parse_clock(str(value)) / 1000
+    if not 0 <= seconds <= MAX_S:
+        raise ValueError("no video is that long")
+    return round(1000 * seconds)
+
+
+AsOf = Annotated[
+    int | None,
+    BeforeValidator(_milliseconds),
+    WithJsonSchema({"type": ["string", "number", "null"], "examples": ["12:30"]}),
+    Field(description="Use only what was seen by then: seconds, MM:SS, H:MM:SS or d2 H:MM:SS."),
+    OnCommandLine(metavar="MM:SS"),
+]
+OnlyVideo = Annotated[
+    str | None,
+    Field(
+        max_length=400, description="Only this video: its id, the beginning of it, or its title."
+    ),
+    OnCommandLine("--video", "-v", metavar="VIDEO"),
+]
+Offset = Annotated[
+    int, Field(ge=0, le=10**9, description="Entries to skip: `next` of the page before.")
+]
+Limit = Annotated[
+    int, Field(ge=1, le=MAX_LIMIT, description="Entries at most."), OnCommandLine(metavar="N")
+]
+
+
+class Page(Frozen, Generic[T]):
+    """A page of a list of ``total`` entries; ``next`` is the offset of the next page, if any."""
+
+    # A generic model has no description of its own.
+    model_config = ConfigDict(json_schema_extra={"description": "A page of a list."})
+    items: tuple[T, ...]
+    total: int
+    offset: int = 0
+    next: int | None = Field(default=None, description="pass it as `offset` for the next page")
+
+
+def page(items: list[T], total: int, offset: int) -> Page[T]:
+    """Return a page of a list."""
+    end = offset + len(items)
+    return Page(
+        items=tuple(items), total=total, offset=offset, next=end if items and end < total else None
+    )

@@ -1,0 +1,117 @@
+"""The acts of the library: each is one function, from which its command, route and tool are made.
+
+A door asks for an act's parameters, help and result here, and adds nothing to them. A new act is a
+function in this package and a line in ``ACTS``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from domain.base import first_problem
+from domain.errors import InputError
+
+
+@dataclass(frozen=True)
+class Act:
+    """An act by the names that doors know it under; an empty one: it is not behind that door.
+
+    Attributes:
+        place: module and name of its function in this package, ``alerts.add``.
+        command: of the command line, ``alert add``.
+        route: method and path over HTTP, ``GET /alerts``.
+        tool: of MCP.
+        viewers: whether who may only look and ask may do it.
+    """
+
+    place: str
+    command: str = ""
+    route: str = ""
+    tool: str = ""
+    viewers: bool = False
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """Its function, which is imported when it is first needed."""
+        module, _, name = self.place.partition(".")
+        found: Callable[..., Any] = getattr(import_module(f"library.{module}"), name)
+        return found
+
+    @property
+    def help(self) -> str:
+        """What it does: its docstring up to the errors that it raises."""
+        return (inspect.getdoc(self.function) or "").partition("\n\nRaises:")[0]
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """The types of its parameters and of its ``return``, with what is said about each."""
+        return get_type_hints(self.function, include_extras=True)
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """What it is asked for, by name: all parameters but the first, where it acts."""
+        return dict([*inspect.signature(self.function).parameters.items()][1:])
+
+    @property
+    def acts_with_models(self) -> bool:
+        """Whether it acts in a workspace, with models, or in a store alone."""
+        return next(iter(inspect.signature(self.function).parameters)) == "workspace"
+
+    @cached_property
+    def arguments(self) -> type[BaseModel]:
+        """A model of its parameters, which checks what every door is given."""
+        fields: Any = {
+            name: (self.hints[name], ... if one.default is one.empty else one.default)
+            for name, one in self.parameters.items()
+        }
+        # Names and times may look like numbers to a client.
+        config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+        return create_model(self.function.__name__, __config__=config, **fields)
+
+    def call(self, where: Any, given: Mapping[str, Any]) -> Any:
+        """Do it.
+
+        Args:
+            where: a workspace or a store, as the function's first parameter says.
+            given: arguments by name, which are checked.
+
+        Raises:
+            InputError: one of them is not what is asked for.
+        """
+        try:
+            checked = self.arguments.model_validate(dict(given))
+        except ValidationError as error:
+            raise InputError(first_problem(error)) from error
+        return self.function(where, **dict(checked))
+
+
+ACTS = (
+    Act("alerts.add", "alert add"),
+    Act("alerts.list_alerts", "alert list", "GET /alerts"),
+    Act("alerts.remove", "alert remove"),
+    Act("alerts.hits", "alert hits", "GET /alerts/hits"),
+    Act("alerts.try_out", "alert test"),
+    Act("alerts.deliver", "alert deliver"),
+)
+
+GUIDES = {
+    "alert": """Ask standing questions, which are judged on every new clip.
+
+A clip that answers one is recorded as a hit, and sent to a webhook or a local command.
+
+\b
+Examples:
+  homer alert add ladder "someone carries a ladder" --video entrance
+  homer alert add anna --person Anna --webhook https://example.org/hook
+  homer alert add stranger --unknown-face --command "notify-send 'An unknown face'"
+  homer alert hits
+""",
+}
+"""What is said of a group of commands, ``alert ...``."""
