@@ -44,7 +44,7 @@ def add(
     question: Annotated[
         str,
         Field(description="What is to be said, read, seen or heard."),
-        OnCommandLine(metavar="[WHAT]", argument=True),
+        OnCommandLine(metavar="WHAT", argument=True),
     ] = "",
     video: OnlyVideo = None,
     person: Annotated[
@@ -193,7 +193,7 @@ def hits(
     alert: Annotated[
         str | None,
         Field(max_length=40, description="Only hits of this alert."),
-        OnCommandLine(metavar="[NAME]", argument=True),
+        OnCommandLine(metavar="NAME", argument=True),
     ] = None,
     video: OnlyVideo = None,
     as_of: AsOf = None,
