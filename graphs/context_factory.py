@@ -151,12 +151,13 @@ class ProfileContexts:
         role = ROLES.get(self._toolbox.profile.answering)
         if role is None:
             return None
-        toolbox = self._toolbox
+        toolbox, setup = self._toolbox, recorder.setup
+        room = setup.room if setup else toolbox.profile.chat_for(role).room
 
         def open_chat(sink: Sink, replay: Replay) -> StructuredChat:
             return toolbox.chat(role, sink, replay, live=True)
 
-        return Calls(self._store, recorder, budget, open_chat)
+        return Calls(self._store, recorder, budget, open_chat, room)
 
 
 ROLES = {"llm": "reasoner", "reader": "reader"}

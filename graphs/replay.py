@@ -269,7 +269,7 @@ def _calls(
     def open_chat(sink: Sink, source: Replay) -> StructuredChat:
         return StructuredChat(endpoint, question_event.profile, sink, source)
 
-    return Calls(store, recorder, budget, open_chat)
+    return Calls(store, recorder, budget, open_chat, question_event.setup.room)
 
 
 def _no_tool(
