@@ -27,13 +27,12 @@ from domain.memories import MemoryView, Scope
 from domain.settings import CLIP_TRIES, LINE_TOKENS, Settings, WatchSettings
 from domain.time import TimeSpan
 from memory.prompts import prompt
-from memory.writers.clip_page import clip_prompt, prompt_parts
-from memory.writers.llm_clip import SPOKEN, ClipBudget, WrittenClip
+from memory.writers.llm_clip import ClipBudget, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import StructuredChat, read_value
 from models.chat_models import ChatFactory, make_chat_model, redact_key
 from models.llama_server import IMAGE_TOKENS
-from models.messages import Message, system, to_langchain, user
+from models.messages import Message, to_langchain, user
 from models.retries import CallFailed, call_with_timeout
 from models.specs import IN_PROCESS, OPENAI, ChatSpec, Structure
 from models.structured import STRUCTURES, request
@@ -46,7 +45,6 @@ from services.health import Check
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from models.profile import Profile
     from models.toolbox import Toolbox
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -123,78 +121,76 @@ def probe_models(toolbox: Toolbox) -> Iterator[Check]:
             writes = profile.writer == "llm" and profile.chat_for("writer").model == spec.model
             yield _speed(role, toolbox.chat(role), profile.settings if writes else None)
     if profile.writer == "llm" and profile.chat_for("writer") in reached:
-        yield _tried("writer writes a clip", lambda: _write_clip(toolbox.chat("writer"), profile))
+        yield _tried("writer writes a clip", send_clip, toolbox.chat("writer"), profile.settings)
     if profile.answering == "llm" and profile.chat_for("reasoner") in reached:
-        yield _tried("reasoner takes a step", lambda: _take_step(toolbox.chat("reasoner"), profile))
+        yield _tried("reasoner takes a step", send_step, toolbox.chat("reasoner"), profile.settings)
 
 
-def _tried(what: str, send: Callable[[], object]) -> Check:
+def _tried(
+    what: str,
+    send: Callable[[StructuredChat, Settings], None],
+    chat: StructuredChat,
+    settings: Settings,
+) -> Check:
     try:
-        send()
+        send(chat, settings)
     except (ModelError, SetupError) as error:
         fix = "choose another model in the profile"
         return Check(what, False, f"what Homer sends for it is refused: {error}", fix)
     return Check(what, True, "yes")
 
 
-def _write_clip(chat: StructuredChat, profile: Profile) -> None:
+def send_clip(chat: StructuredChat, settings: Settings) -> None:
     """Ask for the memory of a clip with two images, and for a repair: two user turns in a row.
 
     Raises:
         ModelError: the server refuses, or the reply is no clip's memory.
     """
-    blobs = {name: make_picture() for name in ("a", "b")}
     frame = Keyframe(
         time_ms=0, shot=0, sharpness=1, entropy=1, quality=1, width=SIDE, height=SIDE, blob="a"
     )
     frames = (frame, frame.model_copy(update={"time_ms": CLIP_MS // 2, "blob": "b"}))
     percept = Percept(clip=Clip(index=0, span=TimeSpan.of(0, CLIP_MS)), keyframes=frames)
-    people, context = ClipPeople(), ClipContext("", "Two colours", blobs=blobs)
-    parts = prompt_parts(percept, people, context, images=chat.sees)
-    lines = profile.settings.memory.lines
-    messages = [
-        system(prompt("clip_system", lines=lines, language=SPOKEN)),
-        user(clip_prompt(percept, people, context, parts, SPOKEN)),
-        user(prompt("clip_repair", complaints="(nothing so far)")),
-    ]
-    images = [item for items in parts.values() for item in items if item.image is not None]
-    budget = ClipBudget(lambda *_: chat, profile.settings.clip_budget, None)
-    budget.ask(messages, images, WrittenClip)
+    context = ClipContext("", "Two colours", blobs=dict.fromkeys("ab", make_picture()))
+    budget = ClipBudget(lambda *_: chat, settings.clip_budget, None)
+    writer = LlmClipWriter(lambda *_: chat, settings.memory.lines)
+    request = writer.first_request(percept, ClipPeople(), context, budget)
+    repair = user(prompt("clip_repair", complaints="(nothing so far)"))
+    budget.ask([*request.messages, repair], request.images, WrittenClip)
 
 
-@dataclass(frozen=True)
 class _Caller:
     """Makes the call of a reasoner, without the budget and the record of a question."""
 
-    chat: StructuredChat
-    sees: bool = False
-    in_process: bool = False
+    sees = in_process = False
+
+    def __init__(self, chat: StructuredChat) -> None:
+        self._chat = chat
 
     def ask(
         self, purpose: str, messages: Sequence[Message], schema: type[Reply], **more: Any
     ) -> Reply:
         """Ask for a reply in ``schema``; there are no images."""
-        temperature = more["temperature"]
-        return self.chat.ask(messages, schema, purpose=purpose, temperature=temperature).value
+        heat = more["temperature"]
+        return self._chat.ask(messages, schema, purpose=purpose, temperature=heat).value
 
 
-def _take_step(chat: StructuredChat, profile: Profile) -> None:
+def send_step(chat: StructuredChat, settings: Settings) -> None:
     """Have a reasoner decide what to do after a first search that found nothing.
 
     Raises:
         ModelError: the server refuses, or the reply is no action.
     """
-    task = Subtask(id="t1", text="find out who opens the gate")
     searched = Action(kind="search", mode=Mode.EVENT, query="a gate is opened")
     card = CardLine(text='<card mode="event" query="a gate is opened">Nothing new.</card>')
     decision = DecisionContext(
         question=Question(text="Who opens the gate?", videos=("0" * 16,)),
         view=MemoryView(scopes=(Scope(video="0" * 16, last_clip=0),)),
-        current=task,
+        current=Subtask(id="t1", text="find out who opens the gate"),
         round=2,
         steps=(CompletedRound(round=1, subtask="t1", action=searched, lines=(card,)),),
     )
-    LlmReasoner(_Caller(chat), profile.settings.ask).act(decision)
+    LlmReasoner(_Caller(chat), settings.ask).act(decision)
 
 
 def _speed(role: str, chat: StructuredChat, settings: Settings | None) -> Check:
