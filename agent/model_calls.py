@@ -10,11 +10,13 @@ from typing_extensions import Unpack
 
 from agent.ask_model import AskOptions, Reply
 from agent.budget import RunBudget
+from agent.harness.shorten import shortened
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
 from agent.step_writers import note_writer
 from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
 from domain.marked import marked
+from domain.settings import IMAGE_TOKENS
 from domain.trajectory import ModelCalled, Prompted
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, request_tokens
@@ -36,12 +38,20 @@ OpenChat = Callable[[Sink, Replay], StructuredChat]
 
 
 class Calls:
-    """The model calls of one run; those that its record already has are not made again."""
+    """The model calls of one run; those that its record already has are not made again.
+
+    ``room``: the tokens of a request that the model reads; None: no limit is known.
+    """
 
     def __init__(
-        self, store: Store, recorder: Recorder, budget: RunBudget, open_chat: OpenChat
+        self,
+        store: Store,
+        recorder: Recorder,
+        budget: RunBudget,
+        open_chat: OpenChat,
+        room: int | None = None,
     ) -> None:
-        self._store, self._recorder, self._budget = store, recorder, budget
+        self._store, self._recorder, self._budget, self._room = store, recorder, budget, room
         self._chat = open_chat(self._note, self._recorded_reply)
         self._last: CallRecord | None = None
         self._round, self._purpose = 0, ""
@@ -71,6 +81,9 @@ class Calls:
     ) -> Reply:
         """Ask for a reply in ``schema``; ``last`` may use what is reserved for the final answer.
 
+        A request that the model could not read to its end is shortened (``agent.harness.shorten``),
+        and its images take at most half of it.
+
         ``labels``: a text before each of the images, or none. ``for_tool``: a tool asks; a replay
         takes the tool's result from the record, so its looks at the clock are not counted.
 
@@ -79,6 +92,11 @@ class Calls:
             BudgetExceeded: the tokens or the seconds are spent, before or during the call.
             ModelError: the model cannot be reached.
         """
+        if self._room is not None:
+            most = self._room // (2 * IMAGE_TOKENS)
+            images, labels = images[:most], labels[:most]
+            rest = self._room - request_tokens((), schema, len(images), labels)
+            messages = shortened(messages, rest)
         tokens_in = request_tokens(messages, schema, len(images), labels)
         tokens_left = self._afford(tokens_in, last=last, for_tool=for_tool)
         self._last, self._round, self._purpose = None, round, purpose

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent.budget import RunBudget
-from agent.reasoners.port import LLM, Reasoner
+from agent.reasoners.port import Reasoner, reads_cards
 from agent.recorder import Recorder
 from agent.strategy import AgentPolicy, ToolLoop
 from domain.asking import Mode
@@ -113,7 +113,7 @@ class RunContext:
     @property
     def by_rules(self) -> bool:
         """Whether the reasoner compares scores and reads no cards."""
-        return self.reasoner.name != LLM
+        return not reads_cards(self.reasoner.name)
 
     @property
     def actor(self) -> Reasoner | AgentPolicy:

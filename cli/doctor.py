@@ -46,7 +46,8 @@ def doctor(
 
     With --profile, and if nothing is missing, each language model of the profile is asked a dozen
     short questions, about a small picture and a clip of two seconds: whether it sees, watches
-    videos, calls tools and keeps to a JSON schema, and which settings follow. One that runs in this
+    videos, calls tools and keeps to a JSON schema, and which settings follow. The models that write
+    clips and answer are sent a clip and a step of a question as they will be. One that runs in this
     process is measured instead: how fast it reads and writes, and how long an hour of video takes.
 
     The bug report of --bundle has versions, settings, states, sizes, times and the log. It has no

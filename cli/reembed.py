@@ -35,8 +35,8 @@ def reembed(
     again. Videos can be watched and questions asked meanwhile: each row is compared by the encoder
     that made its vector. An interrupted run continues where it stopped.
 
-    It ends with the thresholds of cosines that fit the encoder, measured on lines in memory, for
-    the profile.
+    It ends with the thresholds of cosines that fit the encoder, measured on lines in memory, as
+    lines for the profile.
 
     \b
     Examples:
@@ -52,7 +52,12 @@ def reembed(
                     run_reembedding(workspace, plan, bar, note, direct=direct)
                     build_index(workspace.store, bar)
                 if fitting := fitting_thresholds(workspace):
-                    note(f"for {plan.encoder}, in the profile: {fitting}")
+                    where = f"below [profiles.{workspace.profile.name}] of {workspace.home.config}"
+                    if profile and profile.endswith(".toml"):
+                        where = f"at the top of {profile}"
+                    note(f"these thresholds fit {plan.encoder}; put them {where}:")
+                    for line in fitting.splitlines():
+                        note(line)
             except KeyboardInterrupt as stop:
                 raise KeyboardInterrupt(STOPPED) from stop
     if json:

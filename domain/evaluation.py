@@ -68,7 +68,8 @@ class Verdict(Frozen):
     ``right``: None is unjudged, and ``why`` says why. ``cited``: the share of cited spans that hold
     marked evidence; ``top``: whether the first one does. ``iou``: temporal intersection over union
     of the cited and the marked spans. ``ref300``: the same over bins of 300 s (Ref@300).
-    ``failed``: a model failed, so that the same command tries again.
+    ``m3_bench``: whether it is right by the rule of M3-Bench, for its open questions. ``failed``: a
+    model failed, so that the same command tries again.
     """
 
     right: bool | None
@@ -78,5 +79,6 @@ class Verdict(Frozen):
     top: bool | None = None
     iou: float | None = Field(default=None, ge=0, le=1)
     ref300: float | None = Field(default=None, ge=0, le=1)
+    m3_bench: bool | None = None
     fault: ErrorType | None = None
     failed: bool = False

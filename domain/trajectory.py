@@ -45,6 +45,7 @@ class Setup(Frozen):
     raw confidences to calibrated ones. ``tools`` are those that were offered; empty: all.
     ``image_model`` is the image-text model, "" without one. ``writers`` wrote the strategy's memory
     of the videos: rules, or models by name. ``contents``: what happens when, as a model was told.
+    ``room``: the tokens of a request that the model reads; None: no limit was known.
     """
 
     settings: AskSettings = AskSettings()
@@ -57,6 +58,7 @@ class Setup(Frozen):
     image_model: str = ""
     writers: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
+    room: int | None = None
 
 
 class QuestionAsked(_Event):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from domain.asking import Answer, Mode
 from domain.errors import HomerError, InputError
@@ -13,7 +14,7 @@ from evals.attribution import FAULT, fault_of, judged_fault, reference
 from evals.dataset import EvalQuestion
 from evals.judges.moments import judge_citations, judge_moments
 from evals.judges.options import judge_options
-from evals.judges.words import PURPOSE, ROLE, judge_model, judge_words
+from evals.judges.words import M3_BENCH, PURPOSE, ROLE, judge_model, judge_words
 from flows.workspace import Workspace
 from models.chat import CallRecord, Recorded, StructuredChat
 from retrieval.retrievers import Retrievers
@@ -25,9 +26,17 @@ CLOSEST = 12
 """Lines of memory closest to the reference that the judge is shown."""
 
 
-def judge(workspace: Workspace, question: EvalQuestion, video: str, trajectory: str) -> Verdict:
+def judge(
+    workspace: Workspace,
+    question: EvalQuestion,
+    video: str,
+    trajectory: str,
+    *,
+    m3_bench: bool = False,
+) -> Verdict:
     """Judge the answer of a trajectory to a question about ``video``.
 
+    ``m3_bench``: open answers are judged by the rule of M3-Bench, too.
     Calls to the judge are recorded with the trajectory, and not repeated for the same answer.
     """
     with workspace.store.begin() as session:
@@ -35,10 +44,13 @@ def judge(workspace: Workspace, question: EvalQuestion, video: str, trajectory: 
     if answer is None:
         raise ValueError(f"trajectory {trajectory} has no answer to judge")
     verdict = _right(workspace, question, answer, trajectory)
-    measures = {
+    measures: dict[str, Any] = {
         **judge_citations(question, answer, video),
         **judge_moments(question, answer, video),
     }
+    if m3_bench and not question.options and (model := judge_model(workspace.profile)):
+        chat = _chat_of(workspace, trajectory)
+        measures["m3_bench"] = judge_words(question, answer, model, chat, M3_BENCH).right
     judged = verdict.model_copy(update=measures)
     if judged.right is not False:
         return judged

@@ -64,9 +64,13 @@ def _scores(report: RunReport) -> ReportTable:
     shares = marked_each("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
     first = 0 if len({score.arm for score in report.scores}) > 1 else 1
     rows = tuple(_score(score)[first:] for score in report.scores)
-    return ReportTable(
-        marked("Answers by type (90 % of resamples)"), (*counts, *shares)[first:], rows
-    )
+    heads = (*counts, *shares)[first:]
+    if any(score.m3_bench for score in report.scores):
+        heads += marked_each("right by M3-Bench %")
+        rows = tuple(
+            (*row, percent(one.m3_bench)) for row, one in zip(rows, report.scores, strict=True)
+        )
+    return ReportTable(marked("Answers by type (90 % of resamples)"), heads, rows)
 
 
 def _score(type_score: TypeScore) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from domain.evaluation import BASELINE_ARM, Verdict
 from domain.skills import JudgedTrajectory
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
+from evals.datasets.m3_bench import SOURCES as M3_BENCH
 from evals.judging import judge, unanswered
 from evals.plan import Plan, PlannedQuestion, settings_of
 from flows.build import build_each
@@ -262,7 +263,9 @@ class EvaluationSteps:
             self._put(slot, unanswered(error, begun=result.trajectory is not None))
             return
         question = EvalQuestion.model_validate(slot.item)
-        self._put(slot, judge(self.workspace, question, slot.video, trajectory), trajectory)
+        of_m3 = self.plan.settings.dataset in [source.name for source in M3_BENCH]
+        verdict = judge(self.workspace, question, slot.video, trajectory, m3_bench=of_m3)
+        self._put(slot, verdict, trajectory)
 
     def _answered(self, slot: Slot, result: Result) -> str:
         if result.trajectory is None:

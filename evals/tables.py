@@ -65,6 +65,7 @@ class AnsweredQuestion(Frozen):
     top: bool | None
     iou: float | None
     ref300: float | None
+    m3_bench: bool | None = None
     fault: ErrorType | None
     failed: bool
     rounds: NonNegativeInt
@@ -90,6 +91,7 @@ class TypeScore(Frozen):
     top: MeanInterval | None
     iou: MeanInterval | None
     ref300: MeanInterval | None
+    m3_bench: MeanInterval | None = None
 
 
 def score(arm: str, kind: str, rows: Sequence[AnsweredQuestion]) -> TypeScore:
@@ -104,6 +106,7 @@ def score(arm: str, kind: str, rows: Sequence[AnsweredQuestion]) -> TypeScore:
         top=figure(row.top for row in rows),
         iou=figure(row.iou for row in rows),
         ref300=figure(row.ref300 for row in rows),
+        m3_bench=figure(row.m3_bench for row in rows),
     )
 
 

@@ -213,7 +213,7 @@ def reembed_one(workspace: Workspace, left: VideoLeft, progress: Progress) -> in
 
 
 def fitting_thresholds(workspace: Workspace) -> str:
-    """Return the thresholds that fit the profile's text encoder, as settings of a profile.
+    """Return the thresholds that fit the profile's text encoder, as lines of its TOML.
 
     The defaults fit ``USUAL``. They are stretched so that lines of this memory are on average as
     near as with it, and equal ones as well. "" with that encoder, without it, or with few lines.
@@ -234,7 +234,7 @@ def fitting_thresholds(workspace: Workspace) -> str:
         "ask.skill_cosine": default.ask.skill_cosine,
     }
     fitted = {key: now + stretch * (cosine - before) for key, cosine in defaults.items()}
-    return ", ".join(f"settings.{key} = {cosine:.2f}" for key, cosine in fitted.items())
+    return "\n".join(f"settings.{key} = {cosine:.2f}" for key, cosine in fitted.items())
 
 
 def _mean_cosine(vectors: NDArray[np.float32]) -> float:

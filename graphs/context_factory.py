@@ -12,6 +12,7 @@ from agent.budget import RunBudget
 from agent.model_calls import Calls, ToolCalls
 from agent.reasoners.llm import LlmReasoner
 from agent.reasoners.local import MOMENTS, LocalReasoner
+from agent.reasoners.port import reads_cards
 from agent.reasoners.reader import ReadingReasoner, worded_chapter
 from agent.recorder import Recorder
 from agent.run_context import RunContext
@@ -30,7 +31,6 @@ from domain.memories import MemoryView
 from domain.settings import HOUR_MS, AskSettings
 from domain.time import format_clock
 from domain.trajectory import Setup
-from memory.writers.budget import subsample
 from models.chat import Replay, Sink, StructuredChat
 from people.corrected import people_as_of
 from retrieval.built_views import built_part, titles_of
@@ -39,7 +39,8 @@ from retrieval.result import ResolvedRefs, Retrieval
 from retrieval.retrievers import Retrievers
 from skills.library import SkillLibrary
 from store.queries.builds import build_writers
-from store.queries.graph import count_segments, segments_in_time
+from store.queries.clips import end_of_memory
+from store.queries.graph import contents_of
 from store.queries.percepts import title_of
 from strategies.registry import find_strategy
 
@@ -78,7 +79,7 @@ class ProfileContexts:
         setup, strategy = recorder.setup, find_strategy(settings.strategy)
         calls = self._calls(recorder, budget)
         reasoner = reasoner_of(self._toolbox.profile.answering, calls, settings, self._store)
-        reads, words = reasoner.name == LlmReasoner.name, reasoner.name == ReadingReasoner.name
+        reads, words = reads_cards(reasoner.name), reasoner.name == ReadingReasoner.name
 
         def word(lines: Sequence[str]) -> tuple[str, str] | None:
             return worded_chapter(ToolCalls(calls, recorder.round), lines) if calls else None
@@ -137,13 +138,11 @@ class ProfileContexts:
         lines = list[str]()
         with self._store.begin() as session:
             for scope in view.scopes:
-                of_video = (session, scope.video, scope.last_clip)
-                count = count_segments(*of_video)
-                segments = segments_in_time(*of_video, 0, count)
-                ends = max((one.span.end_ms for one in segments), default=0)
+                ends = end_of_memory(session, scope.video, scope.last_clip)
                 lines.append(f"{title_of(session, scope.video)}, {format_clock(ends)}")
                 most = MIN_LABELS + LABELS_AN_HOUR * ends // HOUR_MS
-                lines += [f"{one.span} {one.label}" for one in subsample(segments, most)]
+                events = contents_of(session, scope.video, scope.last_clip, most)
+                lines += [f"{one.span} {one.label}" for one in events]
         return tuple(lines)
 
     def _calls(self, recorder: Recorder, budget: RunBudget) -> Calls | None:
@@ -151,12 +150,13 @@ class ProfileContexts:
         role = ROLES.get(self._toolbox.profile.answering)
         if role is None:
             return None
-        toolbox = self._toolbox
+        toolbox, setup = self._toolbox, recorder.setup
+        room = setup.room if setup else toolbox.profile.chat_for(role).room
 
         def open_chat(sink: Sink, replay: Replay) -> StructuredChat:
             return toolbox.chat(role, sink, replay, live=True)
 
-        return Calls(self._store, recorder, budget, open_chat)
+        return Calls(self._store, recorder, budget, open_chat, room)
 
 
 ROLES = {"llm": "reasoner", "reader": "reader"}

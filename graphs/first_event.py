@@ -53,4 +53,5 @@ def models_on_record(profile: Profile) -> dict[str, Any]:
     role = ROLES.get(profile.answering)
     spec = profile.chat_for(role) if role else None
     seeing = {"sees": bool(spec and spec.images), "image_model": profile.image_model}
-    return {"model": spec.model if spec else "", **seeing}
+    named = {"model": spec.model, "room": spec.room} if spec else {"model": "", "room": None}
+    return named | seeing

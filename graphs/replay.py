@@ -15,8 +15,7 @@ from langchain_core.runnables import RunnableConfig
 
 from agent.budget import RecordedBudget, RunBudget
 from agent.model_calls import Calls, recorded_calls
-from agent.reasoners.llm import LlmReasoner
-from agent.reasoners.port import Reasoner
+from agent.reasoners.port import Reasoner, reads_cards
 from agent.recorder import Recorder
 from agent.replay_source import Halt, ReplaySource, inherited_count, split_recorded_calls
 from agent.run_context import RunContext
@@ -232,7 +231,7 @@ def _make_context(
     )
     parts = PolicyParts(
         made,
-        calls_made if kind == LlmReasoner.name else None,
+        calls_made if reads_cards(kind) else None,
         budget,
         settings,
         lambda sha: store.blobs.get(sha),
@@ -269,7 +268,7 @@ def _calls(
     def open_chat(sink: Sink, source: Replay) -> StructuredChat:
         return StructuredChat(endpoint, question_event.profile, sink, source)
 
-    return Calls(store, recorder, budget, open_chat)
+    return Calls(store, recorder, budget, open_chat, question_event.setup.room)
 
 
 def _no_tool(

@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -88,7 +88,7 @@ class HubModel:
         """Return the required files, and those on record, that are not in its folder."""
         folder, record = self.folder(weights), self.record(weights)
         there = {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file()}
-        required = [places[0] for places in self.required if _first(places, there) is None]
+        required = [_told(places) for places in self.required if _first(places, there) is None]
         recorded = record.digests if record else ()
         return required or [path for path in recorded if not (folder / path).is_file()]
 
@@ -159,11 +159,11 @@ class HubModel:
             raise
         # An edge: the errors of the HTTP client are others in each version.
         except Exception as error:
-            files = ", ".join(places[0] for places in self.required)
+            files = ", ".join(map(_told, self.required))
             raise WeightsMissing(
                 f"the model {self.name!r} (`{self.need}` in the profile) is not in {folder} and "
                 f"cannot be fetched from the hub ({type(error).__name__}): put {files} there, or "
-                "run 'homer models pull' where there is a network"
+                "run 'homer models pull --profile NAME' with this profile where there is a network"
             ) from error
         return record
 
@@ -225,7 +225,7 @@ class HubModel:
             path = _first(places, known)
             if path is None:
                 raise WeightsMissing(
-                    f"the model {self.name!r} has no {places[0]} on the hub: its files are not "
+                    f"the model {self.name!r} has no {_told(places)} on the hub: its files are not "
                     f"what `{self.need}` in a profile takes, {self.form}"
                 )
             yield path
@@ -249,6 +249,11 @@ def hub_language_model(name: str, *, sees: bool) -> HubModel:
 def is_hub_name(name: str) -> bool:
     """Check whether a profile names a model of the hub, not a folder."""
     return _HUB_NAME.fullmatch(name) is not None
+
+
+def _told(places: Sequence[str]) -> str:
+    """Return how a file is told: the place that is preferred, or the widest of patterns."""
+    return places[-1] if "*" in places[0] else places[0]
 
 
 def _first(places: Iterable[str], there: Iterable[str]) -> str | None:

@@ -78,6 +78,12 @@ class ChatSpec(ServerSpec):
     )
 
     @property
+    def room(self) -> int | None:
+        """Tokens of a request, where the context is bounded: the longest reply leaves so many."""
+        context = self.context_tokens
+        return context and max(context // 2, context - self.max_tokens - self.thinking_tokens)
+
+    @property
     def provider(self) -> str:
         """The part of ``model`` before the colon."""
         return self.model.partition(":")[0]

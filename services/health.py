@@ -178,7 +178,7 @@ def _found_files(bad: Sequence[FileStatus]) -> str:
     return marked(f"{path} is wrong")
 
 
-def _hub_model(what: str, model: HubModel, weights: Path) -> Check:
+def _hub_model(what: str, model: HubModel, weights: Path, profile: str) -> Check:
     """Check a model of the hub: whether it is fetched, and what its licence is."""
     folder, state = model.folder(weights), model.state(weights)
     if state is FileState.PRESENT:
@@ -186,9 +186,17 @@ def _hub_model(what: str, model: HubModel, weights: Path) -> Check:
         return Check(what, True, found)
     if state is FileState.WRONG:
         found = marked(f"a file in {folder} is not the one that was fetched")
-        return Check(what, False, found, marked("delete the folder; then homer models pull"))
-    lacking = ", ".join(model.missing(weights))
-    fix = marked(f"homer models pull, or put {lacking} into {folder}")
+        return Check(
+            what,
+            False,
+            found,
+            marked(f"delete the folder; then homer models pull --profile {profile}"),
+        )
+    lacking, name = ", ".join(model.missing(weights)), model.name.partition("@")[0]
+    fix = marked(
+        f"homer models pull --profile {profile}, or put {lacking} of huggingface.co/{name} into "
+        f"{folder}"
+    )
     return Check(what, False, marked(f"{model.name} is not fetched"), fix)
 
 
@@ -205,7 +213,7 @@ def check_speech_model(profile: ProfileModel, weights: Path) -> Iterator[Check]:
         yield Check(name, not lacking, found, fix if lacking else "")
         return
     try:
-        yield _hub_model(name, hub_speech_model(profile.speech), weights)
+        yield _hub_model(name, hub_speech_model(profile.speech), weights, profile.name)
     except WeightsMissing as error:
         yield Check(name, False, marked("not known"), str(error))
 
@@ -214,7 +222,7 @@ def check_text_model(profile: ProfileModel, weights: Path) -> Iterator[Check]:
     """Check a text model that does not come with Homer: its files, or the key of its endpoint."""
     name, folder = marked(f"model {profile.text_name}"), profile.text_folder
     if hub := profile.text_hub:
-        yield _hub_model(name, hub, weights)
+        yield _hub_model(name, hub, weights, profile.name)
     elif folder is not None:
         lacking = ", ".join(missing_text_files(folder))
         found = _lacks_files(folder) if lacking else str(folder)
@@ -270,7 +278,7 @@ def check_images(profile: ProfileModel, weights: Path) -> Check:
     """Check the image-text model, which the user provides."""
     folder = profile.images_folder
     if hub := profile.images_hub:
-        return _hub_model(marked("images"), hub, weights)
+        return _hub_model(marked("images"), hub, weights, profile.name)
     if folder is None:
         found = marked(
             "no image-text model: images are found by descriptions and words of their time"
@@ -306,7 +314,7 @@ def check_chat(profile: ProfileModel, weights: Path) -> Iterator[Check]:
         yield from _key(role, key_variable(spec))
         if spec.provider == IN_PROCESS and is_hub_name(spec.model_name):
             model = hub_language_model(spec.model_name, sees=spec.images)
-            yield _hub_model(marked(f"model of {role}"), model, weights)
+            yield _hub_model(marked(f"model of {role}"), model, weights, profile.name)
 
 
 def _key(role: str, variable: str | None) -> Iterator[Check]:

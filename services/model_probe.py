@@ -1,25 +1,34 @@
 """Finds out what a language model can do, by asking it about a small picture and a short clip.
 
-How fast it is counts where it runs in this process.
+How fast it is counts where it runs in this process. One on a server that writes clips or answers
+questions is also sent what it will be sent then.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import av
 import cv2
 import numpy as np
 from pydantic import BaseModel, Field
 
-from domain.errors import ModelError
-from domain.media import Clip
+from agent.harness.inform import CardLine
+from agent.reasoners.llm import LlmReasoner
+from agent.reasoners.port import CompletedRound, DecisionContext
+from domain.asking import Action, Mode, Question, Subtask
+from domain.errors import ModelError, SetupError
+from domain.media import Clip, Keyframe, Percept
+from domain.memories import MemoryView, Scope
 from domain.settings import CLIP_TRIES, LINE_TOKENS, Settings, WatchSettings
 from domain.time import TimeSpan
+from memory.prompts import prompt
+from memory.writers.llm_clip import ClipBudget, LlmClipWriter, WrittenClip
+from memory.writers.port import ClipContext
 from models.chat import StructuredChat, read_value
 from models.chat_models import ChatFactory, make_chat_model, redact_key
 from models.llama_server import IMAGE_TOKENS
@@ -27,6 +36,7 @@ from models.messages import Message, to_langchain, user
 from models.retries import CallFailed, call_with_timeout
 from models.specs import IN_PROCESS, OPENAI, ChatSpec, Structure
 from models.structured import STRUCTURES, request
+from people.clip_people import ClipPeople
 from perception.clip_view import encode_clip
 from perception.decode import RawClip
 from perception.frames import Frame, FrameMetrics
@@ -36,6 +46,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from models.toolbox import Toolbox
+
+Reply = TypeVar("Reply", bound=BaseModel)
 
 SIDE = 256
 """Pixels of the picture's sides: some models take none that are much smaller."""
@@ -98,13 +110,87 @@ def probe_models(toolbox: Toolbox) -> Iterator[Check]:
     """Ask each language model of a profile what it can do; in this process, how fast it is."""
     profile = toolbox.profile
     measured: set[str] = set()
+    reached: list[ChatSpec] = []
     for role, spec in profile.chat.items():
         if spec.provider != IN_PROCESS:
-            yield from probe_checks(role, spec, probe(spec), profile.settings)
+            abilities = probe(spec)
+            yield from probe_checks(role, spec, abilities, profile.settings)
+            reached += [spec] * (not abilities.failure)
         elif spec.model not in measured:
             measured.add(spec.model)
             writes = profile.writer == "llm" and profile.chat_for("writer").model == spec.model
             yield _speed(role, toolbox.chat(role), profile.settings if writes else None)
+    if profile.writer == "llm" and profile.chat_for("writer") in reached:
+        yield _tried("writer writes a clip", send_clip, toolbox.chat("writer"), profile.settings)
+    if profile.answering == "llm" and profile.chat_for("reasoner") in reached:
+        yield _tried("reasoner takes a step", send_step, toolbox.chat("reasoner"), profile.settings)
+
+
+def _tried(
+    what: str,
+    send: Callable[[StructuredChat, Settings], None],
+    chat: StructuredChat,
+    settings: Settings,
+) -> Check:
+    try:
+        send(chat, settings)
+    except (ModelError, SetupError) as error:
+        fix = "choose another model in the profile"
+        return Check(what, False, f"what Homer sends for it is refused: {error}", fix)
+    return Check(what, True, "yes")
+
+
+def send_clip(chat: StructuredChat, settings: Settings) -> None:
+    """Ask for the memory of a clip with two images, and for a repair: two user turns in a row.
+
+    Raises:
+        ModelError: the server refuses, or the reply is no clip's memory.
+    """
+    frame = Keyframe(
+        time_ms=0, shot=0, sharpness=1, entropy=1, quality=1, width=SIDE, height=SIDE, blob="a"
+    )
+    frames = (frame, frame.model_copy(update={"time_ms": CLIP_MS // 2, "blob": "b"}))
+    percept = Percept(clip=Clip(index=0, span=TimeSpan.of(0, CLIP_MS)), keyframes=frames)
+    context = ClipContext("", "Two colours", blobs=dict.fromkeys("ab", make_picture()))
+    budget = ClipBudget(lambda *_: chat, settings.clip_budget, None)
+    writer = LlmClipWriter(lambda *_: chat, settings.memory.lines)
+    request = writer.first_request(percept, ClipPeople(), context, budget)
+    repair = user(prompt("clip_repair", complaints="(nothing so far)"))
+    budget.ask([*request.messages, repair], request.images, WrittenClip)
+
+
+class _Caller:
+    """Makes the call of a reasoner, without the budget and the record of a question."""
+
+    sees = in_process = False
+
+    def __init__(self, chat: StructuredChat) -> None:
+        self._chat = chat
+
+    def ask(
+        self, purpose: str, messages: Sequence[Message], schema: type[Reply], **more: Any
+    ) -> Reply:
+        """Ask for a reply in ``schema``; there are no images."""
+        heat = more["temperature"]
+        return self._chat.ask(messages, schema, purpose=purpose, temperature=heat).value
+
+
+def send_step(chat: StructuredChat, settings: Settings) -> None:
+    """Have a reasoner decide what to do after a first search that found nothing.
+
+    Raises:
+        ModelError: the server refuses, or the reply is no action.
+    """
+    searched = Action(kind="search", mode=Mode.EVENT, query="a gate is opened")
+    card = CardLine(text='<card mode="event" query="a gate is opened">Nothing new.</card>')
+    decision = DecisionContext(
+        question=Question(text="Who opens the gate?", videos=("0" * 16,)),
+        view=MemoryView(scopes=(Scope(video="0" * 16, last_clip=0),)),
+        current=Subtask(id="t1", text="find out who opens the gate"),
+        round=2,
+        steps=(CompletedRound(round=1, subtask="t1", action=searched, lines=(card,)),),
+    )
+    LlmReasoner(_Caller(chat), settings.ask).act(decision)
 
 
 def _speed(role: str, chat: StructuredChat, settings: Settings | None) -> Check:

@@ -14,12 +14,12 @@ from domain.asking import Mode
 from domain.base import Frozen
 from domain.errors import InputError, ModelError
 from domain.skills import JudgedTrajectory, Pattern, Skill
-from domain.trajectory import Assessed, Event, EvidenceRetrieved, QuestionAsked
+from domain.trajectory import Assessed, Ended, Event, EvidenceRetrieved, QuestionAsked
 from skills.bans import is_harmful, shares
 from skills.review import review
 from skills.signals import course_of, signals
 from skills.strategies import learn_strategies
-from skills.writer import Example, SkillWriter, Words
+from skills.writer import Example, SkillWriter, Words, masked
 from store.queries import learning
 from store.queries import skills as stored
 from store.queries.trajectories import events_of
@@ -135,7 +135,7 @@ def _make_skill(
     """
     with store.begin() as session:
         known = learning.latest_skill_version(session, pattern.name)
-        examples = [_example(session, name) for name in trajectories]
+        examples = [_example(session, name, words) for name in trajectories]
         names, answers = stored.names_of_people(session), learning.answers_of(session, trajectories)
     draft = writer.write(pattern, examples, known, words)
     skill = draft.model_copy(update={"version": known.version + 1 if known else 1})
@@ -151,22 +151,26 @@ def _make_skill(
     return skill
 
 
-def _example(session: Session, trajectory: str) -> Example:
+def _example(session: Session, trajectory: str, words: Words) -> Example:
     events = events_of(session, trajectory)
-    question_event = next(event for event in events if isinstance(event, QuestionAsked))
+    question = next(event for event in events if isinstance(event, QuestionAsked)).question.text
     course = course_of(events)
     assert course is not None  # noqa: S101 - it was observed, so it ended
     searches = [e for e in events if isinstance(e, EvidenceRetrieved) and e.round > 0]
     gains = {e.round: e.increment for e in events if isinstance(e, Assessed)}
     judged = learning.judgement_of(session, trajectory)
+    answers = [e.answer.text for e in events if isinstance(e, Ended) and e.answer is not None]
+    verdict = f"{'right' if judged and judged.right else 'wrong'}, {course.confidence:.0%} sure"
     return Example(
         trajectory,
-        question_event.question.text,
+        question,
         course,
         modes=tuple(event.mode for event in searches if isinstance(event.mode, Mode)),
-        searches=tuple(f"{e.mode} (+{gains.get(e.round, 0):.0%})" for e in searches),
-        # No words of searches and answers: a video could speak through them to all questions.
-        answer=f"{'right' if judged and judged.right else 'wrong'}, {course.confidence:.0%} sure",
+        searches=tuple(
+            f"{e.mode} (+{gains.get(e.round, 0):.0%}): {masked(e.query, question, words)}"
+            for e in searches
+        ),
+        answer=f"{verdict}: {masked(answers[-1], question, words)}",
     )
 
 

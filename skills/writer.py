@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,9 @@ LONGEST = 3
 class Example:
     """A trajectory in which a pattern was seen.
 
-    ``modes``: of its searches, in order; ``searches``: what each added, as in ``event (+60%)``;
-    ``answer``: how it was judged, and how sure it was.
+    ``modes``: of its searches, in order; ``searches``: the mode of each, what it added, and its
+    masked query, as in ``event (+60%): who opens the …``; ``answer``: how it was judged, how sure
+    it was, and the masked answer.
     """
 
     trajectory: str
@@ -101,6 +103,17 @@ class LocalSkillWriter:
                 split=SPLITS.get(pattern.signal),
             ),
         )
+
+
+def masked(text: str, question: str, words: Words) -> str:
+    """Return a text with "…" for all words that neither its question has nor every text.
+
+    A query and an answer may repeat what was heard in a video, and a skill is read with all later
+    questions: what the user did not say stays out, and the shape of the text is still seen.
+    """
+    asked = set(words(question))
+    kept = (word if asked.issuperset(words(word)) else "…" for word in re.findall(r"[^\W_]+", text))
+    return re.sub(r"…( …)+", "…", " ".join(kept))
 
 
 def description(pattern: Pattern, triggers: Sequence[str]) -> str:

@@ -1,15 +1,21 @@
-"""Shorten: earlier cards as they are shown again, the last ones whole and older ones in brief."""
+"""Shorten: earlier cards in brief, and a request to what a model reads of it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from agent.harness.inform import CardLine
+from models.messages import Message, text_tokens
 
 Card = Sequence[CardLine]
 
 WHOLE = 2
 """The last cards are shown whole, so many."""
+LEFT_OUT = "(What this search found is left out here.)"
+_FOUND = re.compile(r"<(card|memory) .*</\1>", re.DOTALL)
+_CONTENTS = re.compile(r"<contents>.*?</contents>\n?", re.DOTALL)
+_LINE = re.compile(r'<memory [^>]*score="([\d.-]+)">.*?</memory>\n?')
 
 
 def earlier_cards(cards: Sequence[Card]) -> list[str]:
@@ -32,3 +38,26 @@ def _brief(card: Card) -> Card:
     more = len(evidence) - 1
     note = [CardLine(text=f"({more} more are left out here.)")] if more else []
     return (*card[: card.index(evidence[0])], best, *note, card[-1])
+
+
+def shortened(messages: Sequence[Message], tokens: int) -> list[Message]:
+    """Return a request with at most so many tokens of text, if what was found leaves them.
+
+    The oldest cards go first, then the contents, then those lines of the newest card that scored
+    lowest. All marks are the harness's own: quoted words have none (``quote_untrusted``).
+    """
+    texts = [message.content for message in messages]
+    found = [(n, match[0]) for n, text in enumerate(texts) if (match := _FOUND.search(text))]
+    cuts = [(n, card, LEFT_OUT) for n, card in found[:-1]]
+    cuts += [(n, part, "") for n, text in enumerate(texts) for part in _CONTENTS.findall(text)]
+    for n, card in found[-1:]:
+        lines = sorted(_LINE.finditer(card), key=lambda line: (float(line[1]), -line.start()))
+        cuts += [(n, line[0], "") for line in lines]
+    for n, part, instead in cuts:
+        if sum(map(text_tokens, texts)) <= tokens:
+            break
+        texts[n] = texts[n].replace(part, instead, 1)
+    return [
+        message.model_copy(update={"content": text})
+        for message, text in zip(messages, texts, strict=True)
+    ]

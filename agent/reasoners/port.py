@@ -27,6 +27,11 @@ LLM = "llm"
 """The name of the reasoner that is a language model; others decide by rules."""
 
 
+def reads_cards(reasoner: str) -> bool:
+    """Check by its name whether a reasoner reads cards: others compare scores."""
+    return reasoner == LLM
+
+
 class Unreadable(ModelError):
     """A reply that is not a decision; its message is shown to the reasoner."""
 

@@ -28,6 +28,8 @@ NOBODY = "nobody"
 ROLE, PURPOSE = "judge", "judge"
 LONGEST = 2_000
 PROMPT = Path(__file__).parents[1] / "prompts" / "judge.md"
+M3_BENCH = PROMPT.with_name("m3_bench.md")
+"""After the rule of that data set's authors, which allows what follows reasonably."""
 WEAK = (
     "no strong language model to judge an open answer: use a profile with one, or give the profile "
     "a [chat.judge]"
@@ -72,24 +74,28 @@ def judge_model(profile: Profile) -> str:
 
 
 def judge_words(
-    question: EvalQuestion, answer: Answer, model: str, chat: Callable[[], JudgeChat]
+    question: EvalQuestion,
+    answer: Answer,
+    model: str,
+    chat: Callable[[], JudgeChat],
+    rule: Path = PROMPT,
 ) -> Verdict:
-    """Judge by the model; unjudged without a model, a reference, or a readable reply."""
+    """Judge by the model and a rule; unjudged without a model, a reference, or a readable reply."""
     if not question.answer:
         return Verdict(right=None, judge=NOBODY, why=ANSWERS_WITHHELD)
     if not model:
         return Verdict(right=None, judge=NOBODY, why=WEAK)
     try:
-        messages = [user(_prompt(question, answer))]
+        messages = [user(_prompt(question, answer, rule))]
         reply = chat().ask(messages, Ruling, purpose=PURPOSE, temperature=0.0)
     except ModelError as error:
         return Verdict(right=None, judge=model, why=f"the judge failed: {error}", failed=True)
     return Verdict(right=reply.value.right, judge=model, why=reply.value.reason)
 
 
-def _prompt(question: EvalQuestion, answer: Answer) -> str:
+def _prompt(question: EvalQuestion, answer: Answer, rule: Path) -> str:
     answer_text = "The memory does not hold it." if answer.not_in_memory else answer.text
-    return Template(PROMPT.read_text(encoding="utf-8")).substitute(
+    return Template(rule.read_text(encoding="utf-8")).substitute(
         question=quote_untrusted(question.question, LONGEST),
         reference=quote_untrusted(question.answer, LONGEST),
         answer=quote_untrusted(answer_text, LONGEST),

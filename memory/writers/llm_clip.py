@@ -178,14 +178,15 @@ class LlmClipWriter:
     ) -> RequestSize:
         """Return the size of the first request for a clip; makes no call."""
         budget = ClipBudget(self._chat, self._tokens, None)
-        request = self._first_request(percept, people, context, budget)
+        request = self.first_request(percept, people, context, budget)
         tokens = request_tokens(request.messages, WrittenClip, 0, _labels(request.images))
         images = sum(item.image_tokens for item in request.images)
         return RequestSize(len(request.images), tokens + images)
 
-    def _first_request(
+    def first_request(
         self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
     ) -> _ClipRequest:
+        """Return the first request for a clip, reduced to the budget; makes no call."""
         language = self._language
         rules = system(prompt("clip_system", lines=self._lines, language=language))
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
@@ -203,7 +204,7 @@ class LlmClipWriter:
         self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
     ) -> _Asked:
         """Return the storable part of what the model wrote, and what it was shown."""
-        request = self._first_request(percept, people, context, budget)
+        request = self.first_request(percept, people, context, budget)
         facts = {f"m{fact.id}" for fact in context.facts}
         written = _ask_until_valid(
             budget, request.messages, request.images, lambda clip: check_clip(clip, people, facts)

@@ -87,10 +87,11 @@ def clip_at(session: Session, video_id: str, at_ms: int) -> int | None:
     return session.scalar(select(row.clip).where(*at_moment).order_by(row.clip).limit(1))
 
 
-def end_of_memory(session: Session, video_id: str) -> int:
-    """Return when the last watched clip of a video ends, in milliseconds; 0 without one."""
-    done = (ClipRow.video_id == video_id, ClipRow.state == ClipState.DONE)
-    return session.scalar(select(func.max(ClipRow.end_ms)).where(*done)) or 0
+def end_of_memory(session: Session, video_id: str, clip: int | None = None) -> int:
+    """Return when the last watched clip of a video, or up to ``clip``, ends; 0 ms without one."""
+    query = select(func.max(ClipRow.end_ms)).where(ClipRow.video_id == video_id)
+    query = query.where(ClipRow.state == ClipState.DONE)
+    return session.scalar(query if clip is None else query.where(ClipRow.clip <= clip)) or 0
 
 
 def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[StoredClip]:

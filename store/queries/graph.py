@@ -14,15 +14,27 @@ from store.queries.conditions import is_any_of, valid_at
 from store.queries.events import as_edge, edge_at
 from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SegmentRow
 
+_CLIPS = SegmentRevisionRow.clips
+_BY_TIME = (_CLIPS[1], _CLIPS[func.cardinality(_CLIPS)], SegmentRow.id)
+
 
 def segments_in_time(
     session: Session, video_id: str, clip: int, offset: int, limit: int
 ) -> list[Segment]:
     """Return ``limit`` segments of a video as of ``clip`` from the ``offset``-th on, by time."""
-    clips = SegmentRevisionRow.clips
-    order = (clips[1], clips[func.cardinality(clips)], SegmentRow.id)
-    query = _segments(video_id, clip).order_by(*order).offset(offset).limit(limit)
+    query = _segments(video_id, clip).order_by(*_BY_TIME).offset(offset).limit(limit)
     return _read(session, video_id, query)
+
+
+def contents_of(session: Session, video_id: str, clip: int, most: int) -> list[Segment]:
+    """Return at most ``most`` segments of a video as of ``clip``, evenly spaced, by time."""
+    by_time = func.row_number().over(order_by=_BY_TIME).label("place")
+    numbered = _segments(video_id, clip).add_columns(by_time, func.count().over().label("total"))
+    rows = numbered.subquery()
+    # Of so many parts of the same size, the first of each.
+    part, before = ((rows.c.place - n) * most - 1 for n in (0, 1))
+    chosen = (part + rows.c.total) // rows.c.total > (before + rows.c.total) // rows.c.total
+    return _read(session, video_id, select(rows).where(chosen).order_by(rows.c.place))
 
 
 def segments_named(session: Session, video_id: str, clip: int, ids: Sequence[int]) -> list[Segment]:

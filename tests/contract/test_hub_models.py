@@ -78,7 +78,10 @@ def test_what_was_fetched_is_on_record_and_shown(served: list[str], tmp_path: Pa
     weights = tmp_path / "weights"
     lacking = check_images(SEEING, weights)
     assert (lacking.ok, lacking.found) == (False, f"{NAME} is not fetched")
-    assert "homer models pull, or put vision_model.onnx" in lacking.fix
+    assert lacking.fix.startswith(
+        f"homer models pull --profile {SEEING.name}, or put vision_model.onnx"
+    )
+    assert f" of huggingface.co/{NAME.partition('@')[0]} into" in lacking.fix
     assert not served
     record = of_profile(SEEING).fetch(weights)
     assert (record.licence, record.revision, len(record.digests)) == ("mit", REVISION, 5)
@@ -295,4 +298,6 @@ def test_a_name_that_faster_whisper_knows_is_a_model_of_the_hub() -> None:
 def test_a_language_model_that_is_not_fetched_is_missing(tmp_path: Path) -> None:
     checks = {one.what: one for one in check_chat(load_profile("vision"), tmp_path)}
     assert not checks["model of default"].ok
-    assert "mmproj" in checks["model of default"].fix
+    fix = checks["model of default"].fix
+    assert fix.startswith("homer models pull --profile vision, or put *.gguf, *mmproj*.gguf of ")
+    assert "q4_k_m" not in fix

@@ -103,7 +103,7 @@ def test_answers_are_counted_one_by_one_and_the_money_ends_where_it_would(
         counted.append(run_cost(session, run, videos))
         return counted[-1]
 
-    def judged(_workspace: Any, _question: Any, _video: str, trajectory: str) -> Verdict:
+    def judged(_one: Any, _question: Any, _video: str, trajectory: str, **_: Any) -> Verdict:
         called(store, next(costs), trajectory_id=trajectory, purpose="judge")
         return Verdict(right=True, judge="test")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
+from evals.layout import tables
 from evals.records import run_report
 from evals.running import EvaluationSteps, exclusive_run
 from skills.library import find_skill
@@ -364,6 +366,24 @@ def test_a_model_judges_open_answers_on_record_with_the_trajectory(
     assert len(rulings) == 2
     assert heats == {0.0}
     assert all(row.cost_usd > 0 for row in found(store))
+
+
+def test_open_answers_to_m3_bench_are_judged_by_its_rule_too(store: Store, tmp_path: Path) -> None:
+    def lenient(request: dict[str, Any]) -> Any:
+        by_its_rule = "You check whether an answer" in texts_of(request)[-1]
+        return {"reason": "so it follows", "right": True} if by_its_rule else judging(request)
+
+    data = replace(houses(tmp_path), name="m3-web")
+    with OpenAIServer(lenient) as server:
+        evaluate(store, data, strong(server), protocol=NONE)
+    verdicts = [row.verdict for row in found(store) if row.slot.question.endswith("open")]
+    assert [one and (one.right, one.m3_bench) for one in verdicts] == [(False, True), (True, True)]
+    report = run_report(store, "run")
+    assert report.headline.m3_bench is not None
+    assert (report.headline.m3_bench.value, report.headline.m3_bench.of) == (1.0, 2)
+    scores = tables(report)[0]
+    assert scores.heads[-1] == "right by M3-Bench %"
+    assert scores.rows[0][-1].startswith("100.0")
 
 
 @pytest.mark.full

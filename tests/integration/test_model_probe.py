@@ -6,7 +6,7 @@ import base64
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,6 +61,10 @@ class Eyes:
 
     def __call__(self, request: dict[str, Any]) -> Any:
         content = request["messages"][0]["content"]
+        if request["messages"][0]["role"] == "system":
+            if "You write the memory of a long video" in content:
+                return {"lines": [{"kind": "episodic", "text": "Two colours are seen."}]}
+            return {"action": "search", "mode": "event", "query": "somebody opens a gate"}
         files = [] if isinstance(content, str) else [p for p in content if p["type"] != "text"]
         if len(files) > self.most:
             return Answer({"error": {"message": "too many images"}}, status=400)
@@ -166,6 +170,44 @@ def test_the_command_asks_the_models_of_a_named_profile(monkeypatch: pytest.Monk
     gone = CliRunner().invoke(app, ["doctor", "--profile", "p"])
     assert gone.exit_code == 3
     assert "default answers" in gone.stdout
+
+
+def shapes(answer: Callable[[dict[str, Any]], Any]) -> tuple[dict[str, Check], list[Any]]:
+    """The checks of a profile whose model writes and answers, and what was sent as then."""
+    with OpenAIServer(answer) as server:
+        spec = ChatSpec(model="openai:m", base_url=server.base_url, retries=0)
+        profile = Profile(name="p", writer="llm", reasoner="llm", chat={"default": spec})
+        checks = {check.what: check for check in probe_models(Toolbox(profile, Path("none")))}
+        sent = [one for one in server.requests if one["messages"][0]["role"] == "system"]
+    return checks, sent
+
+
+def test_a_clip_and_a_round_are_tried_as_they_will_be_sent() -> None:
+    checks, (clip, step) = shapes(Eyes())
+    assert checks["writer writes a clip"].ok
+    assert checks["reasoner takes a step"].ok
+    roles = [[message["role"] for message in one["messages"]] for one in (clip, step)]
+    assert roles[0] == ["system", "user", "user"], "a repair"
+    assert roles[1] == ["system", "user", "assistant", "user", "user"], "after a search"
+    parts = clip["messages"][-1]["content"]
+    assert [part["type"] for part in parts].count("image_url") == 2
+    forms = [one["response_format"]["json_schema"]["schema"] for one in (clip, step)]
+    assert {"lines", "same", "names", "keyframes"} <= forms[0]["properties"].keys()
+    assert {"action", "mode", "query", "citations"} <= forms[1]["properties"].keys()
+
+
+def test_what_a_server_refuses_of_them_is_said() -> None:
+    def refusing(request: dict[str, Any]) -> Any:
+        if "You write the memory of a long video" in str(request["messages"][0]["content"]):
+            return Answer({"error": {"message": "the request is too large"}}, status=413)
+        return Eyes()(request)
+
+    checks, _ = shapes(refusing)
+    assert not checks["writer writes a clip"].ok
+    found = checks["writer writes a clip"].found
+    assert found.startswith("what Homer sends for it is refused: ")
+    assert "too large" in found
+    assert checks["reasoner takes a step"].ok
 
 
 def in_process(tmp_path: Path, **changes: Any) -> Profile:

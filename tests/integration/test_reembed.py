@@ -267,10 +267,14 @@ def test_thresholds_are_fitted_to_an_encoder_by_pairs_in_memory(
     profile = load_profile("local").model_copy(update={"text": "words"})
     workspace = Workspace(store.home, store, profile, tools)
     fitting = fitting_thresholds(workspace)
-    assert fitting == (
-        "settings.memory.same_fact = 0.80, settings.ask.video_cosine = 0.33, "
-        "settings.ask.skill_cosine = 0.27"
-    )
+    assert fitting.splitlines() == [
+        "settings.memory.same_fact = 0.80",
+        "settings.ask.video_cosine = 0.33",
+        "settings.ask.skill_cosine = 0.27",
+    ]
+    config = store.home.config
+    config.write_text(f'[profiles.mine]\nbase = "local"\n{fitting}\n')
+    assert load_profile("mine", config).settings.memory.same_fact == 0.80
     usual = profile.model_copy(update={"text": "minilm"})
     assert fitting_thresholds(Workspace(store.home, store, usual, tools)) == ""
 
@@ -283,15 +287,23 @@ def test_the_command_tells_and_does(
     profile = tmp_path / "multilingual.toml"
     profile.write_text(f"base = 'local'\ntext = '{encoder(tmp_path / 'tiny')}'\n")
 
+    monkeypatch.setattr(
+        "cli.reembed.fitting_thresholds", lambda _: "settings.x = 1\nsettings.y = 2"
+    )
+
     def homer(*more: str) -> str:
         done = CliRunner().invoke(app, ["reembed", "--profile", str(profile), *more])
         assert done.exit_code == 0, done.output
+        notes.append(done.stderr)
         return done.stdout
 
+    notes = list[str]()
     told = homer("--dry-run")
     assert "rows of 1 video, " in told
     assert left(store, "onnx:tiny") > 0
     assert json.loads(homer("--dry-run", "--json"))["rows"] == left(store, "onnx:tiny")
     assert "rows are embedded again" in homer("--direct", "-v", VIDEO)
+    where = f"these thresholds fit onnx:tiny; put them at the top of {profile}:"
+    assert f"{where}\nsettings.x = 1\nsettings.y = 2\n" in notes[-1]
     assert left(store, "onnx:tiny") == 0
     assert "nothing to do: all vectors are of onnx:tiny" in homer("--direct")

@@ -95,6 +95,28 @@ def test_an_answer_by_a_language_model_is_replayed_with_zero_calls(party: Store)
     assert kept(party) == before
 
 
+def test_a_question_to_a_small_context_is_shown_less_and_replayed(party: Store) -> None:
+    sizes = list[int]()
+
+    def sized(request: dict[str, Any]) -> Any:
+        sizes.append(sum(len(one["content"].encode()) for one in request["messages"]))
+        assert "Who opens the gate?" in "".join(one["content"] for one in request["messages"])
+        return obedient(request)
+
+    def asked(**spec: Any) -> tuple[str, int]:
+        sizes.clear()
+        with OpenAIServer(sized) as server:
+            trajectory = ask(party, LlmToolbox(server, **spec), GATE).trajectory_id
+        return trajectory, max(sizes)
+
+    _, most = asked()
+    trajectory, less = asked(context_tokens=2_200, max_tokens=1_000)
+    assert less < 3 * 1_200 < most
+    made = replay(party, trajectory)
+    assert same(made)
+    assert made.calls > 3
+
+
 REPLIES = {
     "chat": "Sorry, I am only a chatbot.",
     "nonsense": {"nonsense": 1},

@@ -9,10 +9,13 @@ from domain.asking import Mode
 from domain.errors import NotFound
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
+from memory.writers.budget import subsample
 from people.corrected import people_as_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clip_contents import clip_contents, frame_vectors, objects_on, stored_box
+from store.queries.clips import end_of_memory
+from store.queries.graph import contents_of
 from store.queries.search import (
     cited_frames,
     cited_memories,
@@ -104,6 +107,18 @@ def test_edges_are_valid_between_their_clips_and_cite_no_later_ones(watched: Sto
         assert [e.relation for e in edges_of_segment(session, scope(3), ids[0])] == ["causes"]
         assert [e.relation for e in edges_of_segment(session, scope(3), ids[2])] == ["causes"]
         assert edges_of_segment(session, scope(0), ids[0]) == []
+
+
+def test_the_contents_of_a_video_are_some_of_its_events_from_the_first_on(store: Store) -> None:
+    watch(store, V, [[Said("a line")] for _ in range(11)])
+    add_event_graph(store, V, [Event(n, f"event {n}", "", (n,), n) for n in range(11)], [])
+    with store.begin() as session:
+        for most in (1, 3, 4, 10, 11, 50):
+            told = [one.label for one in contents_of(session, V, 9, most)]
+            assert told == [f"event {n}" for n in subsample(range(10), most)]
+        assert contents_of(session, V, 9, 1)[0].span.length_ms == CLIP_MS
+        assert end_of_memory(session, V, 9) == 10 * CLIP_MS
+        assert end_of_memory(session, V) == 11 * CLIP_MS
 
 
 def test_contents_of_clips_are_read_with_their_frames(watched: Store) -> None:

@@ -28,6 +28,7 @@ def answered(
     given: Sequence[Skill] = (),
     profile: str = "local",
     strategy: str = "homer",
+    query: str = "",
 ) -> None:
     """A trajectory as it would be recorded, and the verdict on it."""
     question = Question(text=text, videos=(VIDEO,), type=kind)
@@ -38,7 +39,7 @@ def answered(
         for s in given
     )
     searches = [
-        EvidenceRetrieved(round=n, mode=Mode.VIDEO, query=f"query {n}", evidence=())
+        EvidenceRetrieved(round=n, mode=Mode.VIDEO, query=query or f"query {n}", evidence=())
         for n in range(1, rounds + 1)
     ]
     end = Ended(state="done", why="", answer=answer, rounds=rounds, tokens=0)

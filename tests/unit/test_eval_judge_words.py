@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from domain.asking import Answer
 from domain.errors import ModelError
 from evals.dataset import EvalQuestion
-from evals.judges.words import PROMPT, Ruling, judge_words
+from evals.judges.words import M3_BENCH, PROMPT, Ruling, judge_words
 from models.chat import ChatReply
 from models.messages import Message
 
@@ -54,6 +54,15 @@ def test_the_verdict_is_the_models(right: bool) -> None:
     assert "<question>Who sings?</question>" in output
     assert "<reference>Ann sings</reference>" in output
     assert "<answer>It is Ann.</answer>" in output
+
+
+def test_the_rule_of_m3_bench_is_another_prompt_with_the_same_material() -> None:
+    chat = Chat()
+    assert judge_words(ASKED, SAID, MODEL, lambda: chat, M3_BENCH).right
+    (output,) = chat.told
+    assert "<reference>Ann sings</reference>" in output
+    assert output.endswith(M3_BENCH.read_text().split("</answer>")[1])
+    assert output.split("</answer>")[1] != PROMPT.read_text().split("</answer>")[1]
 
 
 def test_a_judge_that_fails_leaves_the_answer_unjudged_to_be_tried_again() -> None:
