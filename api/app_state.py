@@ -16,6 +16,7 @@ from api.problems import RequestRefused
 from domain.errors import AccessDenied
 from flows.workspace import Workspace
 from graphs.agent_pool import AgentPool
+from library.registry import ACTS
 from models.profile import profile_names
 from store.database import MAY_ONLY_LOOK
 
@@ -51,6 +52,9 @@ OPEN_TO_VIEWERS = frozenset(
     }
 )
 """Requests of keys that may only look and ask; all others change the library, or show all of it."""
+
+OPEN_ACTS = {tuple(act.route.split(" ")) for act in ACTS if act.viewers}
+"""The same of those that are made from the registry."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,8 @@ def _state(request: Request) -> ApiState:
     whole: ApiState = request.app.state.api_state
     state = whole.for_user(request.scope[USER_KEY])
     route: APIRoute = request.scope["route"]
-    if state is not whole and (request.method, route.path) not in OPEN_TO_VIEWERS:
+    act = (request.method, route.path)
+    if state is not whole and act not in OPEN_TO_VIEWERS | OPEN_ACTS:
         raise AccessDenied(MAY_ONLY_LOOK)
     return state
 

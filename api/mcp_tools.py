@@ -14,7 +14,7 @@ from anyio import to_thread
 from fastapi import Query
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent, Tool, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from api.app_state import ApiState
 from api.params import DEFAULT_LIMIT, AsOf, Limit, LookAt, Offset, TitleQuery, as_of_ms
@@ -36,6 +36,8 @@ from api.routes.search import (
 from api.routes.videos import Name, People, Videos
 from domain.asking import Mode
 from domain.errors import NotFound
+from domain.time import in_seconds
+from library.registry import ACTS, Act
 from strategies.named_tools import NamedTool, list_tools
 from views.moment import ShownFrame, frame_at
 from views.outline import Outline
@@ -73,6 +75,30 @@ def reading_tools() -> Iterator[McpTool]:
     yield _reading("people", list_people, People)
     yield _reading("library_people", list_library_people, LibraryPeopleTold)
     yield _reading("outline", show_outline, Outline)
+    yield from (_tool_of(act) for act in ACTS if act.tool)
+
+
+def _tool_of(act: Act) -> McpTool:
+    """Return an act as a tool; all but a dictionary is told under ``result``."""
+    result = TypeAdapter(act.hints["return"])
+
+    async def call(state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
+        where = state.workspace() if act.acts_with_models else state.store
+        found = await to_thread.run_sync(partial(act.call, where, given))
+        told = client_data(in_seconds(result.dump_python(found, mode="json")))
+        told = told if isinstance(told, dict) else {"result": told}
+        text = TextContent(text=json.dumps(told, ensure_ascii=False))
+        return CallToolResult(content=[text], structured_content=told)
+
+    return McpTool(
+        Tool(
+            name=act.tool,
+            description=act.help.partition("\n\nExamples:")[0],
+            input_schema=act.arguments.model_json_schema(),
+            annotations=READS,
+        ),
+        call,
+    )
 
 
 def list_videos(

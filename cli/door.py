@@ -3,96 +3,128 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any, get_args, get_origin
+from enum import Enum
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
+from typer.core import TyperGroup
 
+from cli.console import confirm
 from cli.options import Json, Profile
+from cli.progress import meter
 from cli.render import render
 from cli.search import show_cost
 from flows.workspace import open_workspace
-from library.params import OnCommandLine
+from library.params import OnCommandLine, agreed
 from library.registry import ACTS, GUIDES, Act
 from retrieval.search_cost import recorded_search
 from store.database import open_store
 from store.home import Home
 
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+class ListingGroup(TyperGroup):
+    """A group that lists what its first word names, where that is no command of it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put ``list`` before an argument that is no command."""
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
 
 def register(app: typer.Typer, name: str) -> None:
-    """Add the command of that name, or the group, ``alert``, that lists without a command."""
+    """Add the command of that name, or the group, which by itself does what its ``list`` does."""
     acts = {act.command: act for act in ACTS if act.command.split(" ")[0] == name}
-    if name in acts:
-        needs = any(one.default is one.empty for one in acts[name].parameters.values())
-        app.command(name, no_args_is_help=needs)(command_of(acts[name]))
-        return
-    group = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+    target = app
+    if name not in acts:
+        lists = f"{name} list" in acts
+        target = typer.Typer(
+            cls=ListingGroup if lists else TyperGroup,
+            no_args_is_help=not lists,
+            rich_markup_mode=None,
+        )
+        # A callback keeps a group with one command a group.
+        target.callback()(lambda: None)
+        app.add_typer(target, name=name, help=GUIDES[name])
     for words, act in acts.items():
         needs = any(one.default is one.empty for one in act.parameters.values())
-        group.command(words.partition(" ")[2], no_args_is_help=needs)(command_of(act))
-
-    def list_by_default(context: typer.Context) -> None:
-        if context.invoked_subcommand is None:
-            command_of(acts[f"{name} list"])()
-
-    group.callback()(list_by_default)
-    app.add_typer(group, name=name, help=GUIDES[name])
+        target.command(words.split(" ")[-1], no_args_is_help=needs)(command_of(act))
 
 
 def command_of(act: Act) -> Any:
     """Return an act as a function for Typer."""
 
-    def command(profile: str | None = None, json: bool = False, **given: Any) -> None:
-        if not act.acts_with_models:
-            with open_store(Home.default()) as store:
-                return render(act.call(store, given), json=json)
-        with open_workspace(profile) as workspace:
-            with recorded_search(workspace.store) as cost:
-                result = act.call(workspace, given)
-            render(result, json=json)
-            show_cost(cost.usage)
-        return None
+    def command(
+        profile: str | None = None, json: bool = False, yes: bool = False, **given: Any
+    ) -> None:
+        of_door: dict[str, Any] = {"confirm": agreed if yes else confirm}
+        # What is not given has its default, which Typer cannot always show.
+        given = {name: value for name, value in given.items() if value is not None}
+        with meter() as bar:
+            of_door |= {"progress": bar}
+            if act.acts_with_models:
+                with open_workspace(profile) as workspace:
+                    with recorded_search(workspace.store) as cost:
+                        result = act.call(workspace, given, **of_door)
+                    usage = cost.usage
+            else:
+                usage = None
+                with open_store(Home.default()) as store:
+                    result = act.call(store, given, **of_door)
+        render(result, json=json, empty=act.empty)
+        if usage is not None:
+            show_cost(usage)
+        if code := getattr(result, "exit_code", 0):
+            raise typer.Exit(code)
 
     parameters = [
-        one.replace(annotation=_for_typer(act, name, one), kind=one.POSITIONAL_OR_KEYWORD)
+        one.replace(
+            annotation=_for_typer(act.hints[name], name, one),
+            kind=one.POSITIONAL_OR_KEYWORD,
+            default=one.empty if one.default is one.empty else one.default or None,
+        )
         for name, one in act.parameters.items()
     ]
     shared: dict[str, Any] = {"profile": Profile} if act.acts_with_models else {}
-    if act.hints["return"] is not str:
-        shared["json"] = Json
-    parameters += [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None if name == "profile" else False,
-            annotation=option,
-        )
-        for name, option in shared.items()
-    ]
+    shared |= {"yes": Yes} if "confirm" in act.from_door else {}
+    shared |= {} if act.hints["return"] is str else {"json": Json}
+    for name, option in shared.items():
+        kind, default = inspect.Parameter.KEYWORD_ONLY, None if name == "profile" else False
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=option))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    # Typer reads the types of a function from here, and its help from the docstring.
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     command.__doc__ = act.help.replace("\n\nExamples:", "\n\n\b\nExamples:")
     return command
 
 
-def _for_typer(act: Act, name: str, parameter: inspect.Parameter) -> Any:
+def _for_typer(hint: Any, name: str, parameter: inspect.Parameter) -> Any:
     """Return a parameter's type as Typer takes it: the act's own model checks the value."""
-    hint = act.hints[name]
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     field = next((one for one in notes if isinstance(one, FieldInfo)), FieldInfo())
     looks = next((one for one in notes if isinstance(one, OnCommandLine)), OnCommandLine())
-    is_needed = parameter.default is parameter.empty
-    plain = bool if kind is bool else list[str] if get_origin(kind) in (list, tuple) else str
-    metavar = looks.metavar or (None if plain is bool else name.upper())
+    kinds = get_args(kind) if get_origin(kind) not in (None, list, tuple, Literal) else (kind,)
+    first = kinds[0]
+    choices = "|".join(
+        map(str, get_args(first))
+        if get_origin(first) is Literal
+        else [one.value for one in first]
+        if isinstance(first, type) and issubclass(first, Enum)
+        else ()
+    )
+    is_needed, default = parameter.default is parameter.empty, parameter.default
+    plain = bool if first is bool else list[str] if get_origin(first) in (list, tuple) else str
+    metavar = looks.metavar or choices or (None if plain is bool else name.upper())
+    told: dict[str, Any] = {"metavar": metavar, "help": field.description}
     if is_needed or looks.argument:
-        shown = typer.Argument(metavar=metavar, help=field.description, show_default=False)
+        shown = typer.Argument(**told, show_default=False)
     else:
-        flag = f"--{name.replace('_', '-')}"
+        # A default is said where it is a number or one of some words.
+        said = default is not False and (bool(choices) or isinstance(default, int | float))
+        flags = looks.flags or (f"--{name.replace('_', '-')}",)
         shown = typer.Option(
-            *(looks.flags or (flag,)),
-            metavar=metavar,
-            help=field.description,
-            show_default=isinstance(parameter.default, int | float) and plain is not bool,
+            *flags, **told, show_default=str(default) if said and default else False
         )
     return Annotated[plain if is_needed or plain is bool else plain | None, shown]

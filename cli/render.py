@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,7 +12,7 @@ from cli.console import note, say, say_json, say_table
 from domain.alerts import Alert, AlertKind, Hit
 from domain.time import in_seconds
 from library.params import Page
-from views.words import format_span
+from views.words import format_span, plain_line
 
 Columns = Mapping[str, Callable[[Any], object]]
 
@@ -40,19 +40,26 @@ TABLES: dict[type[BaseModel], Columns] = {
 """The columns of a table of these, by their heads."""
 
 
-def render(result: Any, *, json: bool) -> None:
-    """Print the result of an act."""
-    if isinstance(result, str):
-        say(result)
-    elif isinstance(result, Page) and not json:
-        render([*result.items], json=False)
-        if result.total > len(result.items):
-            note(f"{len(result.items)} of {result.total}: --limit {result.total}")
-    elif json:
-        rows = result.items if isinstance(result, Page) else result
-        say_json(in_seconds(to_jsonable_python(rows)))
-    elif isinstance(result, list):
-        columns = TABLES[type(result[0])] if result else {}
-        say_table([*columns], ([cell(one) for cell in columns.values()] for one in result))
-    else:
-        render([result], json=False)
+SHOWN: dict[type, Callable[[Any], Iterable[str]]] = {}
+"""The lines that show one of these."""
+
+
+def render(result: Any, *, json: bool, empty: str = "") -> None:
+    """Print the result of an act; of an empty list what is said of it."""
+    rows = result.items if isinstance(result, Page) else result
+    if json:
+        return say_json(in_seconds(to_jsonable_python(rows)))
+    if isinstance(rows, str):
+        return say(rows)
+    if type(rows) in SHOWN:
+        for line in SHOWN[type(rows)](rows):
+            say(plain_line(line))
+        return None
+    rows = rows if isinstance(rows, list | tuple) else [rows]
+    if not rows and empty:
+        return note(empty)
+    columns = TABLES[type(rows[0])] if rows else {}
+    say_table([*columns], ([cell(one) for cell in columns.values()] for one in rows))
+    if isinstance(result, Page) and result.total > len(rows):
+        note(f"{len(rows)} of {result.total}: --limit {result.total}")
+    return None

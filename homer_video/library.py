@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import wraps
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -26,6 +27,7 @@ from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments, moments_of
 from homer_video.questions import VideoAnswer
 from homer_video.trajectories import AskedTrajectory
+from library.registry import ACTS
 from people import across_videos, corrections
 from people.corrections import KnownPerson, list_people
 from people.similar_across import LikelySame
@@ -98,6 +100,27 @@ class VideoLibrary:
     def close(self) -> None:
         """Close the database and release the models. A second call does nothing."""
         self._open.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an act of the registry, such as ``rename_person``, to be called.
+
+        Raises:
+            AttributeError: there is none of that name.
+        """
+        act = next((act for act in ACTS if act.place.endswith(f".{name}")), None)
+        if act is None:
+            raise AttributeError(name)
+
+        @wraps(act.function)
+        def do(*values: Any, **given: Any) -> Any:
+            named = dict(zip(act.parameters, values, strict=False))
+            return act.call(self._workspace if act.acts_with_models else self._store, named | given)
+
+        return do
+
+    def __dir__(self) -> list[str]:
+        """Return the names of all acts, too."""
+        return [*super().__dir__(), *(act.place.partition(".")[2] for act in ACTS)]
 
     @property
     def videos(self) -> list[LibraryEntry]:

@@ -38,7 +38,7 @@ Name = Annotated[str, Field(max_length=40, description="The alert's name.")]
 Here = OnCommandLine(metavar="VALUE", only=True)
 
 
-def add(
+def add_alert(
     workspace: Workspace,
     name: Name,
     question: Annotated[
@@ -154,7 +154,7 @@ def _delivery(
         raise InputError(first_problem(error)) from error
 
 
-def list_alerts(store: Store) -> list[Alert]:
+def alerts(store: Store) -> list[Alert]:
     """List the alerts, where they are delivered from here, and how many hits they have.
 
     Examples:
@@ -162,17 +162,15 @@ def list_alerts(store: Store) -> list[Alert]:
       homer alert list --json
     """
     with store.begin(snapshot=True) as session:
-        alerts = queries.list_alerts(session)
-    if store.viewer is not None or not any(alert.delivery for alert in alerts):
-        return alerts
-    places = deliveries(store)
+        found = queries.list_alerts(session)
+    places = deliveries(store) if any(alert.delivery for alert in found) else {}
     return [
         alert.model_copy(update={"place": places[alert.id].shown}) if alert.id in places else alert
-        for alert in alerts
+        for alert in found
     ]
 
 
-def remove(store: Store, name: Name) -> str:
+def remove_alert(store: Store, name: Name) -> str:
     """Remove an alert with its hits.
 
     Examples:
@@ -188,7 +186,7 @@ def remove(store: Store, name: Name) -> str:
     return f"{name} was removed"
 
 
-def hits(
+def alert_hits(
     store: Store,
     alert: Annotated[
         str | None,
@@ -223,7 +221,7 @@ def hits(
         return page([shown(session, hit) for hit in found], total, offset)
 
 
-def try_out(
+def try_alert(
     workspace: Workspace,
     name: Name,
     last: Annotated[
@@ -274,7 +272,7 @@ def try_out(
     return told
 
 
-def deliver(workspace: Workspace) -> str:
+def deliver_alerts(workspace: Workspace) -> str:
     """Judge the clips and deliver the hits that wait, as an ingestion does beside its work.
 
     Examples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -49,6 +50,11 @@ AsOf = Annotated[
     Field(description="Use only what was seen by then: seconds, MM:SS, H:MM:SS or d2 H:MM:SS."),
     OnCommandLine(metavar="MM:SS"),
 ]
+VideoName = Annotated[
+    str,
+    Field(max_length=400, description="The video's id, the beginning of it, or its title."),
+    OnCommandLine(metavar="VIDEO"),
+]
 OnlyVideo = Annotated[
     str | None,
     Field(
@@ -62,6 +68,14 @@ Offset = Annotated[
 Limit = Annotated[
     int, Field(ge=1, le=MAX_LIMIT, description="Entries at most."), OnCommandLine(metavar="N")
 ]
+
+
+Confirm = Callable[[str], None]
+"""Asks whether to go on; raises if not."""
+
+
+def agreed(question: str) -> None:
+    """Go on: who calls was asked elsewhere."""
 
 
 class Page(Frozen, Generic[T]):

@@ -18,17 +18,23 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from domain.base import first_problem
 from domain.errors import InputError
 
+OF_THE_DOOR = {"confirm", "progress"}
+"""Parameters that a door gives: how to ask before something is lost, and where progress is shown.
+Without them nothing is asked, and nothing shown."""
+
 
 @dataclass(frozen=True)
 class Act:
     """An act by the names that doors know it under; an empty one: it is not behind that door.
 
     Attributes:
-        place: module and name of its function in this package, ``alerts.add``.
+        place: module and name of its function in this package, ``alerts.add_alert``; the name is
+            also that of the Python interface, so no two have the same.
         command: of the command line, ``alert add``.
         route: method and path over HTTP, ``GET /alerts``.
         tool: of MCP.
         viewers: whether who may only look and ask may do it.
+        empty: what a terminal says of an empty list.
     """
 
     place: str
@@ -36,6 +42,7 @@ class Act:
     route: str = ""
     tool: str = ""
     viewers: bool = False
+    empty: str = ""
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -54,15 +61,25 @@ class Act:
         """The types of its parameters and of its ``return``, with what is said about each."""
         return get_type_hints(self.function, include_extras=True)
 
+    @cached_property
+    def _signature(self) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(self.function).parameters)
+
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """What it is asked for, by name: all parameters but the first, where it acts."""
-        return dict([*inspect.signature(self.function).parameters.items()][1:])
+        """What it is asked for, by name: not where it acts, and not what the door itself gives."""
+        asked = [*self._signature.items()][1:]
+        return {name: one for name, one in asked if name not in OF_THE_DOOR}
+
+    @property
+    def from_door(self) -> set[str]:
+        """Which of ``OF_THE_DOOR`` it takes."""
+        return self._signature.keys() & OF_THE_DOOR
 
     @property
     def acts_with_models(self) -> bool:
         """Whether it acts in a workspace, with models, or in a store alone."""
-        return next(iter(inspect.signature(self.function).parameters)) == "workspace"
+        return next(iter(self._signature)) == "workspace"
 
     @cached_property
     def arguments(self) -> type[BaseModel]:
@@ -75,12 +92,13 @@ class Act:
         config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
         return create_model(self.function.__name__, __config__=config, **fields)
 
-    def call(self, where: Any, given: Mapping[str, Any]) -> Any:
+    def call(self, where: Any, given: Mapping[str, Any], **from_door: Any) -> Any:
         """Do it.
 
         Args:
             where: a workspace or a store, as the function's first parameter says.
             given: arguments by name, which are checked.
+            from_door: those of ``OF_THE_DOOR`` that this door has.
 
         Raises:
             InputError: one of them is not what is asked for.
@@ -89,16 +107,17 @@ class Act:
             checked = self.arguments.model_validate(dict(given))
         except ValidationError as error:
             raise InputError(first_problem(error)) from error
-        return self.function(where, **dict(checked))
+        more = {name: value for name, value in from_door.items() if name in self.from_door}
+        return self.function(where, **dict(checked), **more)
 
 
 ACTS = (
-    Act("alerts.add", "alert add"),
-    Act("alerts.list_alerts", "alert list", "GET /alerts"),
-    Act("alerts.remove", "alert remove"),
-    Act("alerts.hits", "alert hits", "GET /alerts/hits"),
-    Act("alerts.try_out", "alert test"),
-    Act("alerts.deliver", "alert deliver"),
+    Act("alerts.add_alert", "alert add"),
+    Act("alerts.alerts", "alert list", "GET /alerts"),
+    Act("alerts.remove_alert", "alert remove"),
+    Act("alerts.alert_hits", "alert hits", "GET /alerts/hits"),
+    Act("alerts.try_alert", "alert test"),
+    Act("alerts.deliver_alerts", "alert deliver"),
 )
 
 GUIDES = {

@@ -34,7 +34,7 @@ def alerts_page() -> None:
 
 def _show() -> None:
     store = page_state().store
-    alerts = acts.list_alerts(store)
+    alerts = acts.alerts(store)
     if not alerts:
         st.write(
             translate(
@@ -55,7 +55,7 @@ def _show() -> None:
                 st.caption(escape_markdown(_facts(alert)))
     st.header(translate("Hits"), anchor=False)
     requested = requested_offset()
-    found = acts.hits(store, chosen, offset=requested, limit=PAGE_SIZE)
+    found = acts.alert_hits(store, chosen, offset=requested, limit=PAGE_SIZE)
     if not found.total:
         st.caption(
             translate("No clip answered an alert yet. Clips are judged once they are in memory.")
@@ -63,7 +63,7 @@ def _show() -> None:
         return
     offset = paginate(found.total)
     if offset != requested:
-        found = acts.hits(store, chosen, offset=offset, limit=PAGE_SIZE)
+        found = acts.alert_hits(store, chosen, offset=offset, limit=PAGE_SIZE)
     for hit in found.items:
         _show_hit(hit)
 
@@ -95,7 +95,7 @@ def _add_form(*, expanded: bool) -> None:
     if sent:
         try:
             with open_workspace(state.profile) as workspace:
-                acts.add(workspace, name.strip(), question, video)
+                acts.add_alert(workspace, name.strip(), question, video)
         except HomerError as error:
             show_error(error)
             return

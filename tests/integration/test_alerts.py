@@ -94,7 +94,7 @@ def test_clips_of_before_the_alert_are_not_judged(workspace: Workspace) -> None:
     watch(workspace.store, ladder(0))
     text_alert(workspace)
     assert judged(workspace) == 0
-    assert [hit.score > 0.7 for hit in alerts.try_out(workspace, "ladder")] == [True]
+    assert [hit.score > 0.7 for hit in alerts.try_alert(workspace, "ladder")] == [True]
     assert hits(workspace) == [], "trying an alert out records nothing"
 
 
@@ -115,8 +115,8 @@ def test_an_alert_of_another_video_is_not_judged(workspace: Workspace) -> None:
 def test_a_named_face_and_an_unknown_one(workspace: Workspace) -> None:
     watch(workspace.store, percept(0, faces=(face(0, 1, (2, 5)),)))
     rename(workspace.store, VIDEO, "0", "Anna Berg")
-    alerts.add(workspace, "anna", person="anna berg")
-    alerts.add(workspace, "stranger", unknown_face=True, debounce=600)
+    alerts.add_alert(workspace, "anna", person="anna berg")
+    alerts.add_alert(workspace, "stranger", unknown_face=True, debounce=600)
     watch(
         workspace.store,
         percept(1, faces=(face(0, 1, (33, 35)),)),
@@ -193,7 +193,7 @@ def test_events_are_seen_as_of_a_time(workspace: Workspace) -> None:
 def test_deletions_and_forgetting_take_events_along(workspace: Workspace) -> None:
     store = workspace.store
     text_alert(workspace, debounce=0)
-    alerts.add(workspace, "anna", person="anna", debounce=0)
+    alerts.add_alert(workspace, "anna", person="anna", debounce=0)
     text_alert(workspace, "of-this", video=VIDEO)
     watch(store, percept(0, faces=(face(0, 1, (2, 5)),)))
     rename(store, VIDEO, "0", "Anna")
@@ -206,10 +206,10 @@ def test_deletions_and_forgetting_take_events_along(workspace: Workspace) -> Non
     delete_video_span(workspace, video, TimeSpan.of(60_000, 61_000))
     assert 2 not in {one.clip for one in hits(workspace)}
     assert forget(store, VIDEO, "Anna", WordVectors()).alerts == 1
-    assert {one.name for one in alerts.list_alerts(store)} == {"ladder", "of-this"}
+    assert {one.name for one in alerts.alerts(store)} == {"ladder", "of-this"}
     delete_video(store, VIDEO)
     assert hits(workspace) == []
-    assert [one.name for one in alerts.list_alerts(store)] == ["ladder"]
+    assert [one.name for one in alerts.alerts(store)] == ["ladder"]
 
 
 # Delivery
@@ -359,7 +359,7 @@ def test_a_private_host_is_refused_unless_the_settings_name_it(store: Store, hos
     workspace = workspace_of(store)
     with pytest.raises(InputError, match="private network"):
         text_alert(workspace, webhook=f"http://{host}/hook")
-    assert alerts.list_alerts(store) == []
+    assert alerts.alerts(store) == []
 
 
 def test_a_name_that_turns_private_later_is_refused_when_an_event_is_sent(
@@ -492,10 +492,10 @@ def test_where_events_go_is_not_in_the_database_and_goes_with_the_alert(
     assert "hush" not in "".join(rows)
     (path,) = (path for path in store.home.alerts.rglob("*.json"))
     assert path.stat().st_mode & 0o077 == 0
-    alerts.remove(store, "ladder")
+    alerts.remove_alert(store, "ladder")
     assert list(store.home.alerts.rglob("*.json")) == []
     with pytest.raises(NotFound):
-        alerts.remove(store, "ladder")
+        alerts.remove_alert(store, "ladder")
 
 
 def test_an_alert_of_another_machine_is_left_to_it(workspace: Workspace) -> None:

@@ -12,7 +12,7 @@ from domain.memories import ClipMemories, EventPatch, MemorySource, SegmentDraft
 from domain.time import TimeSpan
 from flows.delete import delete_video_span
 from flows.workspace import Workspace
-from library.alerts import try_out
+from library.alerts import try_alert
 from memory.event_graph_update import apply_next_patch
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
@@ -151,7 +151,7 @@ def test_segments_of_a_video_that_is_over_or_built_again_are_not_judged(
         set_video_state(session, VIDEO, DONE)
     patch(store, writer)
     assert found(workspace) == []
-    scores = {hit.clip: hit.score > 0.7 for hit in try_out(workspace, "ladder")}
+    scores = {hit.clip: hit.score > 0.7 for hit in try_alert(workspace, "ladder")}
     assert sorted(clip for clip, answers in scores.items() if answers) == [9, 19]
 
 

@@ -325,7 +325,7 @@ def judge_a_ladder(home: Home, store: Store, url: str) -> int:
     known_video(store, 2)
     opened = workspace(home, store, url)
     opened = replace(opened, toolbox=Questioned(opened.profile, Path("/nonexistent")))
-    alerts.add(opened, "ladder", "someone carries a ladder")
+    alerts.add_alert(opened, "ladder", "someone carries a ladder")
     clip = percept(1, utterances=(said(32, "Look, someone carries a ladder."),))
     remember(store, VIDEO, Perceived(clip), local_writers(), Tools(), SETTINGS)
     return len(AlertJudge(opened).judge_waiting()[0])

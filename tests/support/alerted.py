@@ -54,10 +54,10 @@ def judged(workspace: Workspace) -> int:
 
 
 def hits(workspace: Workspace, **which: Any) -> list[Hit]:
-    return [*alerts.hits(workspace.store, limit=100, **which).items][::-1]
+    return [*alerts.alert_hits(workspace.store, limit=100, **which).items][::-1]
 
 
 def text_alert(
     workspace: Workspace, name: str = "ladder", *, question: str = LADDER, **more: Any
 ) -> Alert:
-    return alerts.add(workspace, name, question, **more)
+    return alerts.add_alert(workspace, name, question, **more)

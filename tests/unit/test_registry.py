@@ -1,0 +1,59 @@
+"""The registry of acts: each door finds there what it needs, once for all acts."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from api.application import make_app
+from api.auth import AccessRules
+from cli.main import COMMANDS
+from domain.errors import InputError
+from library.registry import ACTS, GUIDES, Act
+from tests.support.api import WordState
+
+
+@pytest.mark.parametrize("act", ACTS, ids=lambda act: act.place)
+def test_an_act_says_what_it_does_and_what_it_asks_for(act: Act) -> None:
+    summary = act.help.partition("\n")[0]
+    assert summary.endswith(".")
+    assert "Args:" not in act.help
+    assert next(iter(inspect.signature(act.function).parameters)) in ("workspace", "store")
+    for name, field in act.arguments.model_fields.items():
+        assert field.description, name
+    if act.command:
+        first, _, rest = act.command.partition(" ")
+        assert COMMANDS[first][0] == "door"
+        assert f"homer {act.command}" in act.help, "an example"
+        guide = GUIDES[first] if rest else act.help
+        assert guide.startswith(COMMANDS[first][1])
+
+
+def test_no_two_acts_share_a_name_at_a_door() -> None:
+    for names in (
+        [act.place.partition(".")[2] for act in ACTS],
+        [act.command for act in ACTS if act.command],
+        [act.route for act in ACTS if act.route],
+        [act.tool for act in ACTS if act.tool],
+    ):
+        assert len(names) == len(set(names))
+
+
+def test_what_names_a_thing_of_this_machine_is_not_asked_for_over_http() -> None:
+    app = make_app(WordState(None, "local"), AccessRules())  # type: ignore[arg-type]
+    schema = app.openapi()
+    asked = str([*schema["paths"].values(), *schema["components"]["schemas"].values()])
+    assert any(isinstance(route, APIRoute) and route.path == "/alerts" for route in app.routes)
+    assert "secret_file" not in asked
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"name": "x" * 41}, {"name": "a", "threshold": 2}, {"name": "a", "what": 1}]
+)
+def test_what_an_act_does_not_take_is_refused_before_it_is_done(given: dict[str, Any]) -> None:
+    act = next(act for act in ACTS if act.command == "alert add")
+    with pytest.raises(InputError):
+        act.call(None, given)
