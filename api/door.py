@@ -75,7 +75,8 @@ def _endpoint(act: Act, method: str, path: str) -> Any:
     def endpoint(state: State, **given: Any) -> Any:
         # All of it was checked by FastAPI, with the types of the act.
         arguments = {**given, **dict(given.pop("body", ()))}
-        return act.function(state.workspace() if act.acts_with_models else state.store, **arguments)
+        where = state.workspace() if act.where == "workspace" else state.store
+        return act.function(where, **arguments)
 
     asked = list[inspect.Parameter]()
     of_body: dict[str, Any] = {}

@@ -83,7 +83,7 @@ def _tool_of(act: Act) -> McpTool:
     result = TypeAdapter(act.hints["return"])
 
     async def call(state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
-        where = state.workspace() if act.acts_with_models else state.store
+        where = state.workspace() if act.where == "workspace" else state.store
         found = await to_thread.run_sync(partial(act.call, where, given))
         told = client_data(in_seconds(result.dump_python(found, mode="json")))
         told = told if isinstance(told, dict) else {"result": told}

@@ -10,15 +10,12 @@ import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
-from cli.console import confirm
+from cli.console import confirm, note
 from cli.options import Json, Profile
 from cli.progress import meter
 from cli.render import render
-from cli.search import show_cost
-from flows.workspace import open_workspace
 from library.params import OnCommandLine, agreed
 from library.registry import ACTS, GUIDES, Act
-from retrieval.search_cost import recorded_search
 from store.database import open_store
 from store.home import Home
 
@@ -65,18 +62,22 @@ def command_of(act: Act) -> Any:
         given = {name: value for name, value in given.items() if value is not None}
         with meter() as bar:
             of_door |= {"progress": bar}
-            if act.acts_with_models:
+            if act.where == "home":
+                result = act.call(Home.default(), given, **of_door)
+            elif act.where == "store":
+                with open_store(Home.default()) as store:
+                    result = act.call(store, given, **of_door)
+            else:
+                # Only what works with models imports them.
+                from flows.workspace import open_workspace
+                from retrieval.search_cost import recorded_search
+
                 with open_workspace(profile) as workspace:
                     with recorded_search(workspace.store) as cost:
                         result = act.call(workspace, given, **of_door)
-                    usage = cost.usage
-            else:
-                usage = None
-                with open_store(Home.default()) as store:
-                    result = act.call(store, given, **of_door)
+                    if cost.usage.requests:
+                        note(f"the search took {cost.usage} of the embeddings endpoint")
         render(result, json=json, empty=act.empty)
-        if usage is not None:
-            show_cost(usage)
         if code := getattr(result, "exit_code", 0):
             raise typer.Exit(code)
 
@@ -88,7 +89,7 @@ def command_of(act: Act) -> Any:
         )
         for name, one in act.parameters.items()
     ]
-    shared: dict[str, Any] = {"profile": Profile} if act.acts_with_models else {}
+    shared: dict[str, Any] = {"profile": Profile} if act.where == "workspace" else {}
     shared |= {"yes": Yes} if "confirm" in act.from_door else {}
     shared |= {} if act.hints["return"] is str else {"json": Json}
     for name, option in shared.items():
@@ -118,7 +119,7 @@ def _for_typer(hint: Any, name: str, parameter: inspect.Parameter) -> Any:
     plain = bool if first is bool else list[str] if get_origin(first) in (list, tuple) else str
     metavar = looks.metavar or choices or (None if plain is bool else name.upper())
     told: dict[str, Any] = {"metavar": metavar, "help": field.description}
-    if is_needed or looks.argument:
+    if (is_needed and not looks.flags) or looks.argument:
         shown = typer.Argument(**told, show_default=False)
     else:
         # A default is said where it is a number or one of some words.

@@ -49,7 +49,7 @@ COMMANDS = {
     "export": ("library", "Export a video to a zip file: rows, vectors, images and answers."),
     "delete": ("removal", "Delete a video, or a span of it, from memory."),
     "audit": (
-        "audit",
+        "door",
         "List the audit log: who asked, added, deleted, exported or changed what, and when.",
     ),
     "retain": ("removal", "Delete data of old videos, by the retention tiers of the profile."),
@@ -89,7 +89,7 @@ COMMANDS = {
     "password": ("services", "Set the password of the app, or remove it."),
     "people": ("people", "List the people of the library or a video, and correct who is who."),
     "skills": (
-        "skills",
+        "door",
         "List, add and ban skills: short advice on how to search for one kind of question.",
     ),
     "models": ("models", "List the model files of a profile, with state, size and licence."),
@@ -97,14 +97,14 @@ COMMANDS = {
     "eval": ("evals", "Measure answers to questions whose right answers are known."),
     "train": ("train", "Export judged answers as training data for a language model."),
     "alert": ("door", "Ask standing questions, which are judged on every new clip."),
-    "rights": ("rights", "Say who may see which videos."),
-    "share": ("share", "Share one answer or moment by a link that expires."),
+    "rights": ("door", "Say who may see which videos."),
+    "share": ("door", "Share one answer or moment by a link that expires."),
     "recap": (
-        "recap",
+        "door",
         "Sum up a day or an hour of a video, or of all, from its events, with citations.",
     ),
     "schedule": (
-        "schedules",
+        "door",
         "List and change the jobs that run on a schedule while 'homer up' runs.",
     ),
 }

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from cli.console import note, say, say_json, say_table
-from domain.alerts import Alert, AlertKind, Hit
 from domain.time import in_seconds
 from library.params import Page
-from views.words import format_span, plain_line
+from views.recap_links import cited_times
+from views.skill_use import policy_lines, strategy_line
+from views.words import format_span, shortened
 
 Columns = Mapping[str, Callable[[Any], object]]
 
-TABLES: dict[type[BaseModel], Columns] = {
-    Alert: {
+TABLES: dict[str, Columns] = {
+    "Alert": {
         "alert": lambda one: one.name,
         "waits for": lambda one: one.wants,
         "video": lambda one: one.title or "all",
-        "threshold": lambda one: f"{one.threshold:g}" if one.kind is AlertKind.TEXT else "",
+        "threshold": lambda one: f"{one.threshold:g}" if one.kind == "text" else "",
         "delivery": lambda one: (
             one.place or (f"{one.delivery} of another machine" if one.delivery else "")
         ),
         "hits": lambda one: one.hits,
     },
-    Hit: {
+    "Hit": {
         "recorded": lambda one: f"{one.recorded.astimezone():%Y-%m-%d %H:%M:%S}",
         "alert": lambda one: one.alert,
         "video": lambda one: one.title,
@@ -36,30 +37,151 @@ TABLES: dict[type[BaseModel], Columns] = {
         "delivery": lambda one: f"{one.state}: {one.error}" if one.error else str(one.state),
         "what": lambda one: one.text,
     },
+    "LibrarySkill": {
+        "skill": lambda one: one.skill.name,
+        "version": lambda one: one.skill.version,
+        "topic": lambda one: one.skill.topic,
+        "tone": lambda one: one.skill.tone,
+        "given": lambda one: one.uses,
+        "state": lambda one: "banned" if one.banned else "in use",
+        "for": lambda one: shortened(one.skill.description, 60),
+    },
+    "SharedLink": {
+        "link": lambda one: one.id,
+        "shows": lambda one: (
+            f"answer {one.trajectory}" if one.span is None else f"{one.video} {one.span}"
+        ),
+        "valid until": lambda one: _clock(one.expires_at),
+        "address": lambda one: one.url,
+    },
+    "ScheduleEntry": {
+        "schedule": lambda one: one.name,
+        "kind": lambda one: one.kind,
+        "when": lambda one: one.when,
+        "state": lambda one: "on" if one.on else "paused",
+        "next": lambda one: _clock(one.next),
+        "last": lambda one: one.last and one.last.state,
+        "at": lambda one: one.last and _clock(one.last.at),
+        "found": lambda one: one.last and shortened(one.last.told, 80),
+    },
+    "AuditEntry": {
+        "when": lambda one: f"{one.at:%Y-%m-%d %H:%M:%S}",
+        "who": lambda one: one.who,
+        "did": lambda one: one.deed,
+        "what": lambda one: one.subject,
+    },
 }
-"""The columns of a table of these, by their heads."""
+"""The columns of a table of these, by their heads.
+
+The shapes are named, not imported: a command imports what it works with and nothing else.
+"""
 
 
-SHOWN: dict[type, Callable[[Any], Iterable[str]]] = {}
+def _clock(at: datetime | None) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M}" if at else ""
+
+
+def _skill(entry: Any) -> Iterator[str]:
+    skill = entry.skill
+    state = ", banned" if entry.banned else ""
+    yield f"{skill.name}, version {skill.version}: {skill.topic}, {skill.tone}{state}"
+    yield f"for: {skill.description}"
+    if skill.triggers:
+        yield f"triggers: {', '.join(skill.triggers)}"
+    yield from (f"- {line}" for line in skill.instructions)
+    yield from (f"without a language model: {line}" for line in policy_lines(skill.policy))
+    if chosen := strategy_line(skill.policy):
+        yield chosen
+    if entry.learned_from:
+        yield f"learned from {' '.join(entry.learned_from)}"
+    yield f"given to {entry.uses} questions: {' '.join(entry.trajectories)}".rstrip(": ")
+
+
+def _learned(batch: Any) -> Iterator[str]:
+    yield from (f"{skill.name}: version {skill.version}" for skill in batch.written)
+    yield from (f"rejected: {fault}" for fault in batch.refused)
+    yield from (f"{name} is banned: answers were worse with it" for name in batch.banned)
+    yield f"learned from {batch.answers} answers"
+
+
+def _rights(all_of_them: Any) -> Iterator[str]:
+    for one in all_of_them.grants:
+        who = f"group {one.grantee}" if one.is_group else one.grantee
+        sees = one.folder or one.title or one.video or "everything, and may change it"
+        yield f"{who}  {sees}"
+    yield from (f"{one.member} is in the group {one.group}" for one in all_of_them.members)
+    yield (
+        "rights are enforced"
+        if all_of_them.enforced
+        else "rights are not enforced, everybody sees everything: homer rights on"
+    )
+
+
+def _sees(one: Any) -> Iterator[str]:
+    if one.everything:
+        yield f"{one.user} sees everything, and may change it"
+    elif not one.videos:
+        yield f"{one.user} sees nothing: homer rights give {one.user} --video VIDEO"
+    else:
+        yield from (f"{video}  {title}" for video, title in one.videos.items())
+
+
+def _link(link: Any) -> Iterator[str]:
+    yield link.url
+    yield f"valid until {_clock(link.expires_at)}; homer share revoke {link.id}"
+
+
+def _schedule(one: Any) -> Iterator[str]:
+    yield f"{one.name}: {one.kind}, {one.when}, {'on' if one.on else 'paused'}"
+    yield from (f"  {key} = {shortened(str(value))}" for key, value in one.options.items())
+    if one.last:
+        yield f"last: {one.last.state} {_clock(one.last.at)} {one.last.told}".rstrip()
+
+
+def _recap(written: Any) -> Iterator[str]:
+    for one in written.recaps:
+        yield f"{one.period.name}: {one.title}"
+        yield from cited_times(one.text).splitlines()
+    yield "nothing of that time is in memory" if written.file is None else str(written.file)
+
+
+SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
+    "str": str.splitlines,
+    "LibrarySkill": _skill,
+    "Skill": lambda one: [f"{one.name}: version {one.version}"],
+    "LearningResult": _learned,
+    "Rights": _rights,
+    "Sees": _sees,
+    "SharedLink": _link,
+    "ScheduleEntry": _schedule,
+    "RecapFile": _recap,
+}
 """The lines that show one of these."""
 
 
 def render(result: Any, *, json: bool, empty: str = "") -> None:
-    """Print the result of an act; of an empty list what is said of it."""
+    """Print the result of an act; of an empty list what is said of it.
+
+    A list is a table, where there are columns of what is in it.
+    """
     rows = result.items if isinstance(result, Page) else result
     if json:
         return say_json(in_seconds(to_jsonable_python(rows)))
-    if isinstance(rows, str):
-        return say(rows)
-    if type(rows) in SHOWN:
-        for line in SHOWN[type(rows)](rows):
-            say(plain_line(line))
-        return None
-    rows = rows if isinstance(rows, list | tuple) else [rows]
-    if not rows and empty:
-        return note(empty)
-    columns = TABLES[type(rows[0])] if rows else {}
-    say_table([*columns], ([cell(one) for cell in columns.values()] for one in rows))
-    if isinstance(result, Page) and result.total > len(rows):
-        note(f"{len(rows)} of {result.total}: --limit {result.total}")
+    is_list = isinstance(rows, list | tuple)
+    many = list(rows) if is_list else [rows]
+    kind = type(many[0]).__name__ if many else ""
+    if kind in TABLES and (is_list or kind not in SHOWN):
+        columns = TABLES[kind]
+        say_table([*columns], ([cell(one) for cell in columns.values()] for one in many))
+    else:
+        for line in (line for one in many for line in SHOWN[kind](one)):
+            say(line)
+    notes = [] if many else [empty]
+    if isinstance(result, Page):
+        notes += result.notes
+        notes += [f"{len(many)} of {result.total}: --limit {result.total}"] * (
+            result.total > len(many)
+        )
+    for line in filter(None, notes):
+        note(line)
     return None

@@ -17,7 +17,7 @@ MAX_MOMENT_MS = 10 * 60_000
 
 
 class SharedLink(Frozen):
-    """A link to an answer, by its trajectory, or to a moment of a video."""
+    """A link to an answer, by its trajectory, or to a moment of a video; ``url`` is signed."""
 
     id: str
     trajectory: str | None = None
@@ -25,6 +25,7 @@ class SharedLink(Frozen):
     span: TimeSpan | None = None
     made_at: datetime
     expires_at: datetime
+    url: str = ""
 
     @model_validator(mode="after")
     def _one_target(self) -> SharedLink:

@@ -10,14 +10,15 @@ from domain.base import Frozen
 class Grant(Frozen):
     """What a user, key or group may see.
 
-    ``video``: this one; ``folder``: those whose files are below it. Without both: all, with the
-    right to change the library.
+    ``video``: this one, called ``title``; ``folder``: those whose files are below it. Without both:
+    all, with the right to change the library.
     """
 
     grantee: str
     is_group: bool = False
     video: str | None = None
     folder: str | None = None
+    title: str | None = None
 
     @property
     def everything(self) -> bool:

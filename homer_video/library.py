@@ -114,7 +114,8 @@ class VideoLibrary:
         @wraps(act.function)
         def do(*values: Any, **given: Any) -> Any:
             named = dict(zip(act.parameters, values, strict=False))
-            return act.call(self._workspace if act.acts_with_models else self._store, named | given)
+            places = {"workspace": self._workspace, "store": self._store, "home": self._store.home}
+            return act.call(places[act.where], named | given)
 
         return do
 

@@ -79,7 +79,10 @@ def agreed(question: str) -> None:
 
 
 class Page(Frozen, Generic[T]):
-    """A page of a list of ``total`` entries; ``next`` is the offset of the next page, if any."""
+    """A page of a list of ``total`` entries; ``next`` is the offset of the next page, if any.
+
+    ``notes``: what is to be known besides.
+    """
 
     # A generic model has no description of its own.
     model_config = ConfigDict(json_schema_extra={"description": "A page of a list."})
@@ -87,6 +90,7 @@ class Page(Frozen, Generic[T]):
     total: int
     offset: int = 0
     next: int | None = Field(default=None, description="pass it as `offset` for the next page")
+    notes: tuple[str, ...] = ()
 
 
 def page(items: list[T], total: int, offset: int) -> Page[T]:

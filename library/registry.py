@@ -77,9 +77,9 @@ class Act:
         return self._signature.keys() & OF_THE_DOOR
 
     @property
-    def acts_with_models(self) -> bool:
-        """Whether it acts in a workspace, with models, or in a store alone."""
-        return next(iter(self._signature)) == "workspace"
+    def where(self) -> str:
+        """Where it acts: in a ``workspace``, with models, a ``store``, or a ``home``."""
+        return next(iter(self._signature))
 
     @cached_property
     def arguments(self) -> type[BaseModel]:
@@ -96,7 +96,7 @@ class Act:
         """Do it.
 
         Args:
-            where: a workspace or a store, as the function's first parameter says.
+            where: a workspace, a store or a home, as the function's first parameter says.
             given: arguments by name, which are checked.
             from_door: those of ``OF_THE_DOOR`` that this door has.
 
@@ -118,6 +118,45 @@ ACTS = (
     Act("alerts.alert_hits", "alert hits", "GET /alerts/hits"),
     Act("alerts.try_alert", "alert test"),
     Act("alerts.deliver_alerts", "alert deliver"),
+    # Skills
+    Act(
+        "skills.skills",
+        "skills list",
+        empty="there are no skills yet; 'homer skills import FILE' puts some in",
+    ),
+    Act("skills.skill", "skills show"),
+    Act("skills.add_skills", "skills import", empty="they are in the library as they are"),
+    Act("skills.export_skills", "skills export"),
+    Act("skills.ban_skill", "skills ban"),
+    Act("skills.unban_skill", "skills unban"),
+    Act("skills.judge_answer", "skills judge"),
+    Act("skills.learn_skills", "skills learn", empty="learned from 0 answers"),
+    # Rights
+    Act("rights.give_right", "rights give"),
+    Act("rights.take_right", "rights take"),
+    Act("rights.change_group", "rights group"),
+    Act("rights.rights", "rights list"),
+    Act("rights.rights_of", "rights show"),
+    Act("rights.rights_on", "rights on"),
+    Act("rights.rights_off", "rights off"),
+    # Links
+    Act("sharing.share_answer", "share answer"),
+    Act("sharing.share_moment", "share moment"),
+    Act("sharing.shared_links", "share list", empty="nothing is shared: homer share answer ID"),
+    Act("sharing.revoke_link", "share revoke"),
+    # Schedules
+    Act("schedules.schedules", "schedule list"),
+    Act("schedules.schedule_kinds", "schedule kinds"),
+    Act("schedules.schedule_pool", "schedule pool"),
+    Act("schedules.set_schedule", "schedule set"),
+    Act("schedules.schedule", "schedule show"),
+    Act("schedules.pause_schedule", "schedule pause"),
+    Act("schedules.resume_schedule", "schedule resume"),
+    Act("schedules.run_schedule", "schedule run"),
+    Act("schedules.remove_schedule", "schedule remove"),
+    # Upkeep
+    Act("upkeep.audit", "audit", empty="nothing of that kind is on record"),
+    Act("upkeep.recap", "recap"),
 )
 
 GUIDES = {
@@ -131,6 +170,58 @@ Examples:
   homer alert add anna --person Anna --webhook https://example.org/hook
   homer alert add stranger --unknown-face --command "notify-send 'An unknown face'"
   homer alert hits
+""",
+    "skills": """List, add and ban skills: short advice on how to search for one kind of question.
+
+A question gets the skills whose description and triggers are similar to it. Positive skills apply
+from the start, cautionary ones once a search goes badly. 'homer trajectory ID' shows the skills of
+a question.
+
+\b
+Examples:
+  homer skills
+  homer skills show order-of-events
+  homer skills import mine.toml
+  homer skills ban order-of-events
+  homer skills export --out skills.json
+""",
+    "rights": """Say who may see which videos.
+
+Users are named by the e-mail address with which they sign in, API keys as key:LABEL. Once rights
+are enforced, they see only what they or their groups are given, and may only look and ask, in the
+app, over HTTP and over MCP. This terminal, the password of the app and a server without keys belong
+to the operator, who sees everything.
+
+\b
+Examples:
+  homer rights give ana@example.org --video talk
+  homer rights group editors ana@example.org
+  homer rights give editors --group --folder /media/interviews
+  homer rights give boss@example.org --everything
+  homer rights on
+  homer rights show ana@example.org
+""",
+    "share": """Share one answer or moment by a link that expires.
+
+Whoever has the link and can reach the app sees the page, without signing in.
+
+\b
+Examples:
+  homer share answer 3f2a
+  homer share moment talk 12:30 --days 30
+  homer share list
+  homer share revoke 9c0d5e7a1b2f4a68
+""",
+    "schedule": """List and change the jobs that run on a schedule while 'homer up' runs.
+
+Only one is on by default: a nightly check of the memory. A schedule is a Prefect deployment, which
+can also be paused and resumed in the app or on Prefect's pages.
+
+\b
+Examples:
+  homer schedule
+  homer schedule set watch folder=~/Videos
+  homer schedule pause watch
 """,
 }
 """What is said of a group of commands, ``alert ...``."""

@@ -36,11 +36,17 @@ class Models(Protocol):
 
 
 class LibrarySkill(Frozen):
-    """A stored skill: its latest version, and how often questions were given it."""
+    """A stored skill: its latest version, and how often questions were given it.
+
+    ``learned_from`` and ``trajectories``: answers that it was learned from, and that were given it,
+    where one is shown alone.
+    """
 
     skill: Skill
     banned: bool
     uses: int
+    learned_from: tuple[str, ...] = ()
+    trajectories: tuple[str, ...] = ()
 
 
 def list_skills(store: Store) -> list[LibrarySkill]:

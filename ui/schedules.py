@@ -19,7 +19,7 @@ from views.sentences import translate_sentence
 from views.translation import translate
 
 if TYPE_CHECKING:
-    from flows.schedules.deployments import ScheduleEntry
+    from flows.schedules.kinds import ScheduleEntry
 
 EXAMPLE = "homer schedule set watch folder=~/Videos"
 """A schedule that is created in a terminal."""

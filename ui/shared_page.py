@@ -16,7 +16,7 @@ from domain.errors import HomerError, NotFound
 from domain.links import SharedLink
 from domain.marked import marked
 from domain.people import tags_in_words
-from flows.shared_links import open_link
+from library.sharing import open_link
 from store.database import Store
 from telemetry.logs import log_error
 from ui.formatting import format_date

@@ -10,9 +10,8 @@ import streamlit as st
 
 from domain.links import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink
 from domain.time import TimeSpan
-from flows.shared_links import revoke, share_answer, share_moment, signed_path
+from library.sharing import revoke_link, share_answer, share_moment, shared_links
 from store.database import Store
-from store.queries.shared_links import list_links
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_date
 from ui.navigation import page_link
@@ -37,9 +36,7 @@ def show_sharing(store: Store, trajectory: str) -> None:
     )
     if st.button(translate("Make a link"), key="share", icon=":material/link:"):
         show_errors(partial(_make, store, trajectory, days))
-    with store.begin() as session:
-        links = list_links(session, trajectory)
-    _show_links(store, links)
+    _show_links(store, shared_links(store, trajectory))
 
 
 def _make(store: Store, trajectory: str, days: int) -> None:
@@ -74,13 +71,12 @@ def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
 
 def _share_moment(store: Store, video: str, span: TimeSpan, made: str) -> None:
     link = share_moment(store, video, span, DEFAULT_DAYS)
-    st.session_state[made] = _address(store, link)
+    st.session_state[made] = _address(link)
 
 
 def show_shared_links(store: Store) -> None:
     """Draw all links that are valid, if there are any, each with a button that revokes it."""
-    with store.begin() as session:
-        links = list_links(session)
+    links = shared_links(store)
     if links:
         with st.expander(
             translate("Shared links ({count})").format(count=len(links)), icon=":material/link:"
@@ -103,18 +99,17 @@ def _show_links(store: Store, links: Sequence[SharedLink]) -> None:
                 )
                 page_link("video", f"{title}, {format_span(link.span)}", video=link.video)
             st.caption(translate("Valid until {date}").format(date=format_date(link.expires_at)))
-            st.code(_address(store, link), language=None, wrap_lines=True)
+            st.code(_address(link), language=None, wrap_lines=True)
         if button.button(translate("Revoke"), key=f"revoke_{link.id}"):
             show_errors(partial(_revoke, store, link.id))
 
 
 def _revoke(store: Store, link: str) -> None:
-    revoke(store, link)
+    revoke_link(store, link)
     st.rerun()
 
 
-def _address(store: Store, link: SharedLink) -> str:
+def _address(link: SharedLink) -> str:
     """Return a link under the address at which the browser reaches the app."""
-    parts = urlsplit(st.context.url or "")
-    origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
-    return origin + signed_path(store, link)
+    here = urlsplit(st.context.url or link.url)
+    return urlsplit(link.url)._replace(scheme=here.scheme, netloc=here.netloc).geturl()

@@ -40,10 +40,17 @@ from prefect.exceptions import ObjectAlreadyExists
 from prefect.states import Cancelled
 from tzlocal import get_localzone_name
 
-from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.schedules import When
-from flows.schedules.kinds import KINDS, ScheduleDraft, kind_named, parse_schedule, schedule_digest
+from flows.schedules.kinds import (
+    KINDS,
+    ScheduleDraft,
+    ScheduleEntry,
+    ScheduleRun,
+    kind_named,
+    parse_schedule,
+    schedule_digest,
+)
 from services.library_tag import deployment_name, library_tag_name, schedule_name, work_pool_name
 
 AT_ONCE = 2
@@ -53,28 +60,6 @@ NOW, LATER = "now", "default"
 """The queues of the pool: runs that a person starts go before scheduled ones."""
 
 TAG = "homer-schedule"
-
-
-class ScheduleRun(Frozen):
-    """How a run of a schedule ended, or that it is running: ``state`` is Prefect's name for it."""
-
-    id: str
-    state: str
-    told: str
-    at: datetime | None
-
-
-class ScheduleEntry(Frozen):
-    """A schedule and its current state. ``declared``: it comes from ``homer.toml``."""
-
-    name: str
-    kind: str
-    when: str
-    on: bool
-    options: dict[str, Any]
-    declared: bool
-    next: datetime | None
-    last: ScheduleRun | None
 
 
 class ScheduleDeployments:

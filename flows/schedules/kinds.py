@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Self, get_origin
 
@@ -221,6 +222,28 @@ class ScheduleDraft(Frozen):
     when: When
     on: bool = True
     options: dict[str, Any] = Field(default={})
+
+
+class ScheduleRun(Frozen):
+    """How a run of a schedule ended, or that it is running: ``state`` is Prefect's name for it."""
+
+    id: str
+    state: str
+    told: str
+    at: datetime | None
+
+
+class ScheduleEntry(Frozen):
+    """A schedule and its current state. ``declared``: it comes from ``homer.toml``."""
+
+    name: str
+    kind: str
+    when: str
+    on: bool
+    options: dict[str, Any]
+    declared: bool
+    next: datetime | None
+    last: ScheduleRun | None
 
 
 def kind_named(name: str) -> ScheduleKind:

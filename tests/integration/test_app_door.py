@@ -25,7 +25,7 @@ from auth.password import VARIABLE, password_file, password_matches, set_passwor
 from cli.main import app as command
 from domain.errors import SetupError
 from domain.media import Video
-from flows.rights import enforce
+from library.rights import rights_off, rights_on
 from store.database import open_store
 from store.home import Home
 from store.queries.videos import add_video
@@ -79,9 +79,9 @@ def address(place: Home, patch: pytest.MonkeyPatch) -> str:
 def enforced(place: Home) -> Iterator[None]:
     """Rights limit what users see."""
     with open_store(place) as store:
-        enforce(store, enforced=True)
+        rights_on(store)
         yield
-        enforce(store, enforced=False)
+        rights_off(store)
 
 
 @pytest.fixture

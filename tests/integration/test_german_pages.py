@@ -14,8 +14,8 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from domain.media import ClipState
-from flows.shared_links import share_answer
 from graphs.ask import ask
+from library.sharing import share_answer
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.clips import mark_clip

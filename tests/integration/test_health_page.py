@@ -12,7 +12,7 @@ import pytest
 from domain.asking import Question
 from domain.errors import InputError, NotFound, SetupError
 from domain.media import ClipState
-from flows.schedules.deployments import ScheduleEntry, ScheduleRun
+from flows.schedules.kinds import ScheduleEntry, ScheduleRun
 from services.health import Check, disk_space, recent_failures, versions
 from store.database import Store
 from store.queries.clips import mark_clip, memory_view

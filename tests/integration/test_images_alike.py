@@ -12,7 +12,7 @@ from sqlalchemy import select
 from domain.errors import InputError, NotFound
 from domain.media import ClipState, Keyframe
 from domain.memories import MemoryView, Scope
-from flows.rights import enforce, give, make_grant
+from library.rights import give_right, rights_on
 from memory.write_clip import remember
 from models.ports import Image
 from perception.jpeg import Blobs
@@ -135,8 +135,8 @@ def test_nothing_alike_is_said(library: Store) -> None:
 
 
 def test_who_may_only_look_finds_images_too(library: Store) -> None:
-    give(library, make_grant(library, "key:reader", video=VIDEO))
-    enforce(library, enforced=True)
+    give_right(library, "key:reader", video=VIDEO)
+    rights_on(library)
     assert times(library.for_viewer("key:reader"), f"k{id_at(library, STREET)}") == [STREET_AGAIN]
 
 

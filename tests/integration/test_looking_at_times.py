@@ -14,7 +14,7 @@ from domain.errors import InputError
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from domain.time import TimeSpan
-from flows.rights import enforce, give, make_grant
+from library.rights import give_right, rights_on
 from perception.frames_at import decode_frames
 from perception.source import video_id
 from retrieval.citations import cite
@@ -150,8 +150,8 @@ def test_nothing_after_the_moment_of_asking_is_decoded(store: Store, file: Path)
 
 def test_what_who_may_only_look_looks_at_is_stored_for_nobody(store: Store, file: Path) -> None:
     """A frame of a person who was forgotten would be there for everybody."""
-    give(store, make_grant(store, "key:reader", video=video_id(file)))
-    enforce(store, enforced=True)
+    give_right(store, "key:reader", video=video_id(file))
+    rights_on(store)
     files = [*store.blobs.walk()]
     found = look(store.for_viewer("key:reader"), 5, 5.5)
     assert [image.time_ms for image in found.images] == [2_000, 41_000]
@@ -165,8 +165,8 @@ def test_whether_something_was_erased_is_decided_outside_of_rights(
 ) -> None:
     """Viewers see no row of the log; where even its owner sees none, everything counts."""
     name = video_id(file)
-    give(store, make_grant(store, "key:reader", video=name))
-    enforce(store, enforced=True)
+    give_right(store, "key:reader", video=name)
+    rights_on(store)
     with store.for_viewer("key:reader").begin() as session:
         assert not is_erased(session, name)
     with store.begin() as session:

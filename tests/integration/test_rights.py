@@ -18,9 +18,16 @@ from cli.main import app
 from domain.asking import Question
 from domain.audit import Deed
 from domain.errors import AccessDenied, DatabaseError, InputError, NotFound, SetupError
-from domain.rights import Grant
-from flows.rights import check_user, enforce, enter_group, give, leave_group, make_grant, take
 from graphs.agent_pool import AgentPool
+from library.rights import (
+    change_group,
+    check_user,
+    give_right,
+    rights,
+    rights_off,
+    rights_on,
+    take_right,
+)
 from store.database import Store
 from store.queries.audit import audit_entries
 from store.queries.rights import enforce_rights, visible_to
@@ -43,8 +50,8 @@ def shared(store: Store) -> Store:
     """A library of two videos, of which Ana sees one."""
     plant(store, VIDEO)
     fill(store, OWN, "own")
-    give(store, make_grant(store, ANA, video="own"))
-    enforce(store, enforced=True)
+    give_right(store, ANA, video="own")
+    rights_on(store)
     return store
 
 
@@ -88,7 +95,7 @@ def test_a_viewer_changes_nothing(shared: Store) -> None:
 
 
 def test_every_table_has_a_policy_or_is_closed(store: Store) -> None:
-    enforce(store, enforced=True)
+    rights_on(store)
     with store.begin() as session:
         query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relrowsecurity"
         protected = {*session.scalars(text(query))}
@@ -106,7 +113,7 @@ def test_every_table_has_a_policy_or_is_closed(store: Store) -> None:
 def test_what_a_viewer_sees_is_read_once_for_all_rows(
     store: Store, table: str, condition: str
 ) -> None:
-    enforce(store, enforced=True)
+    rights_on(store)
     with store.for_viewer(ANA).begin() as session:
         plan = session.scalars(text(f"EXPLAIN SELECT * FROM {table}")).all()  # noqa: S608
     assert any(condition in line for line in plan), plan
@@ -122,7 +129,7 @@ def test_without_the_role_of_viewers_it_is_said_what_to_run(
 
 def test_rights_are_turned_on_twice_at_once(store: Store) -> None:
     with ThreadPoolExecutor(4) as pool:
-        [*pool.map(lambda _: enforce(store, enforced=True), range(8))]
+        [*pool.map(lambda _: rights_on(store), range(8))]
     with store.begin() as session:
         assert count_of(session, "enforced_rights") == 1
 
@@ -151,7 +158,7 @@ class TestGrants:
     def two(self, store: Store) -> Store:
         watch_people(store, TALK, {1: 0.9})
         watch_people(store, INTERVIEW, {1: 0.9})
-        enforce(store, enforced=True)
+        rights_on(store)
         return store
 
     @pytest.fixture
@@ -173,22 +180,21 @@ class TestGrants:
 
     def test_of_videos_folders_groups_and_everything(self, two: Store) -> None:
         assert self.visible(two, ANA) == set()
-        grant = make_grant(two, "Ana@Example.org", video="talk")
-        assert give(two, grant)
-        assert not give(two, grant)
+        assert give_right(two, "Ana@Example.org", video="talk") == "given"
+        assert give_right(two, "Ana@Example.org", video="talk") == "was given already"
         assert self.visible(two, ANA) == {TALK}
         assert self.visible(two, KEY) == set()
-        enter_group(two, "editors", KEY)
-        give(two, make_grant(two, "editors", is_group=True, video="interview"))
+        change_group(two, "editors", KEY)
+        give_right(two, "editors", group=True, video="interview")
         assert self.visible(two, KEY) == {INTERVIEW}
-        give(two, make_grant(two, "editors", is_group=True))
+        give_right(two, "editors", group=True, everything=True)
         assert self.visible(two, KEY) == {INTERVIEW, TALK}
-        leave_group(two, "editors", KEY)
+        change_group(two, "editors", KEY, remove=True)
         assert self.visible(two, KEY) == set()
-        take(two, grant)
+        take_right(two, ANA, video="talk")
         assert self.visible(two, ANA) == set()
         with pytest.raises(NotFound, match="no such right"):
-            take(two, grant)
+            take_right(two, ANA, video="talk")
 
     def test_of_a_folder_and_not_of_its_neighbours(self, two: Store) -> None:
         paths = {TALK: "/media/films/a/talk.mp4", INTERVIEW: "/media/films-of-others/i.mp4"}
@@ -196,7 +202,7 @@ class TestGrants:
             for video, path in paths.items():
                 where = {"path": path, "video": video}
                 session.execute(text("UPDATE videos SET path = :path WHERE id = :video"), where)
-        give(two, make_grant(two, ANA, folder="/media/films"))
+        give_right(two, ANA, folder="/media/films")
         assert self.visible(two, ANA) == {TALK}
         with two.begin() as session:
             up = {"path": "/media/films/../secret/talk.mp4"}
@@ -204,11 +210,11 @@ class TestGrants:
         assert self.visible(two, ANA) == set()
 
     def test_whoever_has_everything_is_no_viewer(self, two: Store, pool: AgentPool) -> None:
-        give(two, make_grant(two, ANA))
+        give_right(two, ANA, everything=True)
         assert pool.for_user(ANA) is pool
         assert pool.for_user(None) is pool
         assert not pool.for_user(KEY).store.may_change
-        enforce(two, enforced=False)
+        rights_off(two)
         assert pool.for_user(KEY) is pool
 
     def test_names_are_checked(self, two: Store) -> None:
@@ -217,33 +223,35 @@ class TestGrants:
             with pytest.raises(InputError, match="neither an e-mail"):
                 check_user(name)
         with pytest.raises(NotFound, match="no group"):
-            give(two, make_grant(two, "nobody", is_group=True))
+            give_right(two, "nobody", group=True, everything=True)
         with pytest.raises(InputError, match="a video or a folder"):
-            make_grant(two, ANA, video="talk", folder="/media")
+            give_right(two, ANA, video="talk", folder="/media")
 
     @pytest.mark.parametrize("folder", ["", " ", "/media/\udcff"])
     def test_a_variable_that_is_not_set_gives_no_folder(self, two: Store, folder: str) -> None:
         with pytest.raises(InputError, match="no name of a folder"):
-            make_grant(two, ANA, folder=folder)
+            give_right(two, ANA, folder=folder)
 
     def test_a_folder_is_named_from_where_one_is(
         self, two: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        assert make_grant(two, ANA, folder="../films/./").folder == f"{tmp_path.parent}/films/"
-        assert make_grant(two, ANA, folder="/").folder == "/"
+        for folder in ("../films/./", "/"):
+            give_right(two, ANA, folder=folder)
+        given = {one.folder for one in rights(two).grants}
+        assert given == {f"{tmp_path.parent}/films/", "/"}
 
     def test_the_rights_of_a_group_without_members_are_taken(self, two: Store) -> None:
-        enter_group(two, "editors", KEY)
-        give(two, make_grant(two, "editors", is_group=True))
-        leave_group(two, "editors", KEY)
-        take(two, make_grant(two, "editors", is_group=True))
-        enter_group(two, "editors", KEY)
+        change_group(two, "editors", KEY)
+        give_right(two, "editors", group=True, everything=True)
+        change_group(two, "editors", KEY, remove=True)
+        take_right(two, "editors", group=True, everything=True)
+        change_group(two, "editors", KEY)
         assert self.visible(two, KEY) == set()
 
     def test_a_viewer_asks_what_is_theirs(self, two: Store, pool: AgentPool) -> None:
-        give(two, make_grant(two, ANA, video="talk"))
-        give(two, make_grant(two, KEY, video="talk"))
+        give_right(two, ANA, video="talk")
+        give_right(two, KEY, video="talk")
         own = pool.for_user(ANA)
         answered = own.runner().ask(Question(text="Who is there?", videos=(TALK,)))
         with own.store.begin() as session:
@@ -258,7 +266,7 @@ class TestGrants:
             assert count_trajectories(session) == 0
         with two.begin() as session:
             assert count_trajectories(session) == 1
-        take(two, Grant(grantee=ANA, video=TALK))
+        take_right(two, ANA, video="talk")
         with own.store.begin() as session:
             assert count_trajectories(session) == 0
 
@@ -274,7 +282,7 @@ class TestGrants:
                     row,
                 )
         for video, seen in ((TALK, 1), (INTERVIEW, 3)):
-            give(two, make_grant(two, ANA, video=video))
+            give_right(two, ANA, video=video)
             with two.for_viewer(ANA).begin() as session:
                 assert count_of(session, "corrections") == seen
 
@@ -319,7 +327,7 @@ def test_the_terminal_gives_lists_and_takes(store: Store, monkeypatch: pytest.Mo
     assert "sees nothing" in run("show", ANA)
     run("give", ANA, "--everything")
     assert "sees everything" in run("show", ANA)
-    assert json.loads(run("show", KEY, "--json"))["videos"] == []
+    assert json.loads(run("show", KEY, "--json"))["videos"] == {}
     run("group", "editors", KEY, "--remove")
     run("off")
     assert json.loads(run("list", "--json"))["enforced"] is False

@@ -19,8 +19,8 @@ import pytest
 from domain.errors import InputError, NotFound, SetupError
 from flows.reporting import report_to_prefect
 from flows.schedules.api import open_schedules
-from flows.schedules.deployments import ScheduleDeployments, ScheduleEntry
-from flows.schedules.kinds import declared_schedules, parse_schedule
+from flows.schedules.deployments import ScheduleDeployments
+from flows.schedules.kinds import ScheduleEntry, declared_schedules, parse_schedule
 from services.library_tag import library_tag_name, work_pool_name
 from services.prefect import PrefectServer
 from store.embedded import EmbeddedPostgres

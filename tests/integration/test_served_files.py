@@ -14,7 +14,7 @@ from auth.signed_links import VALID_HOURS, is_signed, sign_path
 from domain.media import Video
 from domain.time import TimeSpan
 from flows.delete import delete_video
-from flows.rights import enforce, give, make_grant, take
+from library.rights import give_right, rights_on, take_right
 from perception.source import probe, video_id
 from store.database import Store
 from store.home import Home
@@ -214,9 +214,8 @@ def test_a_link_is_good_for_who_may_see_the_video_now(page: TestClient, store: S
     with store.begin() as session:
         for video, sha in blobs.items():
             add_blobs(session, video, {sha: 1})
-    grant = make_grant(store, "ana@example.org", video=KNOWN)
-    give(store, grant)
-    enforce(store, enforced=True)
+    give_right(store, "ana@example.org", video=KNOWN)
+    rights_on(store)
     users = Starlette(routes=media_routes(lambda cookies: cookies["user"]))
     own = [f"/video/{KNOWN}", *(f"/{kind}/{blobs[KNOWN]}" for kind in ("image", "recording"))]
     others = [f"/{kind}/{blobs[CAPTIONS]}" for kind in ("image", "recording")]
@@ -228,6 +227,6 @@ def test_a_link_is_good_for_who_may_see_the_video_now(page: TestClient, store: S
     assert served("ana@example.org", own) == {200}
     assert served("ana@example.org", others) == {404}
     assert served("bob@example.org", own + others) == {404}
-    take(store, grant)
+    take_right(store, "ana@example.org", video=KNOWN)
     assert served("ana@example.org", own) == {404}
     assert page.get(sign_path(own[0])).status_code == 200

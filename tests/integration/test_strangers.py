@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from api.app_state import OPEN_TO_VIEWERS
 from api.auth import AccessRules, parse_keys
-from flows.rights import enforce, give, make_grant
+from library.rights import give_right, rights_on
 from store.database import Store
 from tests.integration.test_mcp import client_at, on_http
 from tests.support.api import WordState, client_of
@@ -40,9 +40,9 @@ def shared(store: Store) -> Store:
         session.execute(text("DROP SCHEMA checkpoints CASCADE"))
     remember_party(store)
     for name in (ANA, "key:reader"):
-        give(store, make_grant(store, name, video=PARTY))
-    give(store, make_grant(store, "key:operator"))
-    enforce(store, enforced=True)
+        give_right(store, name, video=PARTY)
+    give_right(store, "key:operator", everything=True)
+    rights_on(store)
     return store
 
 
@@ -192,7 +192,7 @@ class TestPages:
             linked = name.capitalize() in words(page)
             assert name in HIDDEN or linked != (name in NOT_FOR_VIEWERS)
         sign_in(monkeypatch, "operator@example.org")
-        give(ana, make_grant(ana, "operator@example.org"))
+        give_right(ana, "operator@example.org", everything=True)
         page = open_page("alerts")
         assert leaks(everything(page))
         assert "Health" in words(page)

@@ -19,10 +19,10 @@ from domain.faults import FaultPoint
 from domain.streams import Stream
 from domain.trajectory import Acted, Event, EvidenceRetrieved, ModelCalled
 from flows.build import build
-from flows.rights import enforce, give, make_grant
 from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
+from library.rights import give_right, rights_on
 from models.toolbox import Toolbox
 from perception.likeness import LIKENESS, likeness
 from retrieval.citations import cite
@@ -215,8 +215,8 @@ def test_summaries_are_kept_and_found_as_of_their_moment(built_garden: Store) ->
 def test_who_may_only_look_gets_summaries_that_are_kept_and_keeps_none(
     built_garden: Store,
 ) -> None:
-    give(built_garden, make_grant(built_garden, "key:reader", video=PARTY))
-    enforce(built_garden, enforced=True)
+    give_right(built_garden, "key:reader", video=PARTY)
+    rights_on(built_garden)
     reader = built_garden.for_viewer("key:reader")
     own = use(reader, "summarize", granularity_s=600, end_s=600, start_s=0)
     assert own.evidence

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from sqlalchemy import text
 
-from flows.rights import enforce
+from library.rights import rights_on
 from services.prefect_server import OWN_NAMES
 from store.database import open_store
 from store.driver import libpq_url, parse_url
@@ -148,7 +148,7 @@ def test_the_database_user_is_no_superuser(home: Home) -> None:
         assert done.returncode == 0, done.stderr
         migrate(url := server.url("watcher").replace("homer@", "watcher@"))
         with open_store(home, url) as store:
-            enforce(store, enforced=True)
+            rights_on(store)
             role = "SELECT rolsuper, rolcreaterole FROM pg_roles WHERE rolname = current_user"
             for user in (store, store.for_viewer("ana@example.org")):
                 with user.begin() as session:

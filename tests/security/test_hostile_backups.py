@@ -19,8 +19,8 @@ from domain.errors import InputError
 from domain.limits import ImportLimits
 from domain.trajectory import ForkEdit
 from flows.restore import restore_library
-from flows.rights import enforce, enter_group, give, make_grant
 from graphs.runner import Runner
+from library.rights import change_group, give_right, rights_on
 from store.archive import IMAGES_MEMBER
 from store.backup import back_up, check_archive
 from store.database import Store
@@ -306,9 +306,9 @@ def test_rights_of_a_backup_hold_only_where_that_is_asked_for(
     store: Store, empty: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rights: bool
 ) -> None:
     """Whoever made it may have given themselves everything."""
-    give(store, make_grant(store, "eve@example.org"))
-    enter_group(store, "editors", "eve@example.org")
-    enforce(store, enforced=True)
+    give_right(store, "eve@example.org", everything=True)
+    change_group(store, "editors", "eve@example.org")
+    rights_on(store)
     back_up(store, tmp_path / "b", Quiet())
     monkeypatch.setenv("HOMER_HOME", str(empty.home.root))
     monkeypatch.setenv("HOMER_DATABASE_URL", empty.url)

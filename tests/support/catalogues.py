@@ -62,7 +62,7 @@ PACKAGES = (
 NOT_SHOWN = (
     # What a server or a command says before there is a page.
     *("auth/listen.py", "auth/oidc.py", "auth/password.py", "domain/schedules.py"),
-    *("flows/build.py", "flows/reembed.py", "flows/rights.py", "flows/schedules/kinds.py"),
+    *("flows/build.py", "flows/reembed.py", "flows/schedules/kinds.py"),
     *("services/bug_report.py", "skills/files.py", "store/usage.py"),
     # Streams are watched by a command.
     "perception/live*.py",

@@ -5,49 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli import schedules
 from cli.main import app
 from domain.errors import NotFound
-from flows.schedules.kinds import KINDS, ScheduleDraft
+from flows.schedules.kinds import KINDS, ScheduleDraft, ScheduleEntry, ScheduleRun
 from flows.schedules.worker import ScheduleWorker
+from library.schedules import set_schedule
 from store.home import Home
 
 AT = datetime(2026, 1, 31, 3, 30, tzinfo=UTC)
+LOCAL = f"{AT.astimezone():%Y-%m-%d %H:%M}"
 
 
-@dataclass
-class Ran:
-    """How a run ended, without Prefect, which is slow to import."""
-
-    state: str
-    told: str
-    at: datetime | None = AT
-    id: str = "r1"
-
-
-@dataclass
-class Entry:
-    """A schedule as it stands."""
-
-    name: str
-    kind: str
-    when: str = "daily 03:30"
-    on: bool = True
-    options: dict[str, Any] = field(default_factory=dict)
-    declared: bool = False
-    next: datetime | None = None
-    last: Ran | None = None
-
-    def model_dump(self, mode: str) -> dict[str, Any]:
-        assert mode == "json"
-        return json.loads(json.dumps(asdict(self), default=str))  # type: ignore[no-any-return]
+def entry(name: str, kind: str, **more: Any) -> ScheduleEntry:
+    plain: dict[str, Any] = {"when": "daily 03:30", "on": True, "options": {}, "declared": False}
+    return ScheduleEntry(
+        **{"name": name, "kind": kind, "next": None, "last": None, **plain, **more}
+    )
 
 
 class Book:
@@ -55,13 +34,13 @@ class Book:
 
     pool = "homer-0123"
 
-    def __init__(self, *every: Entry) -> None:
+    def __init__(self, *every: ScheduleEntry) -> None:
         self.every, self.done = every, list[tuple[str, Any]]()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ScheduleEntry]:
         return list(self.every)
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> ScheduleEntry:
         found = next((one for one in self.every if one.name == name), None)
         if found is None:
             raise NotFound(f"no schedule is called {name!r}")
@@ -78,22 +57,21 @@ class Book:
         return lambda name: self.done.append((what, self.entry(name).name))
 
 
-BACKUP = Entry(
-    "backup", "backup", options={"keep": 7}, next=AT, last=Ran("Completed", "all\x07 kept")
-)
-CHECK = Entry("check", "check", on=False)
+LAST = ScheduleRun(id="r1", state="Completed", told="all\x07 kept", at=AT)
+BACKUP = entry("backup", "backup", options={"keep": 7}, next=AT, last=LAST)
+NIGHTLY = entry("nightly", "backup", options={"folder": "/b", "keep": 3}, when="every 7 minutes")
 
 
 @pytest.fixture
 def book(monkeypatch: pytest.MonkeyPatch, home: Home) -> Book:
-    """Two schedules, and nothing that carries them out."""
-    found = Book(BACKUP, CHECK)
+    """Some schedules, and nothing that carries them out."""
+    found = Book(BACKUP, entry("check", "check", on=False), NIGHTLY)
 
     @contextmanager
-    def opened() -> Iterator[Book]:
+    def opened(_: Home) -> Iterator[Book]:
         yield found
 
-    monkeypatch.setattr(schedules, "_open", opened)
+    monkeypatch.setattr("library.schedules._open", opened)
     monkeypatch.setattr(ScheduleWorker, "address", lambda _: None)
     return found
 
@@ -104,92 +82,57 @@ def homer(*words: str, code: int = 0) -> Result:
     return done
 
 
-def test_each_schedule_has_a_line_and_what_its_last_run_found_another(book: Book) -> None:
-    heads, backup, check, reported = homer("list").stdout.splitlines()
-    assert heads.split() == ["schedule", "kind", "when", "state", "next", "last", "at"]
-    local = f"{AT.astimezone():%Y-%m-%d %H:%M}"
-    assert (
-        backup.split()
-        == ["backup"] * 2 + ["daily", "03:30", "on", *local.split(), "Completed"] + local.split()
-    )
-    assert check.split() == ["check", "check", "daily", "03:30", "paused"]
-    assert reported == "backup: all  kept"
-
-
-def test_alone_it_lists_them(book: Book) -> None:
-    assert homer().stdout == homer("list").stdout
-
-
-def test_kinds_that_are_not_there_and_that_nothing_runs_are_reported_beside_it(book: Book) -> None:
-    reported = homer("list").stderr
-    for kind in KINDS:
-        assert (f"not there yet: {kind.name}," in reported) is (
-            kind.name not in ("backup", "check")
-        )
-    assert "nothing carries them out at the moment: homer up" in reported
-
-
-def test_where_they_are_carried_out_nothing_is_said_of_it(
+def test_each_schedule_has_a_line_with_what_its_last_run_found(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    listed = homer("list")
+    heads, backup, check, _ = listed.stdout.splitlines()
+    assert heads.split() == ["schedule", "kind", "when", "state", "next", "last", "at", "found"]
+    assert (
+        backup.split() == f"backup backup daily 03:30 on {LOCAL} Completed {LOCAL} all kept".split()
+    )
+    assert check.split() == ["check", "check", "daily", "03:30", "paused"]
+    assert homer().stdout == listed.stdout
+    for kind in KINDS:
+        missing = f"not there yet: {kind.name}," in listed.stderr
+        assert missing is (kind.name not in ("backup", "check"))
+    assert "nothing carries them out at the moment: homer up" in listed.stderr
+    assert homer("run", "backup").stdout == "f00d; it begins with `homer up`\n"
     monkeypatch.setattr(ScheduleWorker, "address", lambda _: "http://127.0.0.1:1")
     assert "homer up" not in homer("list").stderr
-    assert homer("run", "backup").stderr == ""
+    assert homer("run", "backup").stdout == "f00d\n"
 
 
-def test_json_is_for_programs_and_has_nothing_beside_it(book: Book) -> None:
-    reported = json.loads(homer("list", "--json").stdout)
-    assert [(one["name"], one["on"]) for one in reported] == [("backup", True), ("check", False)]
-    assert json.loads(homer("show", "backup", "--json").stdout)["options"] == {"keep": 7}
-
-
-def test_one_is_shown_with_what_it_was_told_and_how_it_ended(book: Book) -> None:
-    local = f"{AT.astimezone():%Y-%m-%d %H:%M}"
+def test_one_is_shown_with_its_options_and_how_it_ended(book: Book) -> None:
     assert homer("show", "backup").stdout.splitlines() == [
         "backup: backup, daily 03:30, on",
         "  keep = 7",
-        f"last: Completed {local} all  kept",
+        f"last: Completed {LOCAL} all  kept",
     ]
+    assert json.loads(homer("show", "backup", "--json").stdout)["options"] == {"keep": 7}
     assert homer("show", "check").stdout == "check: check, daily 03:30, paused\n"
+    assert homer("pool").stdout == "homer-0123\n"
 
 
-def test_a_run_that_waits_has_no_time_yet(book: Book) -> None:
-    book.every = (Entry("backup", "backup", last=Ran("Scheduled", "", at=None)),)
-    assert homer("show", "backup").stdout.splitlines()[-1] == "last: Scheduled"
-
-
-@pytest.mark.parametrize(
-    ("command", "reported"),
-    [("pause", "backup is paused"), ("resume", "backup is on"), ("remove", "backup was removed")],
-)
-def test_a_schedule_is_paused_resumed_and_taken_away(
-    book: Book, command: str, reported: str
-) -> None:
-    done = homer(command, "backup")
-    assert (done.stdout, done.stderr) == ("", f"{reported}\n")
+@pytest.mark.parametrize("command", ["pause", "resume", "remove"])
+def test_a_schedule_is_paused_resumed_and_taken_away(book: Book, command: str) -> None:
+    homer(command, "backup")
     assert book.done == [(command, "backup")]
-
-
-def test_a_run_now_tells_its_id_and_where_it_begins(book: Book) -> None:
-    done = homer("run", "backup")
-    assert (done.stdout, done.stderr) == ("f00d\n", "it begins with `homer up`\n")
-
-
-@pytest.mark.parametrize("command", ["show", "pause", "resume", "run", "remove"])
-def test_one_that_is_not_there_is_reported_in_one_line(book: Book, command: str) -> None:
     assert homer(command, "talks", code=2).stderr == "homer: no schedule is called 'talks'\n"
 
 
-def test_what_is_not_told_stays_as_it_is(book: Book) -> None:
-    assert homer("set", "backup", "keep=30").stdout == "backup: daily 03:30\n"
-    ((_, one),) = book.done
-    assert (one.kind, one.options["keep"], one.on) == ("backup", 30, True)
-
-
-def test_one_may_be_put_there_paused(book: Book) -> None:
-    done = homer("set", "backup", "--off", "--when", "sunday 04:00")
+def test_what_is_not_given_stays_as_it_was(book: Book, home: Home) -> None:
+    assert set_schedule(home, "nightly", ("keep=9",)) == "nightly: every 7 minutes"
+    set_schedule(home, "nightly", ("folder=",))
+    set_schedule(home, "nightly", kind="check", off=True)
+    kept, removed, other = (one for _, one in book.done)
+    assert kept.options == {"folder": "/b", "keep": 9}
+    assert removed.options == {"keep": 3}, "an empty value removes an option"
+    assert (other.kind, other.options, str(other.when), other.on) == (
+        *("check", {}, "daily 04:00", False),
+    )
+    done = homer("set", "backup", "keep=30", "--off", "--when", "sunday 04:00")
     assert done.stdout == "backup: sunday 04:00, paused\n"
-    assert not book.done[0][1].on
 
 
 @pytest.mark.parametrize(
@@ -210,7 +153,3 @@ def test_kinds_tell_what_they_do_and_what_they_need(home: Home) -> None:
             assert line.startswith(f"  {name}=")
             assert ("(needed)" in line) is one.is_required()
             assert (one.description or "") in line
-
-
-def test_the_pool_is_one_word_for_scripts(book: Book) -> None:
-    assert homer("pool").stdout == "homer-0123\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
 from fastapi.routing import APIRoute
@@ -11,7 +11,9 @@ from fastapi.routing import APIRoute
 from api.application import make_app
 from api.auth import AccessRules
 from cli.main import COMMANDS
+from cli.render import SHOWN, TABLES
 from domain.errors import InputError
+from library.params import Page
 from library.registry import ACTS, GUIDES, Act
 from tests.support.api import WordState
 
@@ -21,7 +23,7 @@ def test_an_act_says_what_it_does_and_what_it_asks_for(act: Act) -> None:
     summary = act.help.partition("\n")[0]
     assert summary.endswith(".")
     assert "Args:" not in act.help
-    assert next(iter(inspect.signature(act.function).parameters)) in ("workspace", "store")
+    assert next(iter(inspect.signature(act.function).parameters)) in ("workspace", "store", "home")
     for name, field in act.arguments.model_fields.items():
         assert field.description, name
     if act.command:
@@ -30,6 +32,18 @@ def test_an_act_says_what_it_does_and_what_it_asks_for(act: Act) -> None:
         assert f"homer {act.command}" in act.help, "an example"
         guide = GUIDES[first] if rest else act.help
         assert guide.startswith(COMMANDS[first][1])
+
+
+@pytest.mark.parametrize("act", [act for act in ACTS if act.command], ids=lambda act: act.place)
+def test_what_an_act_returns_can_be_shown_in_a_terminal(act: Act) -> None:
+    result = act.hints["return"]
+    kinds = [getattr(result, "__name__", "")]
+    if get_origin(result) is list:
+        kinds = [get_args(result)[0].__name__]
+    elif issubclass(result, Page) and result is not Page:
+        (kind,) = result.__pydantic_generic_metadata__["args"]
+        kinds = [kind.__name__]
+    assert all(kind in {*TABLES, *SHOWN} for kind in kinds), kinds
 
 
 def test_no_two_acts_share_a_name_at_a_door() -> None:

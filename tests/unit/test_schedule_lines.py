@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from domain.errors import HomerError, InputError, NotFound, SetupError
 from domain.schedules import When
-from flows.schedules.changing import changed_schedule
 from flows.schedules.kinds import (
     KINDS,
     declared_schedules,
@@ -24,17 +23,6 @@ from flows.schedules.kinds import (
 from services.library_tag import work_pool_name
 
 Before = dict[str, Any]
-
-
-def entry(name: str, kind: str, **options: Any) -> Any:
-    """A schedule as it stands, without Prefect, which is slow to import."""
-
-    class Entry:
-        def __init__(self) -> None:
-            self.name, self.kind, self.options = name, kind, options
-            self.when = "every 7 minutes"
-
-    return Entry()
 
 
 def test_only_what_does_no_harm_runs_unasked() -> None:
@@ -107,26 +95,6 @@ def test_an_option_that_takes_several_is_written_several_times() -> None:
 def test_an_option_that_is_no_pair_or_there_twice_is_refused(pairs: list[str]) -> None:
     with pytest.raises(InputError):
         parse_options(kind_named("backup"), pairs)
-
-
-def test_what_is_not_told_stays_as_it_was() -> None:
-    before = [entry("nightly", "backup", folder="/backups", keep=3)]
-    one = changed_schedule(before, "nightly", None, None, ["keep=9"], on=True)
-    assert one.options == {"folder": "/backups", "keep": 9}
-    assert str(one.when) == "every 7 minutes"
-
-
-def test_an_empty_value_takes_an_option_away() -> None:
-    before = [entry("nightly", "backup", folder="/backups", keep=3)]
-    assert changed_schedule(before, "nightly", None, None, ["folder="], on=True).options == {
-        "keep": 3
-    }
-
-
-def test_another_kind_begins_anew() -> None:
-    before = [entry("nightly", "backup", folder="/backups", keep=3)]
-    one = changed_schedule(before, "nightly", "check", None, [], on=False)
-    assert (one.kind, one.options, str(one.when), one.on) == ("check", {}, "daily 04:00", False)
 
 
 def test_the_file_is_read_with_names_and_kinds(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from auth.password import (
 from auth.sessions import SESSION_S, Sessions, Throttle
 from auth.signin_page import safe_redirect
 from domain.errors import InputError, SetupError
-from flows.rights import check_user
+from library.rights import check_user
 from store.home import Home
 from tests.support.full_suite import examples
 

@@ -1,0 +1,130 @@
+"""Links to one answer or moment, for somebody without an account; each is on the audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from auth.signed_links import is_signed, link_key, sign_until
+from domain.audit import Deed
+from domain.errors import InputError, NotFound
+from domain.links import DEFAULT_DAYS, MAX_DAYS, MAX_MOMENT_MS, MIN_DAYS, SharedLink
+from domain.time import TimeSpan, format_clock, parse_clock_span
+from library.params import VideoName
+from services.app_address import app_address
+from store.database import Store
+from store.queries import shared_links as queries
+from store.queries.audit import record_deed
+from store.queries.clips import clip_at
+from store.queries.trajectories import find_trajectory
+from store.queries.videos import find_video
+
+Days = Annotated[int, Field(ge=MIN_DAYS, le=MAX_DAYS, description="For how many days it is valid.")]
+Moment = Annotated[
+    TimeSpan,
+    BeforeValidator(lambda value: parse_clock_span(value) if isinstance(value, str) else value),
+    WithJsonSchema({"type": "string", "examples": ["12:30-12:45"]}),
+    Field(description="12:30, or a span, 12:30-12:45."),
+]
+
+
+def share_answer(
+    store: Store,
+    id: Annotated[str, Field(description="The answer's id: homer trajectory lists them.")],  # noqa: A002 - what users type
+    days: Days = DEFAULT_DAYS,
+) -> SharedLink:
+    """Make a link to an answer with the moments that it cites.
+
+    Examples:
+      homer share answer 3f2a --days 30
+
+    Raises:
+        NotFound: there is no such trajectory.
+        InputError: it has no answer.
+    """
+    with store.begin() as session:
+        row = find_trajectory(session, id)
+        if row.answer is None:
+            raise InputError(f"{row.id} has no answer to share")
+        link = queries.add_link(session, days, trajectory=row.id)
+        record_deed(session, Deed.SHARED, link.subject)
+    return _with_url(store, link)
+
+
+def share_moment(
+    store: Store, video: VideoName, time: Moment, days: Days = DEFAULT_DAYS
+) -> SharedLink:
+    """Make a link to a moment: its image, and what was said and read then.
+
+    Examples:
+      homer share moment talk 12:30-12:45
+
+    Raises:
+        NotFound: there is no such video.
+        InputError: nothing was watched then, or it is too long.
+    """
+    if time.length_ms > MAX_MOMENT_MS:
+        raise InputError(f"a moment is at most {MAX_MOMENT_MS // 60_000} minutes long")
+    with store.begin() as session:
+        found = find_video(session, video)
+        if clip_at(session, found.id, time.start_ms) is None:
+            raise InputError(f"{found.title} was not watched at {format_clock(time.start_ms)}")
+        link = queries.add_link(session, days, video=found.id, span=time)
+        record_deed(session, Deed.SHARED, link.subject)
+    return _with_url(store, link)
+
+
+def shared_links(
+    store: Store,
+    answer: Annotated[str | None, Field(description="Only those to this answer.")] = None,
+) -> list[SharedLink]:
+    """List the links that are valid, the latest first.
+
+    Examples:
+      homer share list --json
+    """
+    with store.begin() as session:
+        links = queries.list_links(session, answer)
+    return [_with_url(store, link) for link in links]
+
+
+def _with_url(store: Store, link: SharedLink) -> SharedLink:
+    """Return a link with its address, which is signed."""
+    path = sign_until(link.path, link.until, link_key(store.home))
+    return link.model_copy(update={"url": app_address(store.home) + path})
+
+
+def revoke_link(
+    store: Store,
+    link: Annotated[str, Field(description="Its id: homer share list has them.")],
+) -> str:
+    """End a link: whoever opens it from then on sees nothing.
+
+    Examples:
+      homer share revoke 9c0d5e7a1b2f4a68
+
+    Raises:
+        NotFound: there is no such link.
+    """
+    with store.begin() as session:
+        found = queries.find_link(session, link)
+        queries.remove_link(session, found.id)
+        record_deed(session, Deed.REVOKED_LINK, found.subject)
+    return f"{link} is revoked"
+
+
+def open_link(store: Store, name: str, until: str, key: str) -> SharedLink:
+    """Return a link that somebody opens, once its signature is checked.
+
+    Raises:
+        NotFound: the signature is wrong, or the link has expired or was revoked.
+    """
+    if not is_signed(f"/shared/{name}", until, key, secret=link_key(store.home)):
+        raise NotFound("the signature is wrong")
+    with store.begin() as session:
+        link = queries.find_link(session, name)
+        if link.until != int(until):
+            raise NotFound("it was signed for another time")
+        record_deed(session, Deed.OPENED_LINK, link.subject)
+    return link
