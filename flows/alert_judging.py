@@ -62,7 +62,7 @@ class AlertJudge:
     """Judges clips by alerts, with the models of a profile."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._store, self._tools = workspace.store, workspace.toolbox
+        self._workspace = workspace
         self._questions: tuple[tuple[str, ...], StandingQuestions] | None = None
 
     def judge_waiting(self) -> tuple[list[str], int]:
@@ -75,10 +75,10 @@ class AlertJudge:
             DatabaseError: the database is gone.
         """
         recorded = list[str]()
-        with self._store.begin() as session:
+        with self._workspace.store.begin() as session:
             waiting = waiting_clips(session, ATTEMPTS)
         for number, clip in enumerate(waiting):
-            recorder = partial(record_call, self._store, clip.video, clip.clip)
+            recorder = partial(record_call, self._workspace.store, clip.video, clip.clip)
             with recorded_embeddings(recorder):
                 try:
                     recorded += self._judge(clip)
@@ -86,10 +86,10 @@ class AlertJudge:
                     fields = {"error": type(error).__name__, "video": clip.video, "clip": clip.clip}
                     _LOG.warning("a clip was not judged", extra={"homer": fields})
                     try:
-                        self._tools.text.embed(["a question"])
+                        self._workspace.toolbox.text.embed(["a question"])
                     except Exception:  # noqa: BLE001 - servers of models have errors of their own
                         return recorded, len(waiting) - number
-                    with self._store.begin() as session:
+                    with self._workspace.store.begin() as session:
                         count_attempt(session, clip)
         return recorded, 0
 
@@ -104,13 +104,13 @@ class AlertJudge:
         return max(found, key=lambda hit: hit.score, default=None)
 
     def _judge(self, waiting: WaitingClip) -> list[str]:
-        with self._store.begin(snapshot=True) as session:
+        with self._workspace.store.begin(snapshot=True) as session:
             alerts = list_alerts(session, waiting.video)
         found = [
             [*self._hits(alerts, waiting.video, waiting.clip, candidates)]
             for candidates in self._read(waiting)
         ]
-        with self._store.begin() as session:
+        with self._workspace.store.begin() as session:
             if not take_clip(session, waiting):
                 return []
             current = {alert.id for alert in list_alerts(session, waiting.video)}
@@ -127,7 +127,7 @@ class AlertJudge:
     def _read(self, waiting: WaitingClip) -> list[list[Candidate]]:
         """Read a clip, or the segments that were written after it, each to be judged by itself."""
         video, clip = waiting.video, waiting.clip
-        with self._store.begin(snapshot=True) as session:
+        with self._workspace.store.begin(snapshot=True) as session:
             rows = characters_at(session, video, clip)
             names = view_people({video: [row.character for row in rows]}).names(video)
             if waiting.segments:
@@ -177,7 +177,9 @@ class AlertJudge:
         if asked and texts:
             questions = tuple(alert.question for alert in asked)
             if self._questions is None or self._questions[0] != questions:
-                made = StandingQuestions(questions, self._tools.text, self._tools.reranker)
+                made = StandingQuestions(
+                    questions, self._workspace.toolbox.text, self._workspace.toolbox.reranker
+                )
                 self._questions = (questions, made)
             words, limits = [one.text for one in texts], [alert.threshold for alert in asked]
             found = self._questions[1].closest_lines(words, self._vectors(texts), limits)
@@ -210,7 +212,7 @@ class AlertJudge:
 
     def _vectors(self, texts: Sequence[Candidate]) -> Matrix:
         """Return the vectors of texts, (L, D), of the profile's encoder."""
-        model = self._tools.text
+        model = self._workspace.toolbox.text
         if all(one.vector is not None and one.encoder == model.name for one in texts):
             return np.stack([np.asarray(one.vector, np.float32) for one in texts])
         return model.embed([one.text for one in texts])

@@ -46,17 +46,8 @@ PACKAGES = (
 )
 OUR_NAMES = {
     *("domain", "store", "telemetry", "auth", "models", "perception", "people", "memory"),
-    *(
-        "retrieval",
-        "skills",
-        "agent",
-        "strategies",
-        "nodes",
-        "graphs",
-        "views",
-        "services",
-        "flows",
-    ),
+    *("retrieval", "skills", "agent", "strategies", "nodes", "graphs", "views", "services"),
+    *("flows", "library"),
     *("cli", "evals", "ui", "api", "homer_video"),
 }
 """Top-level packages of Homer: plain names, which another distribution may use as well."""

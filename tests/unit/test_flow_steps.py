@@ -92,6 +92,8 @@ class Work:
 class Eager:
     """Steps that run at once, a perception when it is begun."""
 
+    executor = None
+
     def __init__(self, ahead: int = 1) -> None:
         self.ahead = ahead
 

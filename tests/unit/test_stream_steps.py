@@ -51,7 +51,7 @@ class Source:
         self.given_up, self.told = list[int](), list[int]()
         memory = SimpleNamespace(patch_every=EVERY)
         self.workspace = SimpleNamespace(settings=SimpleNamespace(memory=memory))
-        self.video = None
+        self.video = self.executor = None
 
     def taken(self) -> list[int]:
         return self.left
