@@ -14,8 +14,7 @@ from api.auth import USER_KEY
 from api.concurrency import QuestionSlots
 from api.problems import RequestRefused
 from domain.errors import AccessDenied
-from flows.workspace import Workspace
-from graphs.agent_pool import AgentPool
+from flows.agent_pool import AgentPool
 from library.registry import ACTS
 from models.profile import profile_names
 from store.database import MAY_ONLY_LOOK
@@ -35,9 +34,6 @@ OPEN_TO_VIEWERS = frozenset(
         ("GET", "/videos/{name}/events"),
         ("GET", "/videos/{name}/memory"),
         ("GET", "/videos/{name}/outline"),
-        ("GET", "/search"),
-        ("GET", "/tools"),
-        ("POST", "/tools/{name}"),
         ("POST", "/questions"),
         ("GET", "/questions"),
         ("GET", "/questions/{name}"),
@@ -66,11 +62,6 @@ class ApiState(AgentPool):
     searches: QuestionSlots = field(default_factory=lambda: QuestionSlots(MAX_SEARCHES))
 
     estimates: QuestionSlots = field(default_factory=lambda: QuestionSlots(MAX_ESTIMATES))
-
-    def workspace(self, profile: str | None = None) -> Workspace:
-        """Return the store with the models of a profile."""
-        toolbox = self.toolbox(profile)
-        return Workspace(self.store.home, self.store, toolbox.profile, toolbox)
 
     def profile_name(self, profile: str | None) -> str:
         """Return the profile that a request names, else the configured one; never a path.

@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from api.app_state import ApiState
 from api.auth import AccessRules, ApiAuth
 from api.database_health import DatabaseHealth
-from api.door import add_acts
+from api.door import InSeconds, add_acts
 from api.limits import BODY_S, RequestLimits
 from api.problems import ERROR_RESPONSES, add_error_handlers
 from api.routes import (
@@ -27,7 +27,6 @@ from api.routes import (
     outlines,
     people,
     questions,
-    search,
     videos,
 )
 from auth.headers import SafeHeaders
@@ -59,6 +58,7 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        default_response_class=InSeconds,
         lifespan=_lifespan,
         middleware=guards(rules, body_s),
         responses=ERROR_RESPONSES,
@@ -71,7 +71,6 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
         moments,
         outlines,
         ingestion,
-        search,
         questions,
         chat,
         people,

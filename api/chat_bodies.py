@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.answers import AnswerTold, CitedSupport
+from api.answers import AnswerTold
 from domain.errors import InputError
+from domain.moments import Moment
 from views.words import client_text, format_time, plain_line
 
 MOST_CHARS = 4000
@@ -108,16 +109,14 @@ def cited_text(answer: AnswerTold, base_url: str) -> tuple[str, list[dict[str, A
     found = []
     for number, one in enumerate(answer.citations, 1):
         text += "\n\n" if number == 1 else "\n"
-        place = f"{client_text(plain_line(one.title))} {format_time(round(one.start_s * 1000))}"
+        place = f"{client_text(plain_line(one.title))} {format_time(one.span.start_ms)}"
         found.append(_annotation(len(text), f"[{number}]", place, one, base_url))
         text += f"[{number}] {place}: {client_text(plain_line(one.text))}"
     return text, found
 
 
-def _annotation(
-    start: int, mark: str, place: str, one: CitedSupport, base_url: str
-) -> dict[str, Any]:
-    url = f"{base_url.rstrip('/')}/videos/{one.video}/memory?at={one.start_s:g}"
+def _annotation(start: int, mark: str, place: str, one: Moment, base_url: str) -> dict[str, Any]:
+    url = f"{base_url.rstrip('/')}/videos/{one.video}/memory?at={one.span.start_ms / 1000:g}"
     citation = {"start_index": start, "end_index": start + len(mark), "title": place, "url": url}
     return {"type": "url_citation", "url_citation": citation}
 

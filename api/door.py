@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any, get_args, get_origin
+from contextlib import nullcontext
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from fastapi import Body, FastAPI, Path, Query
-from pydantic import ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from starlette.responses import JSONResponse
 
 from api.app_state import State
+from api.params import Profile
+from domain.base import first_problem
+from domain.errors import InputError
 from domain.time import in_seconds
 from library.params import OnCommandLine
 from library.registry import ACTS, Act
@@ -38,7 +43,6 @@ def add_acts(app: FastAPI) -> None:
             _endpoint(act, method, path),
             methods=[method],
             response_model=act.hints["return"],
-            response_class=InSeconds,
             summary=summary.rstrip("."),
             description=f"{summary}\n{rest}".strip(),
             tags=[act.place.partition(".")[0]],
@@ -49,14 +53,16 @@ def add_acts(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         schema = described()
         for model in schema["components"]["schemas"].values():
-            model |= _described_in_seconds(model)
+            describe_in_seconds(model)
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _described_in_seconds(model: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a described model as ``in_seconds`` writes them."""
+def describe_in_seconds(model: dict[str, Any]) -> dict[str, Any]:
+    """Change the JSON schema of a model, and those in it, to what ``in_seconds`` writes."""
+    for inner in model.get("$defs", {}).values():
+        describe_in_seconds(inner)
     fields = dict[str, Any]()
     for name, field in model.get("properties", {}).items():
         if name == "span":
@@ -65,41 +71,71 @@ def _described_in_seconds(model: dict[str, Any]) -> dict[str, Any]:
             fields[f"{name[:-3]}_s"] = {**field, "type": "number"}
         else:
             fields[name] = field
-    needed = [
-        name for name in fields if name in in_seconds(dict.fromkeys(model.get("required", ())))
-    ]
-    return {"properties": fields, "required": needed} if fields else {}
+    if fields:
+        needed = in_seconds(dict.fromkeys(model.get("required", ())))
+        needed |= dict.fromkeys(["start_s", "end_s"] * ("span" in needed))
+        model["properties"], model["required"] = fields, [one for one in fields if one in needed]
+    return model
+
+
+def _has_shape(hint: Any) -> bool:
+    """Check whether a value of this type is a model, which FastAPI reads from no address."""
+    if isinstance(hint, type):
+        return issubclass(hint, BaseModel)
+    return get_origin(hint) in (Annotated, Union, UnionType) and any(
+        map(_has_shape, get_args(hint))
+    )
+
+
+def _of_address(hint: Any, place: Any) -> Any:
+    """Return the type of a parameter that is in the address of a request."""
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    field = next((note for note in notes if isinstance(note, FieldInfo)), FieldInfo())
+    limits = [note for note in notes if not isinstance(note, FieldInfo | OnCommandLine)]
+    if _has_shape(hint):
+        kind, limits = str | None, []
+    return Annotated[(kind, *limits, *field.metadata, place(description=field.description))]
 
 
 def _endpoint(act: Act, method: str, path: str) -> Any:
     def endpoint(state: State, **given: Any) -> Any:
-        # All of it was checked by FastAPI, with the types of the act.
-        arguments = {**given, **dict(given.pop("body", ()))}
-        where = state.workspace() if act.where == "workspace" else state.store
-        return act.function(where, **arguments)
+        # The rest was checked by FastAPI, with the types of the act.
+        for name, adapter in written.items():
+            try:
+                given[name] = adapter.validate_python(given[name])
+            except ValidationError as error:
+                raise InputError(first_problem(error, name)) from error
+        profile = given.pop("profile", None)
+        arguments = {**dict(given.pop("body", ())), **given}
+        where: Any = state.store
+        if act.where == "workspace":
+            where = state.workspace(state.profile_name(profile))
+        with state.searches.slot() if act.limited else nullcontext():
+            return act.function(where, **arguments)
 
     asked = list[inspect.Parameter]()
+    written = dict[str, TypeAdapter[Any]]()  # Shapes that a query writes as text: a span.
     of_body: dict[str, Any] = {}
-    for name, one in act.parameters.items():
+    for name, one in act.remote.items():
         hint = act.hints[name]
-        kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        looks = next((note for note in notes if isinstance(note, OnCommandLine)), None)
-        if looks is not None and looks.only:
-            continue
         if f"{{{name}}}" not in path and method != "GET":
             of_body[name] = (hint, ... if one.default is one.empty else one.default)
             continue
-        field = next((note for note in notes if isinstance(note, FieldInfo)), FieldInfo())
-        limits = [note for note in notes if note is not looks and note is not field]
-        place = (Path if f"{{{name}}}" in path else Query)(description=field.description)
-        annotation = Annotated[(kind, *limits, *field.metadata, place)]  # type: ignore[valid-type]
+        if _has_shape(hint):
+            written[name] = TypeAdapter(hint)
+        annotation = _of_address(hint, Path if f"{{{name}}}" in path else Query)
         asked.append(one.replace(annotation=annotation, kind=one.KEYWORD_ONLY))
     if of_body:
-        model = create_model(f"{act.function.__name__}_body", __config__=CLOSED, **of_body)
+        model = create_model(
+            f"{act.function.__name__}_body", __config__=CLOSED, __doc__=act.help, **of_body
+        )
         body = inspect.Parameter(
             "body", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[model, Body()]
         )
         asked.append(body)
+    if act.where == "workspace":
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        asked.append(inspect.Parameter("profile", keyword, default=None, annotation=Profile))
     state = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=State)
     endpoint.__signature__ = inspect.Signature([state, *asked])  # type: ignore[attr-defined]
     endpoint.__name__ = act.place.replace(".", "_")

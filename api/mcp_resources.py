@@ -19,6 +19,7 @@ from api.app_state import ApiState
 from api.params import MAX_LIMIT, next_offset
 from api.routes import outlines, questions, videos
 from domain.errors import InputError, NotFound
+from domain.time import in_seconds
 from store.queries.trajectories import StoredTrajectory
 from views.library_view import LibraryEntry, page_of_videos
 from views.rounds import page_of_trajectories
@@ -107,7 +108,7 @@ def read_resource(state: ApiState, uri: str) -> TextResourceContents:
         InputError: the offset is not a number.
     """
     reader, name, offset = _parse(uri)
-    told = client_data(reader(state, name, offset).model_dump(mode="json"))
+    told = client_data(in_seconds(reader(state, name, offset).model_dump(mode="json")))
     text = json.dumps(told, ensure_ascii=False)
     return TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=text)
 

@@ -6,6 +6,7 @@ import inspect
 import json
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, get_type_hints
@@ -14,34 +15,24 @@ from anyio import to_thread
 from fastapi import Query
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent, Tool, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic_core import to_jsonable_python
 
 from api.app_state import ApiState
-from api.params import DEFAULT_LIMIT, AsOf, Limit, LookAt, Offset, TitleQuery, as_of_ms
+from api.door import describe_in_seconds
+from api.params import DEFAULT_LIMIT, AsOf, Limit, Offset, TitleQuery, as_of_ms
 from api.routes import moments, outlines, videos
 from api.routes.media import IMAGE_TYPE, image_bytes
 from api.routes.moments import Moment, MomentTold
 from api.routes.outlines import Depth
 from api.routes.people import LibraryPeopleTold, library_people
-from api.routes.search import (
-    Focus,
-    Found,
-    Like,
-    SearchedMode,
-    SearchQuery,
-    ToolRequest,
-    search,
-    use_tool,
-)
 from api.routes.videos import Name, People, Videos
-from domain.asking import Mode
 from domain.errors import NotFound
 from domain.time import in_seconds
 from library.registry import ACTS, Act
-from strategies.named_tools import NamedTool, list_tools
+from strategies.named_tools import ToolLine, list_tools
 from views.moment import ShownFrame, frame_at
 from views.outline import Outline
-from views.strategies import tool_lines
 from views.words import client_data, client_text
 
 CallContext = ServerRequestContext[Any, Any]
@@ -70,7 +61,6 @@ class McpTool:
 def reading_tools() -> Iterator[McpTool]:
     """Yield the tools that read the library without asking a question."""
     yield _reading("videos", list_videos, Videos)
-    yield _reading("search", search_memory, Found)
     yield _reading("show_moment", show_moment, MomentTold)
     yield _reading("people", list_people, People)
     yield _reading("library_people", list_library_people, LibraryPeopleTold)
@@ -79,26 +69,29 @@ def reading_tools() -> Iterator[McpTool]:
 
 
 def _tool_of(act: Act) -> McpTool:
-    """Return an act as a tool; all but a dictionary is told under ``result``."""
-    result = TypeAdapter(act.hints["return"])
-
-    async def call(state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
-        where = state.workspace() if act.where == "workspace" else state.store
-        found = await to_thread.run_sync(partial(act.call, where, given))
-        told = client_data(in_seconds(result.dump_python(found, mode="json")))
-        told = told if isinstance(told, dict) else {"result": told}
-        text = TextContent(text=json.dumps(told, ensure_ascii=False))
-        return CallToolResult(content=[text], structured_content=told)
-
-    return McpTool(
-        Tool(
-            name=act.tool,
-            description=act.help.partition("\n\nExamples:")[0],
-            input_schema=act.arguments.model_json_schema(),
-            annotations=READS,
-        ),
-        call,
+    """Return an act as a tool."""
+    listed = Tool(
+        name=act.tool,
+        description=act.help.partition("\n\nExamples:")[0],
+        input_schema=act.remote_arguments.model_json_schema(),
+        annotations=READS,
     )
+    return McpTool(listed, partial(_do, act))
+
+
+async def _do(act: Act, state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
+    """Do an act of the registry; all but a dictionary is told under ``result``."""
+    where: Any = state.workspace() if act.where == "workspace" else state.store
+
+    def do() -> Any:
+        with state.searches.slot() if act.limited else nullcontext():
+            return act.call(where, given, remote=True)
+
+    found = await to_thread.run_sync(do)
+    told = client_data(in_seconds(to_jsonable_python(found)))
+    told = told if isinstance(told, dict) else {"result": told}
+    text = TextContent(text=json.dumps(told, ensure_ascii=False))
+    return CallToolResult(content=[text], structured_content=told)
 
 
 def list_videos(
@@ -106,25 +99,6 @@ def list_videos(
 ) -> CallToolResult:
     """List the videos of the library by title, with their lengths, and whether all was watched."""
     return told(videos.videos(state, offset, limit, query))
-
-
-def search_memory(
-    state: ApiState,
-    query: SearchQuery = "",
-    videos: VideoNames = (),
-    mode: SearchedMode = Mode.VIDEO,
-    at: LookAt = None,
-    like: Like = None,
-    focus: Focus = None,
-    as_of: AsOf = None,
-) -> CallToolResult:
-    """Search what was said, read and seen in the videos once, without a language model.
-
-    The mode `video` finds what was said, read and seen; `event` events, and those linked to them;
-    `keyframe` images; `neighbor` goes from the event `focus` to the neighbour whose label is the
-    query. Results have scores and times; `show_moment` has the image of one.
-    """
-    return told(search(state, query, mode, list(videos), as_of, focus, at, like))
 
 
 def show_moment(
@@ -175,7 +149,7 @@ def show_outline(
 
 def told(body: BaseModel, *images: ContentBlock) -> CallToolResult:
     """Return an answer of the API as the result of a tool: as text, as structure, with images."""
-    structure = client_data(body.model_dump(mode="json"))
+    structure = client_data(in_seconds(body.model_dump(mode="json")))
     text = TextContent(text=json.dumps(structure, ensure_ascii=False))
     return CallToolResult(content=[text, *images], structured_content=structure)
 
@@ -207,12 +181,12 @@ def listed_tool(
         name=name,
         description=description,
         input_schema=arguments.model_json_schema(),
-        output_schema=answer.model_json_schema(mode="serialization"),
+        output_schema=describe_in_seconds(answer.model_json_schema(mode="serialization")),
         annotations=READS,
     )
 
 
-SCOPE = ("videos", "as_of")
+SCOPE = ("query", "video", "as_of")
 """Arguments of every strategy's tools besides their own."""
 
 
@@ -224,21 +198,19 @@ def strategy_tools(strategy: str) -> Iterator[McpTool]:
     Raises:
         NotFound: there is no such strategy.
     """
-    return map(_strategy_tool, list_tools(strategy))
+    return (_strategy_tool(one.line) for one in list_tools(strategy))
 
 
-def _strategy_tool(named: NamedTool) -> McpTool:
-    (line,) = tool_lines([named])
-    of_all = ToolRequest.model_json_schema()["properties"]
-    properties = line.arguments["properties"] | {name: of_all[name] for name in SCOPE}
+def _strategy_tool(line: ToolLine) -> McpTool:
+    act = next(act for act in ACTS if act.place == "search.use_tool")
+    of_all = act.remote_arguments.model_json_schema()["properties"]
+    properties = {name: of_all[name] for name in SCOPE[1:]} | line.arguments["properties"]
 
-    async def call(state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
-        of_request = {key: given[key] for key in ("query", *SCOPE) if key in given}
-        others = {key: value for key, value in given.items() if key not in of_request}
-        body = ToolRequest.model_validate(
-            {**of_request, "arguments": others, "strategy": line.strategy}
-        )
-        return told(await to_thread.run_sync(use_tool, state, line.name, body))
+    async def call(state: ApiState, context: CallContext, given: Arguments) -> CallToolResult:
+        of_act = {key: given[key] for key in SCOPE if key in given}
+        others = {key: value for key, value in given.items() if key not in of_act}
+        named = {"name": line.name, "strategy": line.strategy, "arguments": others}
+        return await _do(act, state, context, of_act | named)
 
     listed = Tool(
         name=f"{line.strategy}_{line.name}",

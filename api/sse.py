@@ -16,6 +16,7 @@ from api.problems import Problem, to_logged_problem
 from api.running_question import RunningQuestion, StreamItem
 from domain.people import tags_in_words
 from domain.texts import make_storable
+from domain.time import in_seconds
 from domain.trajectory import PartialReply, RunEvent
 from graphs.ask_result import AskResult
 from models.json_repair import latest_text
@@ -109,6 +110,6 @@ def reply_payload(reply: PartialReply) -> dict[str, Any]:
 
 
 def format_event(name: str, payload: dict[str, Any]) -> bytes:
-    """Format an event; JSON is a single line, so its content cannot end the event."""
-    data = json.dumps(payload, ensure_ascii=True)
+    """Format an event, with times in seconds; a line of JSON cannot end the event."""
+    data = json.dumps(in_seconds(payload), ensure_ascii=True)
     return make_storable(f"event: {name}\ndata: {data}\n\n").encode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import typer
@@ -51,13 +51,19 @@ def escaped(line: str) -> str:
 
 
 def say_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print columns padded to their widest cell; numbers are flush right."""
+    """Print a table."""
+    for line in table(heads, rows):
+        say(line)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Yield lines of columns padded to their widest cell; numbers are flush right."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
     right = [all(_is_number(row[i]) for row in cells) and bool(cells) for i in range(len(heads))]
     for row in [list(heads), *cells]:
         parts = zip(row, widths, right, strict=True)
-        say("  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip())
+        yield "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip()
 
 
 def _cell(value: object) -> str:

@@ -11,10 +11,10 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
 from cli.console import confirm, note
-from cli.options import Json, Profile
+from cli.options import SEVERAL_WORDS, Json, Profile, WordsCommand
 from cli.progress import meter
 from cli.render import render
-from library.params import OnCommandLine, agreed
+from library.params import agreed
 from library.registry import ACTS, GUIDES, Act
 from store.database import open_store
 from store.home import Home
@@ -48,7 +48,15 @@ def register(app: typer.Typer, name: str) -> None:
         app.add_typer(target, name=name, help=GUIDES[name])
     for words, act in acts.items():
         needs = any(one.default is one.empty for one in act.parameters.values())
-        target.command(words.split(" ")[-1], no_args_is_help=needs)(command_of(act))
+        # Words without quotes are explained where words are asked for.
+        told: dict[str, Any] = {"no_args_is_help": needs}
+        if "query" in act.parameters or "question" in act.parameters:
+            told |= {
+                "cls": WordsCommand,
+                "context_settings": SEVERAL_WORDS,
+                "no_args_is_help": True,
+            }
+        target.command(words.split(" ")[-1], **told)(command_of(act))
 
 
 def command_of(act: Act) -> Any:
@@ -83,7 +91,7 @@ def command_of(act: Act) -> Any:
 
     parameters = [
         one.replace(
-            annotation=_for_typer(act.hints[name], name, one),
+            annotation=_for_typer(act, name, one),
             kind=one.POSITIONAL_OR_KEYWORD,
             default=one.empty if one.default is one.empty else one.default or None,
         )
@@ -101,12 +109,14 @@ def command_of(act: Act) -> Any:
     return command
 
 
-def _for_typer(hint: Any, name: str, parameter: inspect.Parameter) -> Any:
+def _for_typer(act: Act, name: str, parameter: inspect.Parameter) -> Any:
     """Return a parameter's type as Typer takes it: the act's own model checks the value."""
+    hint, looks = act.hints[name], act.looks(name)
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     field = next((one for one in notes if isinstance(one, FieldInfo)), FieldInfo())
-    looks = next((one for one in notes if isinstance(one, OnCommandLine)), OnCommandLine())
-    kinds = get_args(kind) if get_origin(kind) not in (None, list, tuple, Literal) else (kind,)
+    kinds = (
+        get_args(kind) if get_origin(kind) not in (None, list, tuple, dict, Literal) else (kind,)
+    )
     first = kinds[0]
     choices = "|".join(
         map(str, get_args(first))
@@ -116,7 +126,9 @@ def _for_typer(hint: Any, name: str, parameter: inspect.Parameter) -> Any:
         else ()
     )
     is_needed, default = parameter.default is parameter.empty, parameter.default
-    plain = bool if first is bool else list[str] if get_origin(first) in (list, tuple) else str
+    plain = (
+        bool if first is bool else list[str] if get_origin(first) in (list, tuple, dict) else str
+    )
     metavar = looks.metavar or choices or (None if plain is bool else name.upper())
     told: dict[str, Any] = {"metavar": metavar, "help": field.description}
     if (is_needed and not looks.flags) or looks.argument:

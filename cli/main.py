@@ -39,7 +39,14 @@ COMMANDS = {
     "ask": ("ask", "Answer a question, with the times in the video that support the answer."),
     "compare": ("compare", "Answer a question by several strategies, and compare them."),
     "build": ("build", "Build the memory of a strategy from what was watched of a video."),
-    "tool": ("tool", "Use a tool of a strategy once, and print what it finds."),
+    "tool": (
+        "door",
+        "Use a tool of a strategy once, without a language model, and print what it finds.",
+    ),
+    "tools": (
+        "door",
+        "List the tools of strategies: what they look things up with when they answer a question.",
+    ),
     "strategies": ("compare", "List the strategies: ways of remembering and of asking."),
     "videos": ("library", "List the videos in the library."),
     "show": ("library", "Show what is in memory of a video: clips, people, segments and edges."),
@@ -61,7 +68,7 @@ COMMANDS = {
     "restore": ("database", "Restore a back-up into an empty library."),
     "check": ("library", "Check the event graph and the stored images of a video for errors."),
     "search": (
-        "search",
+        "door",
         "Search the memory once, and print what is close with scores and times, 10 at most.",
     ),
     "trajectory": (
@@ -122,6 +129,7 @@ GROUPS = {
         "diff",
         "dump",
         "tool",
+        "tools",
         "outline",
         "clip",
         "recap",

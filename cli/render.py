@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from cli.console import note, say, say_json, say_table
+from cli.console import note, say, say_json, table
 from domain.time import in_seconds
 from library.params import Page
 from views.recap_links import cited_times
@@ -63,6 +63,13 @@ TABLES: dict[str, Columns] = {
         "last": lambda one: one.last and one.last.state,
         "at": lambda one: one.last and _clock(one.last.at),
         "found": lambda one: one.last and shortened(one.last.told, 80),
+    },
+    "Moment": {
+        "score": lambda one: f"{one.score:.2f}",
+        "time": lambda one: format_span(one.span),
+        "video": lambda one: one.title,
+        "ref": lambda one: one.ref,
+        "what": lambda one: shortened(one.text),
     },
     "AuditEntry": {
         "when": lambda one: f"{one.at:%Y-%m-%d %H:%M:%S}",
@@ -145,8 +152,39 @@ def _recap(written: Any) -> Iterator[str]:
     yield "nothing of that time is in memory" if written.file is None else str(written.file)
 
 
+def _tool(one: Any) -> Iterator[str]:
+    yield f"{one.name} ({one.strategy}): {one.description}"
+    properties, needed = one.arguments["properties"], one.arguments.get("required", [])
+    optional = [key for key in properties if key not in needed]
+    yield f"  arguments: {', '.join([*needed, *(f'[{key}]' for key in optional)])}"
+
+
+CLOSE = 10
+"""Moments that are printed of a search, at most."""
+
+
+def _found(found: Any) -> Iterator[str]:
+    shown = found.evidence[: min(CLOSE, found.close)]
+    if not shown:
+        nearest = "; --json has what is nearest" if found.evidence else ""
+        note(f"nothing close was found{nearest}")
+    elif found.focus is not None:
+        yield f"event {format_span(found.focus.span)}  {shortened(found.focus.label)}"
+    yield from table_lines("Moment", shown) if shown else ()
+    if shown and len(shown) < len(found.evidence):
+        note(f"{len(found.evidence) - len(shown)} less close ones are not shown: --json has all")
+    for one in found.neighbours if shown else ():
+        yield f"near it: {format_span(one.span)}  {shortened(one.label)}"
+    for line in found.notes:
+        note(line)
+    if found.cost:
+        note(f"the search took {found.cost} of the embeddings endpoint")
+
+
 SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "str": str.splitlines,
+    "ToolLine": _tool,
+    "Found": _found,
     "LibrarySkill": _skill,
     "Skill": lambda one: [f"{one.name}: version {one.version}"],
     "LearningResult": _learned,
@@ -157,6 +195,12 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "RecapFile": _recap,
 }
 """The lines that show one of these."""
+
+
+def table_lines(kind: str, rows: Sequence[Any]) -> Iterable[str]:
+    """Return the lines of a table of these."""
+    columns = TABLES[kind]
+    return table([*columns], ([cell(one) for cell in columns.values()] for one in rows))
 
 
 def render(result: Any, *, json: bool, empty: str = "") -> None:
@@ -170,12 +214,12 @@ def render(result: Any, *, json: bool, empty: str = "") -> None:
     is_list = isinstance(rows, list | tuple)
     many = list(rows) if is_list else [rows]
     kind = type(many[0]).__name__ if many else ""
-    if kind in TABLES and (is_list or kind not in SHOWN):
-        columns = TABLES[kind]
-        say_table([*columns], ([cell(one) for cell in columns.values()] for one in many))
-    else:
-        for line in (line for one in many for line in SHOWN[kind](one)):
-            say(line)
+    is_table = kind in TABLES and (is_list or kind not in SHOWN)
+    shown = (
+        table_lines(kind, many) if is_table else (one for row in many for one in SHOWN[kind](row))
+    )
+    for line in shown:
+        say(line)
     notes = [] if many else [empty]
     if isinstance(result, Page):
         notes += result.notes

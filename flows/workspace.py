@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
+from typing import TYPE_CHECKING
 
 from domain.errors import NotFound
 from domain.settings import ClipViewKind, Pool, Settings
@@ -15,6 +17,10 @@ from models.toolbox import Toolbox
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import StoredTrajectory, find_trajectory
+
+if TYPE_CHECKING:
+    from graphs.context_factory import StrategyTools
+    from retrieval.retrievers import Retrievers
 
 GIVE_WAY_POLL_S = 1.0
 """How often waiting background work checks whether it may go on."""
@@ -61,6 +67,20 @@ class Workspace:
         """Give the work in this block priority, unless this workspace is in the background."""
         with nullcontext() if self.background else self.store.turns.person():
             yield
+
+    @cached_property
+    def retrievers(self) -> Retrievers:
+        """The four search modes over the store. Thread-safe."""
+        from retrieval.retrievers import Retrievers  # Watching searches nothing.
+
+        return Retrievers(self.store, self.toolbox, self.settings)
+
+    @cached_property
+    def tools(self) -> StrategyTools:
+        """The tools of all strategies on the store. Thread-safe."""
+        from graphs.context_factory import StrategyTools  # Watching uses none.
+
+        return StrategyTools(self.store, self.toolbox)
 
     @property
     def settings(self) -> Settings:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from domain.asking import Answer, Citation, Evidence, level_of_confidence
+from domain.asking import Answer, level_of_confidence
 from domain.skills import StrategyChoice
+from domain.time import in_seconds
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,13 @@ def answer_json(result: AskResult, question_id: str | int | None = None) -> dict
     if answer.option is not None:
         line["option"] = answer.option
     citations = [
-        span_json(one) | {"text": one.full_text, "support": one.support} for one in answer.citations
+        in_seconds({"span": dict(one.span)}) | {"text": one.full_text, "support": one.support}
+        for one in answer.citations
     ]
-    retrieved = [span_json(one) | score_json(one) for one in answer.retrieved]
+    retrieved = [
+        in_seconds({"span": dict(one.span)}) | {"score": round(one.score, 4)}
+        for one in answer.retrieved
+    ]
     cost = cost_json(result.rounds, result.tokens, result.seconds)
     found = {"citations": citations, "retrieved": retrieved}
     line |= confidence_json(answer) | found | cost | {"trajectory": result.trajectory_id}
@@ -69,13 +74,3 @@ def confidence_json(answer: Answer) -> dict[str, Any]:
 def cost_json(rounds: int, tokens: int, seconds: float) -> dict[str, Any]:
     """Return what an answer took."""
     return {"rounds": rounds, "tokens": tokens, "seconds": round(seconds, 3)}
-
-
-def span_json(moment: Citation | Evidence) -> dict[str, Any]:
-    """Return when a moment begins and ends, in seconds of video time."""
-    return {"start_s": moment.span.start_ms / 1000, "end_s": moment.span.end_ms / 1000}
-
-
-def score_json(evidence: Evidence) -> dict[str, Any]:
-    """Return how close a moment that was found is to what was searched."""
-    return {"score": round(evidence.score, 4)}

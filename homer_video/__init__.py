@@ -21,13 +21,14 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
+from domain.moments import Moment
 from domain.time import TimeSpan
 from domain.trajectory import RunEvent
 from graphs.replay import Replayed
 from homer_video.library import VideoLibrary
 from homer_video.library import open_library as open  # noqa: A004 - called homer_video.open
 from homer_video.live import LiveWatch
-from homer_video.moments import FoundMoments, Moment
+from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
 from homer_video.trajectories import AskedTrajectory
 from people.corrections import KnownPerson

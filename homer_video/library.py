@@ -14,7 +14,7 @@ from cli.progress import SilentMeter, meter
 from domain.asking import Mode, Question, check_options
 from domain.errors import InputError
 from domain.memories import MemoryView
-from domain.time import TimeSpan
+from domain.moments import Found
 from domain.trajectory import RunEvent, RunListener
 from flows.addresses import find_files
 from flows.build import build
@@ -24,7 +24,7 @@ from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import iterate, stream
 from homer_video.live import LiveWatch
-from homer_video.moments import FoundMoments, moments_of
+from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
 from homer_video.trajectories import AskedTrajectory
 from library.registry import ACTS
@@ -33,17 +33,14 @@ from people.corrections import KnownPerson, list_people
 from people.similar_across import LikelySame
 from perception.live import live_source
 from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_llama_index
-from retrieval.images_alike import example_of
-from retrieval.retrievers import Retrievers
-from retrieval.search_cost import recorded_search
-from retrieval.search_once import search_alike, search_once, view_of_names
+from retrieval.search_once import view_of_names
 from store.home import Home
 from store.queries.library_pages import LibraryEntry
 from store.queries.trajectories import list_trajectories
 from store.queries.videos import named_or_all
 from store.vector_index import build_index
 from strategies.registry import find_strategy
-from views.library import all_titles, list_library
+from views.library import list_library
 from views.persons_view import LibraryPerson, likely_across_videos, load_library_people
 from views.strategies import StrategyLine, list_strategies
 
@@ -115,7 +112,11 @@ class VideoLibrary:
         def do(*values: Any, **given: Any) -> Any:
             named = dict(zip(act.parameters, values, strict=False))
             places = {"workspace": self._workspace, "store": self._store, "home": self._store.home}
-            return act.call(places[act.where], named | given)
+            result = act.call(places[act.where], named | given)
+            if isinstance(result, Found):
+                far = not result.close
+                return FoundMoments(result.evidence, self._store, nothing_close=far)
+            return result
 
         return do
 
@@ -213,47 +214,6 @@ class VideoLibrary:
 
     # Searching
 
-    def search(
-        self,
-        query: str = "",
-        video: VideoNames = None,
-        *,
-        mode: Literal["event", "video", "keyframe"] = "video",
-        at: tuple[float, float] | None = None,
-        like: str | Path | None = None,
-        as_of_s: float | None = None,
-        limit: int = MOST_FOUND,
-    ) -> FoundMoments:
-        """Search the memory once.
-
-        Args:
-            query: what to look for.
-            video: in these videos.
-            mode: what to find: segments, what was said, read and seen, or images.
-            at: instead of a query, images from one second to another.
-            like: instead of a query, images like this one: a ref such as ``k12``, or a file.
-            as_of_s: what was known at this second of the videos; None: at their end.
-            limit: moments to return at most.
-
-        Raises:
-            InputError: the query is empty, or nothing was watched.
-            NotFound: there is no such video.
-        """
-        names, as_of_ms = _names(video), _milliseconds(as_of_s)
-        if like is not None:
-            found, titles = search_alike(
-                self._store, lambda view: example_of(self._store, view, str(like)), names, as_of_ms
-            )
-        else:
-            span = None if at is None else TimeSpan.of(*(round(second * 1000) for second in at))
-            chosen = Mode.KEYFRAME if span is not None else Mode(mode)
-            with recorded_search(self._store):
-                found, titles = search_once(
-                    self._store, self._retrievers, chosen, query, names, as_of_ms, span=span
-                )
-        evidence = found.evidence[:limit]
-        return moments_of(evidence, titles, self._store, nothing_close=found.nothing_close)
-
     def as_retriever(
         self,
         video: VideoNames = None,
@@ -263,7 +223,7 @@ class VideoLibrary:
     ) -> BaseRetriever:
         """Return a LangChain retriever over the videos as they are now."""
         view = self._view(video, as_of_s)
-        return as_langchain_retriever(self._retrievers, view, Mode(mode))
+        return as_langchain_retriever(self._workspace.retrievers, view, Mode(mode))
 
     def as_llama_index_retriever(
         self,
@@ -273,11 +233,11 @@ class VideoLibrary:
         as_of_s: float | None = None,
     ) -> LlamaIndexRetriever:
         """Return a LlamaIndex retriever over the videos as they are now."""
-        return as_llama_index(self._retrievers, self._view(video, as_of_s), Mode(mode))
+        return as_llama_index(self._workspace.retrievers, self._view(video, as_of_s), Mode(mode))
 
     def as_tools(self, video: VideoNames = None, *, as_of_s: float | None = None) -> list[BaseTool]:
         """Return LangChain tools that search the videos as they are now."""
-        return as_langchain_tools(self._retrievers, self._view(video, as_of_s))
+        return as_langchain_tools(self._workspace.retrievers, self._view(video, as_of_s))
 
     # Asking
 
@@ -448,10 +408,6 @@ class VideoLibrary:
 
     # Parts
 
-    @property
-    def _retrievers(self) -> Retrievers:
-        return Retrievers(self._store, self._toolbox, self._workspace.settings)
-
     def _runner_of(self) -> Runner:
         with self._lock:
             if self._runner is None:
@@ -478,7 +434,7 @@ class VideoLibrary:
         )
 
     def _answer(self, result: AskResult, asked: Question) -> VideoAnswer:
-        return VideoAnswer(result, asked, all_titles(self._store), self._store)
+        return VideoAnswer(result, asked, self._store)
 
 
 def _names(video: VideoNames) -> tuple[str, ...]:

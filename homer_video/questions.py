@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from domain.asking import Answer, ConfidenceLevel, Question, level_of_confidence
 from graphs.ask_result import AskResult
-from homer_video.moments import FoundMoments, moments_of, table_of
+from homer_video.moments import FoundMoments, table_of
+from library.search import moments_of
 from views.answer_lines import answer_line, confidence_line
 from views.words import plain_line
 
@@ -22,14 +23,12 @@ class VideoAnswer:
     model calls.
     """
 
-    def __init__(
-        self, result: AskResult, question: Question, titles: dict[str, str], store: Store
-    ) -> None:
+    def __init__(self, result: AskResult, question: Question, store: Store) -> None:
         self.answer: Answer = result.answer
         self.question = question
         self.trajectory_id = result.trajectory_id
         self.rounds, self.tokens, self.seconds = result.rounds, result.tokens, result.seconds
-        self.citations: FoundMoments = moments_of(result.answer.citations, titles, store)
+        self.citations = FoundMoments(moments_of(store, result.answer.citations), store)
 
     @property
     def text(self) -> str:

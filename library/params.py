@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from domain.base import Frozen
-from domain.time import parse_clock
+from domain.time import TimeSpan, parse_clock, parse_clock_span
 
 T = TypeVar("T")
 
@@ -54,6 +54,28 @@ VideoName = Annotated[
     str,
     Field(max_length=400, description="The video's id, the beginning of it, or its title."),
     OnCommandLine(metavar="VIDEO"),
+]
+
+
+def _span(value: Any) -> Any:
+    if isinstance(value, str):
+        return parse_clock_span(value)
+    if isinstance(value, tuple | list):
+        return TimeSpan.of(*map(_milliseconds, value))
+    return value
+
+
+Span = Annotated[
+    TimeSpan,
+    BeforeValidator(_span),
+    WithJsonSchema({"type": "string", "examples": ["12:30-12:45"]}),
+    Field(description="12:30, or a span, 12:30-12:45."),
+]
+Videos = Annotated[
+    tuple[Annotated[str, Field(max_length=400)], ...],
+    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given or ()),
+    Field(max_length=100, description="Only this video: its id or title. Repeatable; else all."),
+    OnCommandLine("--video", "-v", metavar="VIDEO"),
 ]
 OnlyVideo = Annotated[
     str | None,

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from domain.base import first_problem
 from domain.errors import InputError
+from library.params import OnCommandLine
 
 OF_THE_DOOR = {"confirm", "progress"}
 """Parameters that a door gives: how to ask before something is lost, and where progress is shown.
@@ -34,6 +35,7 @@ class Act:
         route: method and path over HTTP, ``GET /alerts``.
         tool: of MCP.
         viewers: whether who may only look and ask may do it.
+        limited: whether only some requests may do it at a time.
         empty: what a terminal says of an empty list.
     """
 
@@ -42,6 +44,7 @@ class Act:
     route: str = ""
     tool: str = ""
     viewers: bool = False
+    limited: bool = False
     empty: str = ""
 
     @cached_property
@@ -81,30 +84,52 @@ class Act:
         """Where it acts: in a ``workspace``, with models, a ``store``, or a ``home``."""
         return next(iter(self._signature))
 
+    @property
+    def remote(self) -> dict[str, inspect.Parameter]:
+        """What it is asked for from elsewhere: nothing that names a thing of this machine."""
+        return {name: one for name, one in self.parameters.items() if not self.looks(name).only}
+
+    def looks(self, name: str) -> OnCommandLine:
+        """Return how a parameter is written on a command line."""
+        notes = getattr(self.hints[name], "__metadata__", ())
+        return next((one for one in notes if isinstance(one, OnCommandLine)), OnCommandLine())
+
     @cached_property
     def arguments(self) -> type[BaseModel]:
-        """A model of its parameters, which checks what every door is given."""
+        """A model of its parameters, which checks what a door is given."""
+        return self._model(self.parameters)
+
+    @cached_property
+    def remote_arguments(self) -> type[BaseModel]:
+        """A model of the parameters that it has from elsewhere."""
+        return self._model(self.remote)
+
+    def _model(self, parameters: Mapping[str, inspect.Parameter]) -> type[BaseModel]:
         fields: Any = {
             name: (self.hints[name], ... if one.default is one.empty else one.default)
-            for name, one in self.parameters.items()
+            for name, one in parameters.items()
         }
         # Names and times may look like numbers to a client.
         config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
         return create_model(self.function.__name__, __config__=config, **fields)
 
-    def call(self, where: Any, given: Mapping[str, Any], **from_door: Any) -> Any:
+    def call(
+        self, where: Any, given: Mapping[str, Any], *, remote: bool = False, **from_door: Any
+    ) -> Any:
         """Do it.
 
         Args:
             where: a workspace, a store or a home, as the function's first parameter says.
             given: arguments by name, which are checked.
+            remote: whether they come from elsewhere than this machine.
             from_door: those of ``OF_THE_DOOR`` that this door has.
 
         Raises:
             InputError: one of them is not what is asked for.
         """
         try:
-            checked = self.arguments.model_validate(dict(given))
+            model = self.remote_arguments if remote else self.arguments
+            checked = model.model_validate(dict(given))
         except ValidationError as error:
             raise InputError(first_problem(error)) from error
         more = {name: value for name, value in from_door.items() if name in self.from_door}
@@ -118,6 +143,10 @@ ACTS = (
     Act("alerts.alert_hits", "alert hits", "GET /alerts/hits"),
     Act("alerts.try_alert", "alert test"),
     Act("alerts.deliver_alerts", "alert deliver"),
+    # Searching
+    Act("search.search", "search", "GET /search", "search", viewers=True, limited=True),
+    Act("search.tools", "tools", "GET /tools", viewers=True),
+    Act("search.use_tool", "tool", "POST /tools/{name}", viewers=True, limited=True),
     # Skills
     Act(
         "skills.skills",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 
 from auth.signed_links import is_signed, link_key, sign_until
 from domain.audit import Deed
 from domain.errors import InputError, NotFound
 from domain.links import DEFAULT_DAYS, MAX_DAYS, MAX_MOMENT_MS, MIN_DAYS, SharedLink
-from domain.time import TimeSpan, format_clock, parse_clock_span
-from library.params import VideoName
+from domain.time import format_clock
+from library.params import Span, VideoName
 from services.app_address import app_address
 from store.database import Store
 from store.queries import shared_links as queries
@@ -21,12 +21,6 @@ from store.queries.trajectories import find_trajectory
 from store.queries.videos import find_video
 
 Days = Annotated[int, Field(ge=MIN_DAYS, le=MAX_DAYS, description="For how many days it is valid.")]
-Moment = Annotated[
-    TimeSpan,
-    BeforeValidator(lambda value: parse_clock_span(value) if isinstance(value, str) else value),
-    WithJsonSchema({"type": "string", "examples": ["12:30-12:45"]}),
-    Field(description="12:30, or a span, 12:30-12:45."),
-]
 
 
 def share_answer(
@@ -53,7 +47,7 @@ def share_answer(
 
 
 def share_moment(
-    store: Store, video: VideoName, time: Moment, days: Days = DEFAULT_DAYS
+    store: Store, video: VideoName, time: Span, days: Days = DEFAULT_DAYS
 ) -> SharedLink:
     """Make a link to a moment: its image, and what was said and read then.
 

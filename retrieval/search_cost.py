@@ -10,37 +10,38 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from domain.moments import SearchCost
 from models.text_endpoint import recorded_embeddings
-from store.queries.calls import SEARCH, NewCall, SearchUsage, add_call, usage_of_searches
+from store.queries.calls import SEARCH, NewCall, add_call, usage_of_searches
 
 if TYPE_CHECKING:
     from models.chat import CallRecord
     from store.database import Store
 
 
-class SearchCost:
+class CountedSearch:
     """What one search took so far: its requests."""
 
     def __init__(self) -> None:
         self.calls: list[CallRecord] = []
 
     @property
-    def usage(self) -> SearchUsage:
+    def usage(self) -> SearchCost:
         """Their number, tokens and cost."""
-        return SearchUsage(
-            len(self.calls),
-            sum(call.tokens_in for call in self.calls),
-            sum(call.cost_usd for call in self.calls),
+        return SearchCost(
+            requests=len(self.calls),
+            tokens=sum(call.tokens_in for call in self.calls),
+            cost_usd=sum(call.cost_usd for call in self.calls),
         )
 
 
 @contextmanager
-def recorded_search(store: Store) -> Iterator[SearchCost]:
+def recorded_search(store: Store) -> Iterator[CountedSearch]:
     """Record the requests to an embeddings endpoint that a search makes within, once it ends.
 
     Their texts are not part of the record. They are of no video: a search may be over all.
     """
-    cost = SearchCost()
+    cost = CountedSearch()
     try:
         with recorded_embeddings(cost.calls.append):
             yield cost
@@ -51,7 +52,7 @@ def recorded_search(store: Store) -> Iterator[SearchCost]:
                     add_call(session, NewCall(**asdict(replace(call, purpose=SEARCH))))
 
 
-def searches_so_far(store: Store) -> SearchUsage:
+def searches_so_far(store: Store) -> SearchCost:
     """Return what all single searches on record took."""
     with store.begin() as session:
         return usage_of_searches(session)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent.strategy import RunNamedTool, Strategy, Tool, ToolUse
 from domain.asking import Action
+from domain.base import Frozen
 from domain.errors import Ambiguous, InputError, NotFound
+from retrieval.built_views import unbuilt_note
 from retrieval.result import Retrieval
 from retrieval.search_once import view_of_names
 from strategies.registry import all_strategies, find_strategy
@@ -18,12 +20,36 @@ if TYPE_CHECKING:
     from store.database import Store
 
 
+class ToolLine(Frozen):
+    """A tool of a strategy, with the JSON schema of its arguments."""
+
+    name: str
+    strategy: str
+    description: str
+    arguments: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class NamedTool:
     """A tool with the strategy that it is of."""
 
     strategy: Strategy
     tool: Tool
+
+    @property
+    def line(self) -> ToolLine:
+        """What lists show of it, with the schema that language models are given."""
+        return ToolLine(
+            name=self.tool.name,
+            strategy=self.strategy.name,
+            description=self.tool.description,
+            arguments=self.tool.arguments.model_json_schema(),
+        )
+
+    def unbuilt_note(self, titles: Sequence[str]) -> str:
+        """Return a note about videos of which its strategy's memory is not built; or ""."""
+        left_out = self.strategy.windows is None
+        return unbuilt_note(titles, self.strategy.memory, left_out=left_out)
 
 
 def list_tools(strategy: str | None = None) -> tuple[NamedTool, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from domain.errors import HomerError
-from graphs.agent_pool import AgentPool
+from flows.agent_pool import AgentPool
 from graphs.background import BackgroundRuns
 from models.profile import load_profile
 from store.database import Store

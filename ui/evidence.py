@@ -8,10 +8,10 @@ import streamlit as st
 
 from domain.asking import PICTURES_NOT_SEARCHED, Citation, Evidence
 from domain.media import Video
+from domain.moments import SearchCost
 from domain.people import tags_in_words
 from models.yolox import coco_labels
 from store.database import Store
-from store.queries.calls import SearchUsage
 from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.player import seek_button
@@ -30,7 +30,7 @@ def video_title(videos: Mapping[str, Video], video: str) -> str:
     return videos[video].title if video in videos else translate("a deleted video")
 
 
-def show_limits(usage: SearchUsage, *, unseen: bool) -> None:
+def show_limits(usage: SearchCost, *, unseen: bool) -> None:
     """Say where nothing was found and pictures were not searched, and what an endpoint took."""
     if unseen:
         st.caption(translate(PICTURES_NOT_SEARCHED), help=", ".join(coco_labels()))

@@ -171,8 +171,8 @@ def _search(state: PageState, video: Video, sought: Sought) -> Retrieval:
     """
     if sought.tool:
         named, arguments = find_tool(sought.tool), parse_arguments(_words(sought.arguments))
-        run = state.tools(video.profile)
-        return use_once(state.store, run, named, sought.query, arguments, (video.id,))[0]
+        tools = state.workspace(video.profile).tools
+        return use_once(state.store, tools, named, sought.query, arguments, (video.id,))[0]
     if sought.image is not None:
         example = image_example(sought.image.name, sought.image.getvalue())
         return search_alike(state.store, lambda _: example, (video.id,))[0]
@@ -181,7 +181,7 @@ def _search(state: PageState, video: Video, sought: Sought) -> Retrieval:
         return search_alike(state.store, of_ref, (video.id,))[0]
     span = _span(sought.at) if sought.at else None
     mode = Mode.KEYFRAME if span else sought.mode
-    retrievers = state.retrievers(video.profile)
+    retrievers = state.workspace(video.profile).retrievers
     return search_once(state.store, retrievers, mode, sought.query, (video.id,), span=span)[0]
 
 

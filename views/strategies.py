@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field, PositiveInt
 
@@ -11,7 +10,6 @@ from agent.strategy import AUTO
 from domain.base import Frozen
 from domain.marked import marked
 from store.queries.builds import builders_in_library
-from strategies.named_tools import NamedTool
 from strategies.registry import all_strategies
 
 if TYPE_CHECKING:
@@ -29,15 +27,6 @@ class StrategyLine(Frozen):
     version: PositiveInt
     tools: tuple[str, ...]
     parts: dict[str, str] = Field(description="what NAME-without-PART switches off")
-
-
-class ToolLine(Frozen):
-    """A tool of a strategy, with the JSON schema of its arguments."""
-
-    name: str
-    strategy: str
-    description: str
-    arguments: dict[str, Any]
 
 
 def list_strategies() -> tuple[StrategyLine, ...]:
@@ -72,16 +61,3 @@ def askable_titles() -> dict[str, str]:
     """Return the titles of what a question can be asked by, by name: strategies, and ``auto``."""
     titles = {strategy.name: strategy.title for strategy in all_strategies()}
     return titles | {AUTO: marked("what was learned for questions like it")}
-
-
-def tool_lines(tools: Iterable[NamedTool]) -> tuple[ToolLine, ...]:
-    """Return tools with the schemas that language models are given."""
-    return tuple(
-        ToolLine(
-            name=one.tool.name,
-            strategy=one.strategy.name,
-            description=one.tool.description,
-            arguments=one.tool.arguments.model_json_schema(),
-        )
-        for one in tools
-    )

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from api.answers import image_path
 from api.app_state import State
 from api.params import AsOf, as_of_ms, span_of
 from api.routes.videos import Name
 from domain.people import tags_in_words
 from domain.time import TimeSpan
+from library.search import image_path
 from views.library import resolve_video
 from views.moment_memory import (
     MomentFrame,

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 from pydantic.config import JsonDict
 
-from api.answers import image_path
 from api.app_state import ApiState, State
 from api.params import DEFAULT_LIMIT, Limit, Offset
 from domain.people import CharacterRef, Correction, tags_in_words
+from library.search import image_path
 from people.across_videos import (
     characters_of_person,
     join,

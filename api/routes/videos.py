@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from api.answers import image_path
 from api.app_state import ApiState, State
 from api.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, TitleQuery, as_of_ms, next_offset
 from domain.errors import Busy, NotFound
@@ -15,6 +14,7 @@ from domain.media import Video
 from domain.people import tags_in_words
 from flows.delete import delete_video
 from flows.video_locks import PAUSED, watched_videos
+from library.search import image_path
 from store.queries.videos import WATCHING, known_video
 from views.library import ShownClip, resolve_video
 from views.library_view import LibraryEntry, page_of_videos, video_holdings

@@ -15,6 +15,7 @@ from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
 from domain.audit import Deed
+from domain.moments import SearchCost
 from store.tables.schema import AuditRow, MessageRow, ModelCallRow
 from store.viewers import recording
 
@@ -189,29 +190,13 @@ def tokens_a_character(session: Session, model: str) -> float | None:
     return tokens / length if length else None
 
 
-class SearchUsage(NamedTuple):
-    """What requests of single searches to an embeddings endpoint took."""
-
-    requests: int
-    tokens: int
-    cost_usd: float
-
-    def __str__(self) -> str:
-        """Return tokens and cost in words; "" without any request."""
-        if not self.requests:
-            return ""
-        least = 1e-6
-        cost = f"less than ${least:.6f}" if self.cost_usd < least else f"${self.cost_usd:.6f}"
-        return f"{self.tokens:,} tokens{f', {cost}' if self.cost_usd else ''}"
-
-
-def usage_of_searches(session: Session) -> SearchUsage:
+def usage_of_searches(session: Session) -> SearchCost:
     """Return what the single searches on record took."""
     row = ModelCallRow
     tokens, cost = (func.coalesce(func.sum(one), 0) for one in (row.tokens_in, row.cost_usd))
     query = select(func.count(), tokens, cost).where(row.purpose == SEARCH)
     requests, tokens_in, cost_usd = session.execute(query).one()
-    return SearchUsage(requests, int(tokens_in), float(cost_usd))
+    return SearchCost(requests=requests, tokens=int(tokens_in), cost_usd=float(cost_usd))
 
 
 class StepsUsage(NamedTuple):

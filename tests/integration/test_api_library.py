@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import update
 from starlette.testclient import TestClient
 
-from api.answers import image_path_at
 from domain.asking import Citation
 from domain.time import TimeSpan
 from flows import video_locks
+from library.search import moments_of
 from store.database import Store, open_store
 from store.driver import parse_url
 from store.home import Home
@@ -162,7 +162,7 @@ def test_odd_names_are_not_found_and_nothing_breaks(client: TestClient, path: st
     ],
 )
 def test_a_search_finds_moments(client: TestClient, mode: str, query: str, best: str) -> None:
-    found = client.get("/search", params={"q": query, "mode": mode, "video": PARTY}).json()
+    found = client.get("/search", params={"query": query, "mode": mode, "video": PARTY}).json()
     texts = [one["text"] for one in found["evidence"]]
     assert best in texts[0]
     assert found["mode"] == mode
@@ -170,7 +170,7 @@ def test_a_search_finds_moments(client: TestClient, mode: str, query: str, best:
 
 
 def test_a_search_sees_only_what_was_there_by_then(client: TestClient) -> None:
-    ask = {"q": "slow song on the piano", "video": PARTY}
+    ask = {"query": "slow song on the piano", "video": PARTY}
     later = client.get("/search", params=ask).json()
     assert "piano" in later["evidence"][0]["text"]
     before = client.get("/search", params={**ask, "as_of": "1:30"}).json()
@@ -181,22 +181,22 @@ def test_a_search_sees_only_what_was_there_by_then(client: TestClient) -> None:
 def test_no_image_of_a_later_moment_is_named(library: Store) -> None:
     """The keyframe nearest to 0:50 is of 1:05."""
     said = Citation(ref="m1", video=PARTY, span=TimeSpan.of(50_000, 52_000), text="x")
-    later = image_path_at(library, said)
+    later = moments_of(library, [said])[0].image
     assert later is not None
-    assert image_path_at(library, said, 90_000) == later
+    assert moments_of(library, [said], 90_000)[0].image == later
     # At 1:05 the clip from 1:00 on is not watched to its end.
-    assert [image_path_at(library, said, at) for at in (60_000, 65_000)] == [None, None]
+    assert [moments_of(library, [said], at)[0].image for at in (60_000, 65_000)] == [None, None]
     named = said.model_copy(update={"ref": f"k{later.rpartition('/')[2]}"})
-    assert image_path_at(library, named) == later
-    assert image_path_at(library, named, 60_000) is None
+    assert moments_of(library, [named])[0].image == later
+    assert moments_of(library, [named], 60_000)[0].image is None
 
 
 def test_from_an_event_one_moves_to_its_neighbour(client: TestClient) -> None:
-    found = client.get("/search", params={"q": "rain", "mode": "event", "video": PARTY}).json()
+    found = client.get("/search", params={"query": "rain", "mode": "event", "video": PARTY}).json()
     focus, near = found["focus"], found["neighbours"][0]
-    ask = {"q": near["label"], "mode": "neighbor", "video": PARTY, "focus": focus["ref"]}
+    ask = {"query": near["label"], "mode": "neighbor", "video": PARTY, "focus": focus["ref"]}
     assert client.get("/search", params=ask).json()["focus"]["ref"] == near["ref"]
-    output = problem(client.get("/search", params={**ask, "q": "war"}), 404, "not-found")
+    output = problem(client.get("/search", params={**ask, "query": "war"}), 404, "not-found")
     assert near["label"] in output["detail"]
     problem(client.get("/search", params={**ask, "focus": "m1"}), 422, "input")
     del ask["focus"]
@@ -204,11 +204,11 @@ def test_from_an_event_one_moves_to_its_neighbour(client: TestClient) -> None:
 
 
 def test_images_are_found_and_can_be_fetched(client: TestClient) -> None:
-    ask = {"q": "the gate", "mode": "keyframe", "video": PARTY, "as_of": "70"}
+    ask = {"query": "the gate", "mode": "keyframe", "video": PARTY, "as_of": "70"}
     found = client.get("/search", params=ask).json()
     assert found["images"]
     for one in found["images"]:
-        assert one["time_s"] <= 70
+        assert one["start_s"] <= 70
         assert client.get(one["image"]).content.startswith(JPEG)
 
 
@@ -219,10 +219,10 @@ def test_images_of_a_time_and_like_another_are_found(store: Store) -> None:
     with client_of(WordState(store, "local")) as client:
         ask = {"mode": "keyframe", "video": PARTY}
         of_time = client.get("/search", params={**ask, "at": "1:05-1:06"}).json()
-        assert of_time["images"][0]["time_s"] == 65
+        assert of_time["images"][0]["start_s"] == 65
         assert of_time["searched"].startswith("the images of 01:05-01:06")
         alike = client.get("/search", params={**ask, "like": f"k{ids[65.0]}"}).json()
-        assert [image["time_s"] for image in alike["images"]] == [95]
+        assert [image["start_s"] for image in alike["images"]] == [95]
         assert alike["evidence"][0]["ref"] == f"k{ids[95.0]}"
         early = {**ask, "like": f"k{ids[65.0]}", "as_of": "1:35"}
         problem(client.get("/search", params={**early, "like": f"k{ids[125.0]}"}), 404, "not-found")
@@ -231,21 +231,21 @@ def test_images_of_a_time_and_like_another_are_found(store: Store) -> None:
             {"at": "9:00-8:00"},
             {"like": "/etc/passwd"},
             {"like": "m3"},
-            {"like": "k1", "q": "rain"},
+            {"like": "k1", "query": "rain"},
             {"like": "k1", "at": "1:05"},
             {"like": "k1", "mode": "video"},
-            {"at": "1:05", "mode": "event", "q": "rain"},
+            {"at": "1:05", "mode": "event", "query": "rain"},
         ):
             problem(client.get("/search", params={**ask, **wrong}), 422, "input")
 
 
 def test_a_search_without_words_or_of_unknown_models_is_refused(client: TestClient) -> None:
     assert client.get("/search").status_code == 422
-    problem(client.get("/search", params={"q": " "}), 422, "input")
-    assert client.get("/search", params={"q": "x", "mode": "all"}).status_code == 422
+    problem(client.get("/search", params={"query": " "}), 422, "input")
+    assert client.get("/search", params={"query": "x", "mode": "all"}).status_code == 422
     for name in ("/etc/passwd", "nothing", "../local"):
         output = problem(
-            client.get("/search", params={"q": "x", "profile": name}), 404, "not-found"
+            client.get("/search", params={"query": "x", "profile": name}), 404, "not-found"
         )
         assert "name one of: " in output["help"]
 
@@ -299,12 +299,12 @@ def test_tools_of_strategies_are_used_by_their_names(client: TestClient) -> None
     listed = {one["name"]: one for one in client.get("/tools").json()}
     assert listed["nearest"]["strategy"] == "plain-rag"
     assert listed["nearest"]["arguments"]["properties"]["lines"]["maximum"] == 200
-    body = {"query": "rain", "arguments": {"lines": 2}, "videos": [PARTY]}
+    body = {"query": "rain", "arguments": {"lines": 2}, "video": [PARTY]}
     found = client.post("/tools/nearest", json=body).json()
     assert (found["mode"], len(found["evidence"])) == ("nearest", 2)
     early = client.post("/tools/nearest", json={**body, "as_of": "1:00"}).json()
     assert all(piece["end_s"] <= 60 for piece in early["evidence"])
-    event = client.post("/tools/event", json={"query": "rain", "videos": [PARTY]}).json()
+    event = client.post("/tools/event", json={"query": "rain", "video": [PARTY]}).json()
     assert event["focus"]["ref"].startswith("s")
 
 
@@ -315,7 +315,7 @@ def test_tools_of_strategies_are_used_by_their_names(client: TestClient) -> None
         ("nearest", {"query": "a", "arguments": {"lines": 10**9}}, 422, "less than or equal"),
         ("nearest", {"query": "a", "arguments": {"store": "x"}}, 422, "Extra inputs"),
         ("nearest", {"query": "a", "rows": 2}, 422, "rows"),
-        ("nearest", {"query": "a", "videos": ["nowhere"]}, 404, "nowhere"),
+        ("nearest", {"query": "a", "video": ["nowhere"]}, 404, "nowhere"),
         ("nearest", {"query": "a", "strategy": "oracle"}, 404, "oracle"),
     ],
 )

@@ -47,7 +47,7 @@ def empty(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 @pytest.fixture
 def library(empty: Home, toolbox: Toolbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
-    monkeypatch.setattr("graphs.agent_pool.Toolbox", lambda _profile, _weights: toolbox)
+    monkeypatch.setattr("flows.agent_pool.Toolbox", lambda _profile, _weights: toolbox)
     path = tmp_path / "lecture.jsonl"
     path.write_text(CAPTIONS)
     done = CliRunner().invoke(command, ["import", "lecture", "--captions", str(path)])

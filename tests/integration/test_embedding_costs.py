@@ -396,8 +396,8 @@ def test_single_searches_have_their_embeddings_on_record_and_say_what_they_took(
         requests.clear()
         used = json.loads(homer("search", "the boats", "--profile", profile, "--json").stdout)
         second = counted(requests)
-        assert used["usage"]["tokens"] == second
-        assert used["usage"]["cost_usd"] == pytest.approx(second / 1e6)
+        assert used["cost"]["tokens"] == second
+        assert used["cost"]["cost_usd"] == pytest.approx(second / 1e6)
         requests.clear()
         tool = homer("tool", "event", "boats", "--profile", profile, "-s", "homer")
         third = counted(requests)
@@ -445,7 +445,7 @@ def test_the_api_says_what_a_search_took(home: Home, store: Store) -> None:
     with server(word_vectors) as (url, requests):
         toolbox = Questioned(workspace(home, store, url).profile, Path("/nonexistent"))
         with client_of(WordState(store, "p", models=toolbox)) as client:
-            found = client.get("/search", params={"q": "piano"}).json()
+            found = client.get("/search", params={"query": "piano"}).json()
             taken = counted(requests)
             requests.clear()
             body = {"query": "piano", "strategy": "homer"}

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from cli.search import show_found
 from domain.asking import Question
 from domain.faults import FaultPoint
 from domain.trajectory import EvidenceRetrieved
@@ -22,6 +21,7 @@ from flows.workspace import Workspace
 from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
+from library.search import found_of
 from memory.writers import make_writers
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
@@ -185,7 +185,7 @@ def test_it_is_the_one_that_is_built_while_watching(
 
 
 def test_a_question_without_it_says_so_and_is_answered_from_the_lines(
-    library: Store, capsys: pytest.CaptureFixture[str]
+    library: Store,
 ) -> None:
     question = Question(text="Who plays the piano?", videos=(PARTY,))
 
@@ -202,8 +202,8 @@ def test_a_question_without_it_says_so_and_is_answered_from_the_lines(
     assert SEARCHED in note
     assert unbuilt == {("party",)}
     run, named = StrategyTools(library, WordToolbox()), find_tool("video")
-    show_found(*use_once(library, run, named, "the old piano", {}), named.strategy)
-    assert SEARCHED in capsys.readouterr().err
+    found, _ = use_once(library, run, named, "the old piano", {})
+    assert SEARCHED in found_of(library, found, unbuilt=named.unbuilt_note).notes[-1]
     built(library)
     note, unbuilt = asked()
     assert "not built" not in note

@@ -123,7 +123,7 @@ def test_the_tools_are_described_with_all_their_arguments(party: ApiState) -> No
 
 
 def test_what_a_tool_finds_is_what_the_api_answers(party: ApiState) -> None:
-    found = called(party, "search", query="the wooden gate", videos=[PARTY])
+    found = called(party, "search", query="the wooden gate", video=[PARTY])
     first = found.structured_content["evidence"][0]
     assert first["text"] == "Ann opens the wooden gate of the garden"
     assert json.loads(found.content[0].text) == found.structured_content
@@ -212,7 +212,7 @@ def test_the_tools_of_strategies_are_offered_by_their_own_names(party: ApiState)
 
 
 def test_a_tool_of_a_strategy_takes_what_models_are_given_and_the_videos(party: ApiState) -> None:
-    found = called(party, "plain-rag_nearest", "plain-rag", query="a slow song", videos=[PARTY])
+    found = called(party, "plain-rag_nearest", "plain-rag", query="a slow song", video=[PARTY])
     assert found.structured_content["evidence"][0]["text"] == "Bob plays a slow song on the piano"
     asked = {"query": "a slow song", "pages": 3}
     wrong = called(party, "plain-rag_nearest", "plain-rag", **asked)
@@ -225,7 +225,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("ask", {**GATE, "model": "x"}, "model: Extra inputs are not permitted"),
     ("videos", {"limit": 1000}, "limit: Input should be less than or equal to 100"),
     ("search", {"query": " "}, "the query is empty"),
-    ("search", {"query": "rain", "videos": ["nowhere"]}, "no video"),
+    ("search", {"query": "rain", "video": ["nowhere"]}, "no video"),
     ("people", {"video": "../party"}, "no video"),
     ("outline", {"video": PARTY}, "has no outline"),
     ("ask", {"question": "Who?", "strategy": "oracle"}, "oracle"),

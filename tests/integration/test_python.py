@@ -175,8 +175,8 @@ def test_what_cannot_be_done_raises_what_says_why(library: VideoLibrary, tmp_pat
         library.ask("  ")
     with pytest.raises(NotFound):
         library.ask("Who?", "nowhere")
-    with pytest.raises(InputError, match="before the beginning"):
-        library.search("gate", as_of_s=-1)
+    with pytest.raises(InputError, match="no video is that long"):
+        library.search("gate", as_of=-1)
     with pytest.raises(InputError):
         library.watch(str(bad))
 

@@ -9,12 +9,12 @@ from starlette.testclient import TestClient
 
 from agent.pictures import by_evidence, pictures_of
 from agent.reasoners.replies import read_lines, refs_in
-from api.answers import image_path_at
 from cli.pictures import FOLDER, open_cited
 from domain.asking import Answer, Citation, Evidence
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved
+from library.search import moments_of
 from retrieval.citations import cite
 from store.database import Store
 from store.queries.builds import built_refs, cut_builds
@@ -108,9 +108,9 @@ def test_what_is_of_another_video_or_later_is_not_read(library: Store) -> None:
         assert cited(library, other, frame, group) == []
     assert [c.ref for c in cited(library, view(A, 0), person)] == [person]
     moment = Citation(ref=frame, video=A, span=TimeSpan.of(31_000, 32_000), text="x")
-    assert image_path_at(library, moment) == f"/media/frames/{A}/{frame[1:]}"
-    assert image_path_at(library, moment, 30_000) is None
-    assert image_path_at(library, moment.model_copy(update={"video": B})) is None
+    assert moments_of(library, [moment])[0].image == f"/media/frames/{A}/{frame[1:]}"
+    assert moments_of(library, [moment], 30_000)[0].image is None
+    assert moments_of(library, [moment.model_copy(update={"video": B})])[0].image is None
 
 
 def test_the_image_of_a_kept_frame_is_served_for_its_own_video_only(

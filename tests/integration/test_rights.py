@@ -18,7 +18,7 @@ from cli.main import app
 from domain.asking import Question
 from domain.audit import Deed
 from domain.errors import AccessDenied, DatabaseError, InputError, NotFound, SetupError
-from graphs.agent_pool import AgentPool
+from flows.agent_pool import AgentPool
 from library.rights import (
     change_group,
     check_user,

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import pytest
 from sqlalchemy import update
 
-from cli.search import show_found
 from domain.asking import Question
 from domain.errors import InputError
 from domain.trajectory import EvidenceRetrieved
 from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
+from library.search import found_of
 from retrieval.built_views import unbuilt_note
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
@@ -82,17 +82,15 @@ def test_without_any_that_is_built_the_question_is_refused_with_the_command(
         assert len(list_trajectories(session)) == 1
 
 
-def test_a_tool_that_is_used_once_says_what_it_left_out(
-    library: Store, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tool_that_is_used_once_says_what_it_left_out(library: Store) -> None:
     run, named = StrategyTools(library, WordToolbox()), find_tool("episodic")
     with pytest.raises(InputError, match="nothing was built of"):
         use_once(library, run, named, "the fence", {})
     built(library, GARDEN)
-    found, titles = use_once(library, run, named, "the fence", {})
+    found, _ = use_once(library, run, named, "the fence", {})
     assert found.unbuilt == ("garage", "silence")
-    show_found(found, titles, named.strategy)
-    assert "Left out, since worldmm's memory of them is not built" in capsys.readouterr().err
+    (note,) = found_of(library, found, unbuilt=named.unbuilt_note).notes
+    assert note.startswith("Left out, since worldmm's memory of them is not built")
 
 
 def test_of_many_videos_the_first_are_named() -> None:

@@ -21,8 +21,10 @@ from cli.console import confirm, note, say, say_json, say_table
 from cli.edge import ErrorBoundary
 from domain.asking import Question
 from domain.errors import HomerError
+from domain.moments import Moment
+from domain.time import TimeSpan
 from graphs.ask import ask
-from homer_video.moments import FoundMoments, Moment
+from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
 from homer_video.trajectories import AskedTrajectory
 from store.database import Store
@@ -132,14 +134,15 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
 
 def test_objects_of_a_program_show_none(store: Store) -> None:
     """A notebook or a Python prompt prints them."""
-    moment = Moment(ref="m1", video="b", title=EVIL, start_s=1, end_s=2, text=EVIL)
+    span = TimeSpan.of(1_000, 2_000)
+    moment = Moment(ref="m1", video="b", title=EVIL, span=span, text=EVIL)
     assert is_calm(str(moment))
-    assert is_calm(repr(FoundMoments([moment], lambda _: None)))
+    assert is_calm(repr(FoundMoments([moment], store)))
     remember_party(store)
     question = Question(text=f"Who opens the gate {EVIL}?", videos=(PARTY,))
     made = ask(store, WordToolbox(), question)
     made = replace(made, answer=made.answer.model_copy(update={"note": EVIL}))
-    assert is_calm(repr(VideoAnswer(made, question, {PARTY: EVIL}, store)))
+    assert is_calm(repr(VideoAnswer(made, question, store)))
     assert is_calm(repr(AskedTrajectory(store, made.trajectory_id)))
 
 

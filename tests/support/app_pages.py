@@ -16,7 +16,7 @@ from streamlit.util import calc_hash
 
 import ui
 from domain.texts import WORD_JOINER
-from graphs import agent_pool
+from flows import agent_pool
 from store.database import Store
 from tests.support.asking import WordToolbox
 from ui.app_state import _whole_state

@@ -26,9 +26,9 @@ from api.routes.people import (
     UndoneCorrection,
 )
 from api.routes.questions import Ask
-from api.routes.search import ToolRequest
 from api.server import GRACE_S, PORT
 from domain.asking import Mode
+from library.registry import ACTS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 BLOCKS = "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)).replace("\\\n", " ")
@@ -37,7 +37,6 @@ BODIES: dict[str, type[BaseModel]] = {
     "/questions": Ask,
     "/videos": Add,
     "/videos/estimate": Add,
-    "/tools/nearest": ToolRequest,
     "/v1/chat/completions": ChatRequest,
     "/people/join": PairOfPeople,
     "/people/apart": PairOfPeople,
@@ -63,7 +62,14 @@ def test_every_call_in_the_document_can_be_made(words: list[str]) -> None:
     assert any(matches(route, scope) for route in routes), address.path
     if body is not None:
         assert "Content-Type: application/json" in words
-        BODIES[address.path].model_validate(json.loads(body))
+        given = json.loads(body)
+        posts = [act for act in ACTS if act.route.startswith("POST ")]
+        act = next((a for a in posts if a.route.split("{")[0] in f"POST {address.path}"), None)
+        if act is None:
+            BODIES[address.path].model_validate(given)
+        else:  # What is in the path is the last of it.
+            named = dict.fromkeys(re.findall(r"{(\w+)}", act.route), address.path.split("/")[-1])
+            act.arguments.model_validate(named | given)
 
 
 def matches(route: Any, scope: Any) -> bool:

@@ -22,8 +22,6 @@ from cli import models
 from cli.console import say, say_json, say_table
 from cli.ingest import Reporter, _as_json, _line
 from cli.progress import BarMeter, ImportProgress, PlainMeter, ProgressMeter
-from cli.search import SearchMode
-from domain.asking import Mode
 from domain.errors import MediaError
 from domain.media import Video
 from flows.ingest_files import FileOutcome
@@ -239,7 +237,3 @@ def test_the_bundled_decoders_are_all_there_and_a_missing_one_is_named(
 def test_a_model_is_as_good_as_its_worst_file(states: tuple[str, ...], worst: str) -> None:
     files: Any = [type("Status", (), {"state": FileState(one)}) for one in states]
     assert models._state(files) == worst
-
-
-def test_every_video_option_and_mode_is_a_word_of_the_domain() -> None:
-    assert {str(mode) for mode in SearchMode} == {str(mode) for mode in Mode} - {"neighbor"}

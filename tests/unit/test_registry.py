@@ -61,7 +61,13 @@ def test_what_names_a_thing_of_this_machine_is_not_asked_for_over_http() -> None
     schema = app.openapi()
     asked = str([*schema["paths"].values(), *schema["components"]["schemas"].values()])
     assert any(isinstance(route, APIRoute) and route.path == "/alerts" for route in app.routes)
-    assert "secret_file" not in asked
+    for act in ACTS:
+        local = act.parameters.keys() - act.remote.keys()
+        assert not act.route or not [name for name in local if f"'{name}'" in asked], act.place
+        assert local.isdisjoint(act.remote_arguments.model_fields)
+    search = next(act for act in ACTS if act.tool == "search")
+    with pytest.raises(InputError, match="like_file"):
+        search.call(None, {"like_file": "/etc/passwd"}, remote=True)
 
 
 @pytest.mark.parametrize(

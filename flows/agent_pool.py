@@ -1,4 +1,4 @@
-"""The agent pool: runners, models and retrievers by profile, created once and shared."""
+"""The agent pool: runners, models and workspaces by profile, created once and shared."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from graphs.context_factory import StrategyTools
+from flows.workspace import Workspace
 from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from retrieval.retrievers import Retrievers
 from store.queries.rights import store_for
 from store.queries.videos import find_video
 
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class AgentPool:
-    """The models, retrievers and runners of a store, by profile. Thread-safe.
+    """The models, workspaces and runners of a store, by profile. Thread-safe.
 
     ``profile`` is the configured profile.
     """
@@ -33,8 +32,7 @@ class AgentPool:
     profile: str
     _toolboxes: dict[str, Toolbox] = field(default_factory=dict)
     _runners: dict[str, Runner] = field(default_factory=dict)
-    _retrievers: dict[str, Retrievers] = field(default_factory=dict)
-    _tools: dict[str, StrategyTools] = field(default_factory=dict)
+    _workspaces: dict[str, Workspace] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     whole: AgentPool | None = None
     """The pool of the whole library, if this is a viewer's."""
@@ -50,9 +48,7 @@ class AgentPool:
         store = store_for(self.store, name)
         if store is self.store:
             return self
-        return replace(
-            self, store=store, whole=self.whole or self, _runners={}, _retrievers={}, _tools={}
-        )
+        return replace(self, store=store, whole=self.whole or self, _runners={}, _workspaces={})
 
     def toolbox(self, profile: str | None = None) -> Toolbox:
         """Return the models of a profile; each is loaded when first used.
@@ -72,23 +68,13 @@ class AgentPool:
             profile = find_video(session, video).profile
         return self.toolbox(profile)
 
-    def retrievers(self, profile: str | None = None) -> Retrievers:
-        """Return the retrievers with the models of a profile; indexes are cached.
+    def workspace(self, profile: str | None = None) -> Workspace:
+        """Return the store with the models of a profile.
 
         Raises:
             InputError: there is no such profile.
         """
-        return self._once(self._retrievers, profile, self._make_retrievers)
-
-    def tools(self, profile: str | None = None) -> StrategyTools:
-        """Return the tools of strategies with the models of a profile.
-
-        Raises:
-            InputError: there is no such profile.
-        """
-        return self._once(
-            self._tools, profile, lambda name: StrategyTools(self.store, self.toolbox(name))
-        )
+        return self._once(self._workspaces, profile, self._make_workspace)
 
     def runner(self, profile: str | None = None) -> Runner:
         """Return the runner with the models of a profile.
@@ -114,9 +100,9 @@ class AgentPool:
             return self.whole.runner(profile).for_store(self.store)
         return Runner(self.store, self.toolbox(profile))
 
-    def _make_retrievers(self, profile: str) -> Retrievers:
+    def _make_workspace(self, profile: str) -> Workspace:
         toolbox = self.toolbox(profile)
-        return Retrievers(self.store, toolbox, toolbox.profile.settings)
+        return Workspace(self.store.home, self.store, toolbox.profile, toolbox)
 
     def close(self) -> None:
         """Close the runners' connections."""
