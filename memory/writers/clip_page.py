@@ -8,7 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from domain.media import Group, Percept, Utterance
+from domain.media import Percept, Sighting, Utterance
 from domain.memories import Memory
 from domain.time import TimeSpan
 from domain.wording import describe_by_time
@@ -26,8 +26,8 @@ GAP_MS = 2_000
 """A face that is not seen for longer comes back: it is told as seen twice."""
 NEAR_MS = 4_000
 """A frame so close to a keyframe is left out if both look alike."""
-ON_IMAGE_MS = 400
-"""A face is on an image if it was found so close to it in time."""
+ON_IMAGE_MS = 600
+"""A face is on an image if it was found so close to it in time: there is a look each second."""
 SPANS = 4
 """Times of a face that are told, at most: the first ones."""
 
@@ -146,30 +146,34 @@ def _people_lines(
     people: ClipPeople, percept: Percept, images: Sequence[PromptItem]
 ) -> Iterable[str]:
     """Yield who is there, and of faces when they are seen and where on which image."""
-    faces = {people.faces[group.number].tag: group for group in percept.faces}
+    faces = dict[str, list[Sighting]]()
+    for group in percept.faces:  # Several may be one person.
+        faces.setdefault(people.faces[group.number].tag, []).extend(group.sightings)
+    looks = {one.span.start_ms for sightings in faces.values() for one in sightings}
     width = max((frame.width for frame in percept.keyframes), default=0)
     times = {n: one.time_ms for n, one in enumerate(images, 1) if one.time_ms is not None}
+    # After a cut the face of before is still told of the last look: the closest look counts.
+    closest = {n: min(looks, key=lambda look: abs(look - ms)) for n, ms in times.items() if looks}
+    closest = {n: look for n, look in closest.items() if abs(look - times[n]) < ON_IMAGE_MS}
     for tag in people.identities():
         person = people.character(tag)
         character = f" is {person.tag}" if person else ""
         named = f", known as {sanitise(person.name)}" if person and person.name else ""
-        seen = f": {_whereabouts(faces[tag], times, width)}" if tag in faces else ""
+        seen = f": {_whereabouts(faces[tag], closest, width)}" if tag in faces else ""
         yield f"{tag}{character}{named}{seen}"
 
 
-def _whereabouts(face: Group, times: Mapping[int, int], width: int) -> str:
-    """Say when a face is seen, and where: ``seen 3.0-9.2 s; image 2 left, image 4 middle``."""
-    spans = merge_close_spans((one.span for one in face.sightings), GAP_MS)
+def _whereabouts(face: Sequence[Sighting], looks: Mapping[int, int], width: int) -> str:
+    """Say when a face is seen, and where: ``seen 3.0-9.2 s; image 2 left, image 4 middle``.
+
+    ``looks``: for the number of an image the time in ms at which faces were looked for.
+    """
+    spans = merge_close_spans((one.span for one in face), GAP_MS)
     places = list[str]()
-    for number, time_ms in times.items():
-        apart = {
-            max(one.span.start_ms - time_ms, time_ms - one.span.end_ms): one
-            for one in face.sightings
-        }
-        nearest = apart[min(apart)]
-        if nearest.box is not None and width and min(apart) < ON_IMAGE_MS:
-            middle = (nearest.box.x0 + nearest.box.x1) / 2
-            third = min(2, int(3 * middle / width))
+    for number, look in looks.items():
+        box = next((one.box for one in face if one.span.start_ms == look), None)
+        if box is not None and width:
+            third = min(2, int(3 * (box.x0 + box.x1) / 2 / width))
             places.append(f"image {number} {('left', 'middle', 'right')[third]}")
     seen = "seen " + ", ".join(map(_seconds, spans[:SPANS]))
     return "; ".join([seen, *([", ".join(places)] if places else [])])
