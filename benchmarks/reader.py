@@ -177,17 +177,18 @@ class Reader:
         """Answer once all is known, else search what is asked for, or look at its time."""
         answer, refs = self._answer(text, images)
         plain = {"reason": "so", "query": "", "mode": "event", "citations": [], "support": []}
-        enough = text.count("<card mode=") > 1 or "How many times" not in _question(text)
-        if refs and enough and "answer" in forms["action"].get("enum", ["answer"]):
+        asked, tries, found = self._asked(text), text.count("<card mode="), self._known(text)
+        # What is done some times in a clip is listed by a search of its event.
+        counts = "How many times" in _question(text)
+        if refs and (tries > 2 or not counts) and "answer" in forms["action"].get("enum", ["answer"]):
             return plain | {"action": "answer", "answer": answer, "citations": refs}
-        asked, tries = self._asked(text), text.count("<card mode=")
         modes = forms["mode"].get("enum") or ["event", "video", "keyframe"]
-        found = asked in self._known(text)
-        look = found and "coat" in _question(text) and "keyframe" in modes
+        look = asked in found and "coat" in _question(text) and "keyframe" in modes
         who = "somebody" if _question(text).startswith("Who") else asked.who
         words = f"{who} and the {asked.thing}"
-        mode = "keyframe" if look else ["event", "video"][tries % 2]
-        query = asked.text if found else f"{words} in round {tries}"
+        plan = ["event", "event", "video"] if counts else ["event", "video"]
+        mode = "keyframe" if look else plan[tries % len(plan)]
+        query = asked.text if asked in found else f"{words} in round {tries}"
         at = f"{asked.start_s // 60}:{asked.start_s % 60 + 1:02d}" if look else ""
         action = plain | {"action": "search", "answer": "", "query": f"{query} {tries}"}
         return action | {"mode": mode if mode in modes else modes[0]} | ({"at": at} if look else {})

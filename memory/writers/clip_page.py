@@ -26,8 +26,8 @@ GAP_MS = 2_000
 """A face that is not seen for longer comes back: it is told as seen twice."""
 NEAR_MS = 4_000
 """A frame so close to a keyframe is left out if both look alike."""
-ON_IMAGE_MS = 600
-"""A face is on an image if it was found so close to it in time: there is a look each second."""
+BEFORE_LOOK_MS = 500
+"""An image so long before faces were looked for still shows them: there is a look each second."""
 SPANS = 4
 """Times of a face that are told, at most: the first ones."""
 
@@ -149,12 +149,12 @@ def _people_lines(
     faces = dict[str, list[Sighting]]()
     for group in percept.faces:  # Several may be one person.
         faces.setdefault(people.faces[group.number].tag, []).extend(group.sightings)
-    looks = {one.span.start_ms for sightings in faces.values() for one in sightings}
+    looks = {one.span.start_ms: one.span.end_ms for some in faces.values() for one in some}
     width = max((frame.width for frame in percept.keyframes), default=0)
     times = {n: one.time_ms for n, one in enumerate(images, 1) if one.time_ms is not None}
-    # After a cut the face of before is still told of the last look: the closest look counts.
+    # Right after a cut, the face of before was seen at the last look: the closest look counts.
     closest = {n: min(looks, key=lambda look: abs(look - ms)) for n, ms in times.items() if looks}
-    closest = {n: look for n, look in closest.items() if abs(look - times[n]) < ON_IMAGE_MS}
+    closest = {n: t for n, t in closest.items() if t - BEFORE_LOOK_MS <= times[n] <= looks[t]}
     for tag in people.identities():
         person = people.character(tag)
         character = f" is {person.tag}" if person else ""
