@@ -10,7 +10,7 @@ and who say their names some time. It is watched as a file and as a stream: who 
 how many times somebody does it; of the stream also while it runs. The faces, voices and words are
 read by ``BarToolbox``.
 
-Two minutes and more are watched by a writer that overlooks every second event at first, with and
+The second film is watched again by a writer that overlooks every second event at first, with and
 without the second look.
 """
 
@@ -178,9 +178,10 @@ class Reader:
         answer, refs = self._answer(text, images)
         plain = {"reason": "so", "query": "", "mode": "event", "citations": [], "support": []}
         asked, tries, found = self._asked(text), text.count("<card mode="), self._known(text)
-        # What is done some times in a clip is listed by a search of its event.
+        # Only a list of the lines of an event, in its focus, tells how many times.
         counts = "How many times" in _question(text)
-        if refs and (tries > 2 or not counts) and "answer" in forms["action"].get("enum", ["answer"]):
+        enough = refs and (tries > 2 or not counts)
+        if enough and "answer" in forms["action"].get("enum", ["answer"]):
             return plain | {"action": "answer", "answer": answer, "citations": refs}
         modes = forms["mode"].get("enum") or ["event", "video", "keyframe"]
         look = asked in found and "coat" in _question(text) and "keyframe" in modes
@@ -219,12 +220,8 @@ class Reader:
         """Return what is asked for and the refs that tell it; none where it was not shown."""
         asked, question, known = self._asked(text), _question(text), self._known(text)
         if "coat" in question:
-            for one, label in images:
-                if one == asked and (ref := re.findall(r"\[([kf]\d+)\]", label)):
-                    return f"A {one.coat} coat.", ref
-            noted = rf'id="\[([kf]\d+)\]"[^>]*>[^<]*{asked.who} wears a {asked.coat} coat'
-            if asked in known and (ref := re.findall(noted, text)):
-                return f"A {asked.coat} coat.", ref[:1]
+            if refs := self._looked(asked, text, images):
+                return f"A {asked.coat} coat.", refs
         elif "right after" in question:
             after = next((one for one in self.events if one.start_s == asked.end_s), None)
             if asked in known and after in known and after is not None:
@@ -234,12 +231,20 @@ class Reader:
             if causes:
                 return causes[0].text, [known[causes[0]]]
         elif "How many times" in question:
-            told = re.findall(r'<memory id="\[(m\w+)\]"[^>]*>(.*?)</memory>', text, re.S)
-            if lines := [*dict.fromkeys(ref for ref, body in told if asked.text[:-1] in body)]:
-                return f"{len(lines)} times.", lines
+            told = rf'<memory id="\[(m\w+)\]"[^>]*>[^<]*{asked.text[:-1]}'
+            if refs := [*dict.fromkeys(re.findall(told, text))]:
+                return f"{len(refs)} times.", refs
         elif asked in known:
             return asked.text, [known[asked]]
         return "It is not in memory.", []
+
+    def _looked(self, asked: Shown, text: str, images: Any) -> list[str]:
+        """Return the image that shows what is asked for, or what was noted of one."""
+        for one, label in images:
+            if one == asked and (ref := re.findall(r"\[([kf]\d+)\]", label)):
+                return ref
+        noted = rf'id="\[([kf]\d+)\]"[^>]*>[^<]*{asked.who} wears a {asked.coat} coat'
+        return re.findall(noted, text)[:1] if asked in self._known(text) else []
 
     def _asked(self, text: str) -> Shown:
         question = _question(text)

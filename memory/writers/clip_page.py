@@ -72,23 +72,22 @@ def _keyframe_items(percept: Percept, context: ClipContext) -> Iterator[PromptIt
 
 
 def _frame_items(context: ClipContext, keyframes: Sequence[PromptItem]) -> Iterator[PromptItem]:
-    """Yield the frames that show something else than a keyframe of about that time."""
+    """Yield the frames that show something else than a keyframe of about that time.
+
+    One that cannot be read is like no other.
+    """
+    read = [(one.time_ms or 0, _picture(one.image)) for one in keyframes if one.image is not None]
     for frame in context.view.frames:
-        shown = (
-            one.image for one in keyframes if abs((one.time_ms or 0) - frame.time_ms) < NEAR_MS
-        )
-        if not any(_look_alike(image, frame.jpeg) for image in shown if image is not None):
+        near = [one for ms, one in read if one is not None and abs(ms - frame.time_ms) < NEAR_MS]
+        shown = _picture(frame.jpeg) if near else None
+        if shown is None or all(picture_change(one, shown) >= CHANGED for one in near):
             caption = f"frame at {frame.time_ms / 1000:.1f} s"
             yield PromptItem(caption, frame.jpeg, time_ms=frame.time_ms)
 
 
-def _look_alike(first: bytes, second: bytes) -> bool:
-    """Check whether two JPEGs show nearly the same; one that cannot be read is like no other."""
-    read: list[Any] = [
-        cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_REDUCED_COLOR_4)
-        for jpeg in (first, second)
-    ]
-    return all(one is not None for one in read) and picture_change(*read) < CHANGED
+def _picture(jpeg: bytes) -> Any:
+    """Return the pixels of a JPEG, a quarter of its size; None if it cannot be read."""
+    return cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_REDUCED_COLOR_4)
 
 
 def _video_items(percept: Percept, context: ClipContext) -> Iterator[PromptItem]:
