@@ -322,7 +322,9 @@ def questions(films: Sequence[Film]) -> Iterator[tuple[str, str, str]]:
         cause = _whole(film, range(start, start + 3))[0]
         effect = _whole(film, range(start + 6, start + 9))[-1]
         yield "why", f"Why is {effect.who} seen with the {effect.thing}?", cause.text
-    other = films[-1]
+    # Of what is in both films, a question does not tell which is meant.
+    both = {(one.who, one.thing) for one in film}
+    other = [one for one in films[-1] if (one.who, one.thing) not in both]
     for n in pick.sample(range(len(other)), min(ASKED, len(other))):
         asked = f"What does {other[n].who} do with the {other[n].thing}?"
         yield "either film", asked, other[n].text
