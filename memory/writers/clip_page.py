@@ -72,10 +72,7 @@ def _keyframe_items(percept: Percept, context: ClipContext) -> Iterator[PromptIt
 
 
 def _frame_items(context: ClipContext, keyframes: Sequence[PromptItem]) -> Iterator[PromptItem]:
-    """Yield the frames that show something else than a keyframe of about that time.
-
-    One that cannot be read is like no other.
-    """
+    """Yield the frames that show something else than a keyframe of about that time."""
     read = [(one.time_ms or 0, _picture(one.image)) for one in keyframes if one.image is not None]
     for frame in context.view.frames:
         near = [one for ms, one in read if one is not None and abs(ms - frame.time_ms) < NEAR_MS]
