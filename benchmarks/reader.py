@@ -187,9 +187,13 @@ class Reader:
         look = asked in found and "coat" in _question(text) and "keyframe" in modes
         who = "somebody" if _question(text).startswith("Who") else asked.who
         words = f"{who} and the {asked.thing}"
-        plan = ["event", "event", "video"] if counts else ["event", "video"]
+        why = _question(text).startswith("Why")
+        plan = ["event", "event", "video"] if counts or why else ["event", "video"]
         mode = "keyframe" if look else plan[tries % len(plan)]
         query = asked.text if asked in found else f"{words} in round {tries}"
+        if why and asked in found:
+            # The contents tell which event it belongs to: what causes it is known of that.
+            query = _label(text, asked.start_s) or query
         at = f"{asked.start_s // 60}:{asked.start_s % 60 + 1:02d}" if look else ""
         action = plain | {"action": "search", "answer": "", "query": f"{query} {tries}"}
         return action | {"mode": mode if mode in modes else modes[0]} | ({"at": at} if look else {})
@@ -275,6 +279,18 @@ def because(cause: Shown, effect: Shown) -> str:
 def _question(text: str) -> str:
     found = re.findall(r"<question>([^<]*\?)</question>", text)
     return found[-1] if found else ""
+
+
+def _label(text: str, at_s: int) -> str:
+    """Return the label of the event at this time, by the contents that come with the question."""
+    for start, end, label in re.findall(r"^([\d:]+)-([\d:]+) (.+)$", text, re.M):
+        first, last = (
+            sum(int(part) * 60**n for n, part in enumerate(reversed(time.split(":"))))
+            for time in (start, end)
+        )
+        if first <= at_s < last:
+            return str(label)
+    return ""
 
 
 def _in_time(images: Sequence[tuple[Shown | None, str]]) -> list[Shown]:
