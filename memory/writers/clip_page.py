@@ -8,7 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from domain.media import Group, Percept, Utterance
+from domain.media import Percept, Sighting, Utterance
 from domain.memories import Memory
 from domain.time import TimeSpan
 from domain.wording import describe_by_time
@@ -26,8 +26,8 @@ GAP_MS = 2_000
 """A face that is not seen for longer comes back: it is told as seen twice."""
 NEAR_MS = 4_000
 """A frame so close to a keyframe is left out if both look alike."""
-ON_IMAGE_MS = 400
-"""A face is on an image if it was found so close to it in time."""
+BEFORE_LOOK_MS = 500
+"""An image so long before faces were looked for still shows them: there is a look each second."""
 SPANS = 4
 """Times of a face that are told, at most: the first ones."""
 
@@ -73,22 +73,18 @@ def _keyframe_items(percept: Percept, context: ClipContext) -> Iterator[PromptIt
 
 def _frame_items(context: ClipContext, keyframes: Sequence[PromptItem]) -> Iterator[PromptItem]:
     """Yield the frames that show something else than a keyframe of about that time."""
+    read = [(one.time_ms or 0, _picture(one.image)) for one in keyframes if one.image is not None]
     for frame in context.view.frames:
-        shown = (
-            one.image for one in keyframes if abs((one.time_ms or 0) - frame.time_ms) < NEAR_MS
-        )
-        if not any(_look_alike(image, frame.jpeg) for image in shown if image is not None):
+        near = [one for ms, one in read if one is not None and abs(ms - frame.time_ms) < NEAR_MS]
+        shown = _picture(frame.jpeg) if near else None
+        if shown is None or all(picture_change(one, shown) >= CHANGED for one in near):
             caption = f"frame at {frame.time_ms / 1000:.1f} s"
             yield PromptItem(caption, frame.jpeg, time_ms=frame.time_ms)
 
 
-def _look_alike(first: bytes, second: bytes) -> bool:
-    """Check whether two JPEGs show nearly the same; one that cannot be read is like no other."""
-    read: list[Any] = [
-        cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_REDUCED_COLOR_4)
-        for jpeg in (first, second)
-    ]
-    return all(one is not None for one in read) and picture_change(*read) < CHANGED
+def _picture(jpeg: bytes) -> Any:
+    """Return the pixels of a JPEG, a quarter of its size; None if it cannot be read."""
+    return cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_REDUCED_COLOR_4)
 
 
 def _video_items(percept: Percept, context: ClipContext) -> Iterator[PromptItem]:
@@ -146,30 +142,34 @@ def _people_lines(
     people: ClipPeople, percept: Percept, images: Sequence[PromptItem]
 ) -> Iterable[str]:
     """Yield who is there, and of faces when they are seen and where on which image."""
-    faces = {people.faces[group.number].tag: group for group in percept.faces}
+    faces = dict[str, list[Sighting]]()
+    for group in percept.faces:  # Several may be one person.
+        faces.setdefault(people.faces[group.number].tag, []).extend(group.sightings)
+    looks = {one.span.start_ms: one.span.end_ms for some in faces.values() for one in some}
     width = max((frame.width for frame in percept.keyframes), default=0)
     times = {n: one.time_ms for n, one in enumerate(images, 1) if one.time_ms is not None}
+    # Right after a cut, the face of before was seen at the last look: the closest look counts.
+    closest = {n: min(looks, key=lambda look: abs(look - ms)) for n, ms in times.items() if looks}
+    closest = {n: t for n, t in closest.items() if t - BEFORE_LOOK_MS <= times[n] <= looks[t]}
     for tag in people.identities():
         person = people.character(tag)
         character = f" is {person.tag}" if person else ""
         named = f", known as {sanitise(person.name)}" if person and person.name else ""
-        seen = f": {_whereabouts(faces[tag], times, width)}" if tag in faces else ""
+        seen = f": {_whereabouts(faces[tag], closest, width)}" if tag in faces else ""
         yield f"{tag}{character}{named}{seen}"
 
 
-def _whereabouts(face: Group, times: Mapping[int, int], width: int) -> str:
-    """Say when a face is seen, and where: ``seen 3.0-9.2 s; image 2 left, image 4 middle``."""
-    spans = merge_close_spans((one.span for one in face.sightings), GAP_MS)
+def _whereabouts(face: Sequence[Sighting], looks: Mapping[int, int], width: int) -> str:
+    """Say when a face is seen, and where: ``seen 3.0-9.2 s; image 2 left, image 4 middle``.
+
+    ``looks``: for the number of an image the time in ms at which faces were looked for.
+    """
+    spans = merge_close_spans((one.span for one in face), GAP_MS)
     places = list[str]()
-    for number, time_ms in times.items():
-        apart = {
-            max(one.span.start_ms - time_ms, time_ms - one.span.end_ms): one
-            for one in face.sightings
-        }
-        nearest = apart[min(apart)]
-        if nearest.box is not None and width and min(apart) < ON_IMAGE_MS:
-            middle = (nearest.box.x0 + nearest.box.x1) / 2
-            third = min(2, int(3 * middle / width))
+    for number, look in looks.items():
+        box = next((one.box for one in face if one.span.start_ms == look), None)
+        if box is not None and width:
+            third = min(2, int(3 * (box.x0 + box.x1) / 2 / width))
             places.append(f"image {number} {('left', 'middle', 'right')[third]}")
     seen = "seen " + ", ".join(map(_seconds, spans[:SPANS]))
     return "; ".join([seen, *([", ".join(places)] if places else [])])

@@ -214,8 +214,12 @@ class LlmClipWriter:
             turns = _retry_messages(request.messages, usable, "clip_again", lines=self._lines // 2)
             try:
                 more = budget.ask(turns, request.images, WrittenMore)
-                lines = [*usable.lines, *_storable_lines(more.lines, people, facts)]
-                lines = [*{line.text: line for line in reversed(lines)}.values()][::-1]
+                lines, clip = [*usable.lines], percept.clip.span
+                for line in _storable_lines(more.lines, people, facts):
+                    # What is done again later is no repetition of the line.
+                    same = (_span(one, clip) for one in lines if one.text == line.text)
+                    if not any(span.overlap_ms(_span(line, clip)) for span in same):
+                        lines.append(line)
                 usable = usable.model_copy(update={"lines": lines})
             except ReplayMiss:
                 raise

@@ -148,20 +148,24 @@ def test_a_description_follows_somebody_who_joined_another_character_meanwhile()
     assert [one.text for one in found.descriptions] == ["<character_1> waves."]
 
 
-def test_the_model_is_told_when_each_face_is_seen_and_on_which_image() -> None:
+def test_of_each_person_is_told_when_seen_and_on_which_image_by_the_closest_look() -> None:
+    other = Identity(id=2, kind=IdentityKind.FACE, number=5, first_clip=0)
+    people = ClipPeople(faces={0: FACE, 1: other, 2: FACE}, characters=PEOPLE.characters)
+    faces = (face(0, 1, (1.1, 2.1)), face(1, 2, (2.0, 3.0)), face(2, 1, (11, 13)))
     model = Model({"lines": [{"kind": "plot", "text": "They wait."}]})
-    written(model)
-    page = model.prompts[1]
-    seen = "seen 1.5-3.0 s, 11.0-13.0 s; image 1 left, image 2 left"
-    assert f"<face_4> is <character_2>, known as Ada: {seen}\n" in page
+    seen = SEEN.model_copy(update={"faces": faces})
+    LlmClipWriter(model).write(seen, people, ClipContext(VIDEO, blobs=BLOBS))
+    ada = "<character_2>, known as Ada: seen 1.1-2.1 s, 11.0-13.0 s; image 2 left"
+    assert f"{ada}\n<face_5>: seen 2.0-3.0 s; image 1 left\n" in model.prompts[1]
 
 
 @pytest.mark.parametrize("twice", [False, True])
 def test_a_second_look_adds_what_the_first_left_out(twice: bool) -> None:
     class Careless(Model):
         def ask(self, messages: list[Any], schema: type[Any], **more: Any) -> Any:
-            first = [{"kind": "episodic", "text": "<face_4> waits."}]
-            later = [*first, {"kind": "episodic", "text": "Her coat is red."}]
+            waits = {"kind": "episodic", "text": "<face_4> waits."}
+            first = [waits | {"start_s": at, "end_s": at + 2} for at in (0, 8)]
+            later = [*first, waits, {"kind": "episodic", "text": "Her coat is red."}]
             self.reply = {"lines": first if schema is WrittenClip else later}
             return super().ask(messages, schema, **more)
 
@@ -169,5 +173,5 @@ def test_a_second_look_adds_what_the_first_left_out(twice: bool) -> None:
     writer = LlmClipWriter(model, looks_twice=twice)
     drafts = writer.write(SEEN, PEOPLE, ClipContext(VIDEO, blobs=BLOBS)).drafts
     told = [one.text for one in drafts if one.source == MemorySource.MODEL]
-    assert told == ["<face_4> waits.", "Her coat is red."][: 1 + twice]
+    assert sorted(told) == ["<face_4> waits.", "<face_4> waits.", "Her coat is red."][: 2 + twice]
     assert model.images == [*BLOBS.values()], "the same images"
