@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.answers import AnswerTold
+from domain.asked import Answered
 from domain.errors import InputError
 from domain.moments import Moment
 from views.words import client_text, format_time, plain_line
@@ -95,7 +95,7 @@ class ModelList(BaseModel):
     data: list[ModelLine]
 
 
-def cited_text(answer: AnswerTold, base_url: str) -> tuple[str, list[dict[str, Any]]]:
+def cited_text(answer: Answered, base_url: str) -> tuple[str, list[dict[str, Any]]]:
     """Return the answer with a numbered line for each moment that it cites, and annotations.
 
     An annotation says where in the text a moment is cited, and at which address it is.
@@ -122,7 +122,7 @@ def _annotation(start: int, mark: str, place: str, one: Moment, base_url: str) -
 
 
 def completion(
-    answer: AnswerTold, model: str, base_url: str, used: tuple[int, int]
+    answer: Answered, model: str, base_url: str, used: tuple[int, int]
 ) -> dict[str, Any]:
     """Return a whole completion; ``used``: tokens in and out, 0 where no model was asked."""
     text, found = cited_text(answer, base_url)

@@ -8,11 +8,11 @@ from contextlib import aclosing
 from anyio import to_thread
 from mcp_types import CallToolResult
 
-from api.answers import AnswerTold
 from api.app_state import ApiState
 from api.mcp_tools import Arguments, CallContext, McpTool, listed_tool, told
 from api.routes.questions import Ask, prepare_question
 from api.running_question import RunningQuestion, ServerStopping
+from domain.asked import Answered
 from domain.people import tags_in_words
 from domain.trajectory import RoundOpened
 from graphs.ask_result import AskResult
@@ -23,7 +23,7 @@ SEARCHING = "still searching"
 
 def asking_tool() -> McpTool:
     """Return the tool."""
-    return McpTool(listed_tool("ask", inspect.getdoc(ask) or "", Ask, AnswerTold), ask)
+    return McpTool(listed_tool("ask", inspect.getdoc(ask) or "", Ask, Answered), ask)
 
 
 async def ask(state: ApiState, context: CallContext, given: Arguments) -> CallToolResult:
@@ -38,7 +38,7 @@ async def ask(state: ApiState, context: CallContext, given: Arguments) -> CallTo
     return told(await _answer(running, context))
 
 
-async def _answer(running: RunningQuestion, context: CallContext) -> AnswerTold:
+async def _answer(running: RunningQuestion, context: CallContext) -> Answered:
     """Wait for the answer, and report each round; cancelling ends the run at its next step."""
     message, reports = SEARCHING, 0
     async with aclosing(running.events()) as events:

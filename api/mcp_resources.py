@@ -17,12 +17,12 @@ from pydantic import BaseModel
 
 from api.app_state import ApiState
 from api.params import MAX_LIMIT, next_offset
-from api.routes import outlines, questions, videos
+from api.routes import outlines, videos
+from domain.asked import Asked
 from domain.errors import InputError, NotFound
 from domain.time import in_seconds
-from store.queries.trajectories import StoredTrajectory
+from library.trajectories import trajectories, trajectory, trajectory_events
 from views.library_view import LibraryEntry, page_of_videos
-from views.rounds import page_of_trajectories
 from views.words import client_data, client_text
 
 SCHEME = "homer"
@@ -35,8 +35,10 @@ READERS: Mapping[tuple[str, str], Read] = {
     ("videos", "people"): lambda state, name, offset: videos.people(state, name, offset),
     ("videos", "events"): lambda state, name, offset: videos.events(state, name, offset),
     ("videos", "outline"): lambda state, name, _: outlines.outline(state, name),
-    ("questions", ""): lambda state, name, _: questions.question(state, name),
-    ("questions", "events"): lambda state, name, offset: questions.events(state, name, offset),
+    ("questions", ""): lambda state, name, _: trajectory(state.store, name),
+    ("questions", "events"): lambda state, name, offset: trajectory_events(
+        state.store, name, offset
+    ),
 }
 """What reads a resource, by the first and the last part of its path."""
 
@@ -76,11 +78,10 @@ def list_resources(state: ApiState, cursor: str | None) -> ListResourcesResult:
     offset = _parsed(cursor or "0", "the cursor")
     listed, total = page_of_videos(state.store, offset, MAX_LIMIT)
     shown = [_video(one) for one in listed]
-    asked, questions_total = page_of_trajectories(
-        state.store, MAX_LIMIT - len(shown), max(0, offset - total)
-    )
-    shown += [_question(one) for one in asked]
-    following = next_offset(offset, len(shown), total + questions_total)
+    left = MAX_LIMIT - len(shown)
+    asked = trajectories(state.store, offset=max(0, offset - total), limit=left)
+    shown += [_question(one) for one in asked.items]
+    following = next_offset(offset, len(shown), total + asked.total)
     return ListResourcesResult(
         resources=shown, next_cursor=None if following is None else str(following)
     )
@@ -92,9 +93,9 @@ def _video(video: LibraryEntry) -> Resource:
     return Resource(uri=uri, name=title, description="a video", mime_type=JSON_TYPE)
 
 
-def _question(row: StoredTrajectory) -> Resource:
-    text = client_text(row.question.text)
-    uri = f"{SCHEME}://questions/{row.id}"
+def _question(one: Asked) -> Resource:
+    text = client_text(one.question)
+    uri = f"{SCHEME}://questions/{one.id}"
     return Resource(
         uri=uri, name=text, description="a question that was asked", mime_type=JSON_TYPE
     )

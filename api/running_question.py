@@ -9,16 +9,17 @@ from http import HTTPStatus
 from anyio import to_thread
 from starlette.requests import Request
 
-from api.answers import AnswerTold, answer_body
 from api.app_state import ApiState
 from api.disconnect import NoEvent, until_disconnect
 from api.problems import RequestRefused
+from domain.asked import Answered
 from domain.asking import Question
 from domain.errors import NotFound
 from domain.trajectory import RunEvent
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
+from library.trajectories import answered
 from store.database import Store
 from store.queries.trajectories import find_trajectory
 
@@ -76,7 +77,7 @@ class RunningQuestion:
                     return
         raise ServerStopping(self.id)
 
-    async def answer(self) -> AnswerTold:
+    async def answer(self) -> Answered:
         """Wait for the answer; raises what ``events`` does."""
         async with aclosing(self.events()) as events:
             async for item in events:
@@ -84,15 +85,15 @@ class RunningQuestion:
                     return await self.answer_body(item)
         raise ServerStopping(self.id)
 
-    async def answer_body(self, result: AskResult) -> AnswerTold:
+    async def answer_body(self, result: AskResult) -> Answered:
         """Return the body of the answer."""
         return await to_thread.run_sync(_answer_body, self._store, result)
 
 
-def _answer_body(store: Store, result: AskResult) -> AnswerTold:
+def _answer_body(store: Store, result: AskResult) -> Answered:
     with store.begin() as session:
         row = find_trajectory(session, result.trajectory_id)
-    body = answer_body(store, row, result.rounds)
+    body = answered(store, row, result.rounds)
     if body is None:
         raise NotFound(f"question {row.id} has no answer any more")
     return body

@@ -23,12 +23,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 class ListingGroup(TyperGroup):
-    """A group that lists what its first word names, where that is no command of it."""
+    """A group that lists by itself, and shows what its first word names, if that is no command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put ``list`` before an argument that is no command."""
+        """Put ``list`` or ``show`` before what is no command."""
+        shows = "show" in self.commands and bool(args) and not args[0].startswith("-")
         if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
-            args = ["list", *args]
+            args = ["show" if shows else "list", *args]
         return super().parse_args(ctx, args)
 
 
@@ -50,7 +51,7 @@ def register(app: typer.Typer, name: str) -> None:
         needs = any(one.default is one.empty for one in act.parameters.values())
         # Words without quotes are explained where words are asked for.
         told: dict[str, Any] = {"no_args_is_help": needs}
-        if "query" in act.parameters or "question" in act.parameters:
+        if "query" in act.parameters and act.looks("query").argument:
             told |= {
                 "cls": WordsCommand,
                 "context_settings": SEVERAL_WORDS,
@@ -137,7 +138,5 @@ def _for_typer(act: Act, name: str, parameter: inspect.Parameter) -> Any:
         # A default is said where it is a number or one of some words.
         said = default is not False and (bool(choices) or isinstance(default, int | float))
         flags = looks.flags or (f"--{name.replace('_', '-')}",)
-        shown = typer.Option(
-            *flags, **told, show_default=str(default) if said and default else False
-        )
+        shown = typer.Option(*flags, **told, show_default=bool(said and default))
     return Annotated[plain if is_needed or plain is bool else plain | None, shown]

@@ -72,12 +72,12 @@ COMMANDS = {
         "Search the memory once, and print what is close with scores and times, 10 at most.",
     ),
     "trajectory": (
-        "trajectories",
+        "door",
         "Show the rounds that led to an answer, or list the latest answers.",
     ),
-    "replay": ("forks", "Replay an answer from its record, and compare every event."),
+    "replay": ("door", "Replay an answer from its record, and compare every event."),
     "fork": ("forks", "Continue an answer from one of its rounds, with something changed."),
-    "diff": ("forks", "Compare two trajectories: their actions, evidence and answers."),
+    "diff": ("door", "Compare two trajectories: their actions, evidence and answers."),
     "import": (
         "captions",
         "Import a video from an export, or from timed captions without its frames.",

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from json import dumps
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from cli.console import note, say, say_json, table
+from cli.console import escaped, note, say, say_json, table
+from domain.people import tags_in_words
 from domain.time import in_seconds
+from domain.trajectory import canonical_event
 from library.params import Page
+from views.answer_lines import answer_line
 from views.recap_links import cited_times
 from views.skill_use import policy_lines, strategy_line
-from views.words import format_span, shortened
+from views.words import counted, format_span, shortened
 
 Columns = Mapping[str, Callable[[Any], object]]
 
@@ -70,6 +74,13 @@ TABLES: dict[str, Columns] = {
         "video": lambda one: one.title,
         "ref": lambda one: one.ref,
         "what": lambda one: shortened(one.text),
+    },
+    "Asked": {
+        "id": lambda one: one.id,
+        "state": lambda one: one.state,
+        "question": lambda one: shortened(one.question, 50),
+        "answer": lambda one: shortened(one.answer or "", 40),
+        "fork": lambda one: shortened(one.fork, 90),
     },
     "AuditEntry": {
         "when": lambda one: f"{one.at:%Y-%m-%d %H:%M:%S}",
@@ -181,10 +192,109 @@ def _found(found: Any) -> Iterator[str]:
         note(f"the search took {found.cost} of the embeddings endpoint")
 
 
+def _asked(one: Any) -> Iterator[str]:
+    yield f"{one.id}  {one.state}  {one.profile}  {one.seconds:.1f} s"
+    yield f"question: {one.question}"
+    yield from one.steps
+    if one.result is None:
+        yield "no answer"
+        yield f"resume it with: homer ask --resume {one.id}"
+        return
+    option = f"{one.result.option}. " if one.result.option else ""
+    yield f"answer: {option}{one.result.answer}"
+    for cited in one.result.citations:
+        text = shortened(cited.text, 160)
+        yield f"  {format_span(cited.span)}  {text}  ({cited.title}) [{cited.ref}]"
+
+
+def _round(one: Any) -> Iterator[str]:
+    yield from (f"plan {line.id}: {line.text}" for line in one.plan or ())
+    if one.action is not None:
+        yield f"{one.action.kind} {one.action.mode or ''} {one.action.query or one.action.answer}"
+    for piece in one.evidence or ():
+        text = shortened(tags_in_words(piece.full_text))
+        yield f"  {piece.score:.2f}  {format_span(piece.span)}  [{piece.ref}] {text}"
+
+
+def _usage(used: Any) -> Iterator[str]:
+    heads = ("calls", "failed", "tokens in", "tokens out", "US dollars", "seconds")
+    rounds = {str(number) if number else "before": s for number, s in used.by_round.items()}
+    for what, parts in (("purpose", used.by_purpose), ("round", rounds)):
+        rows = (
+            (name, s.calls, s.failed, s.tokens_in, s.tokens_out, f"{s.cost_usd:.4f}", s.ms / 1000)
+            for name, s in [*parts.items(), ("all", used.total)]
+        )
+        yield from table((what, *heads), rows)
+        yield ""
+    yield f"{used.tokens_in_a_round:.0f} input tokens a round, over {used.rounds} rounds"
+
+
+def _replayed(result: Any) -> Iterator[str]:
+    parting = result.divergence
+    if parting is None:
+        end = "" if result.ended else ", up to where it was interrupted"
+        yield (
+            f"replay matches exactly ({counted(result.events, 'event')}){end}; "
+            f"{counted(result.calls, 'model call')} and {counted(result.searches, 'search')} "
+            "from the record, none made"
+        )
+        return
+    yield f"event {parting.at} is the first that differs"
+    for side, event in (("recorded", parting.recorded), ("replayed", parting.replayed)):
+        yield f"{side}: {canonical_event(event) if event else 'none'}"
+    if parting.why:
+        yield f"because {parting.why}"
+
+
+def _difference(found: Any) -> Iterator[str]:
+    if not found.same_question:
+        yield f"different questions: {found.question_a.text} | {found.question_b.text}"
+    for what, parting in (("actions", found.action), ("evidence", found.evidence)):
+        if parting is None:
+            yield f"{what}: the same in every round"
+            continue
+        yield f"{what}: differ from round {parting.round} on"
+        for side, step in (("A", parting.a), ("B", parting.b)):
+            action = step and step.action
+            if step is None:
+                done = "had ended"
+            elif what == "evidence":
+                done = " ".join(f"[{ref}]" for ref in step.seen) or "nothing"
+            elif action is None:
+                done = f"{step.subtask}: nothing"
+            else:
+                said = (
+                    action.answer if action.kind == "answer" else f"{action.mode} {action.query!r}"
+                )
+                done = f"{step.subtask}: {action.kind} {said}"
+            yield f"  {side}: {done}"
+    yield f"found by both: {counted(found.both, 'moment')}"
+    for side, only in (("A", found.only_a), ("B", found.only_b)):
+        for piece in only:
+            text = shortened(tags_in_words(piece.text), 90)
+            yield f"  only {side}: {format_span(piece.span)}  [{piece.ref}] {text}"
+    a, b = (
+        answer_line(answer, question) if answer else "nothing"
+        for answer, question in (
+            (found.answer_a, found.question_a),
+            (found.answer_b, found.question_b),
+        )
+    )
+    yield from (
+        [f"both answer: {a}"] if found.same_answer else [f"A answers: {a}", f"B answers: {b}"]
+    )
+
+
 SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "str": str.splitlines,
     "ToolLine": _tool,
     "Found": _found,
+    "Asked": _asked,
+    "ForkEdit": _round,
+    "TrajectoryUsage": _usage,
+    "Replayed": _replayed,
+    "Difference": _difference,
+    "dict": lambda event: [escaped(dumps(event, ensure_ascii=False))],
     "LibrarySkill": _skill,
     "Skill": lambda one: [f"{one.name}: version {one.version}"],
     "LearningResult": _learned,
@@ -210,7 +320,9 @@ def render(result: Any, *, json: bool, empty: str = "") -> None:
     """
     rows = result.items if isinstance(result, Page) else result
     if json:
-        return say_json(in_seconds(to_jsonable_python(rows)))
+        told = to_jsonable_python(rows)
+        # A round is edited and read again: it is written as it is stored.
+        return say_json(told if type(rows).__name__ == "ForkEdit" else in_seconds(told))
     is_list = isinstance(rows, list | tuple)
     many = list(rows) if is_list else [rows]
     kind = type(many[0]).__name__ if many else ""

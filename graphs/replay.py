@@ -22,7 +22,7 @@ from agent.run_context import RunContext
 from agent.state import State
 from agent.strategy import PolicyParts, Tool, ToolArguments
 from domain.asking import Mode
-from domain.errors import HomerError, InputError, MachineChanged, NotFound, ReplayMiss
+from domain.errors import Diverged, HomerError, InputError, MachineChanged, NotFound, ReplayMiss
 from domain.marked import marked
 from domain.memories import MemoryView
 from domain.search import Aim
@@ -88,6 +88,11 @@ class Replayed:
     def whole(self) -> bool:
         """Check whether every event was the same."""
         return self.divergence is None
+
+    @property
+    def exit_code(self) -> int:
+        """What the command that replays ends with."""
+        return 0 if self.whole else Diverged.exit_code
 
 
 def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Replayed:

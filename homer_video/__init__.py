@@ -11,6 +11,7 @@ This module is the interface. Homer's other packages may change without notice.
 
 from __future__ import annotations
 
+from domain.asked import Asked
 from domain.asking import Answer, ConfidenceLevel, Standing
 from domain.errors import (
     Ambiguous,
@@ -30,7 +31,6 @@ from homer_video.library import open_library as open  # noqa: A004 - called home
 from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
-from homer_video.trajectories import AskedTrajectory
 from people.corrections import KnownPerson
 from people.similar_across import LikelySame
 from store.queries.library_pages import LibraryEntry
@@ -40,7 +40,7 @@ from views.strategies import StrategyLine
 __all__ = [
     "Ambiguous",
     "Answer",
-    "AskedTrajectory",
+    "Asked",
     "ConfidenceLevel",
     "DatabaseError",
     "FoundMoments",

@@ -26,7 +26,6 @@ from graphs.stream import iterate, stream
 from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
-from homer_video.trajectories import AskedTrajectory
 from library.registry import ACTS
 from people import across_videos, corrections
 from people.corrections import KnownPerson, list_people
@@ -36,7 +35,6 @@ from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_ll
 from retrieval.search_once import view_of_names
 from store.home import Home
 from store.queries.library_pages import LibraryEntry
-from store.queries.trajectories import list_trajectories
 from store.queries.videos import named_or_all
 from store.vector_index import build_index
 from strategies.registry import find_strategy
@@ -307,23 +305,6 @@ class VideoLibrary:
             last = event
         assert isinstance(last, VideoAnswer)  # noqa: S101 - the last one is the answer
         return last
-
-    # Looking back
-
-    def trajectories(self, limit: int = 20) -> list[AskedTrajectory]:
-        """Return the records of the latest questions, the latest first."""
-        with self._store.begin() as session:
-            rows = list_trajectories(session, limit)
-        return [self.trajectory(row.id) for row in rows]
-
-    def trajectory(self, name: str) -> AskedTrajectory:
-        """Return the record of a question by its id, or the beginning of it.
-
-        Raises:
-            NotFound: there is no such trajectory.
-            Ambiguous: several begin so.
-        """
-        return AskedTrajectory(self._store, name)
 
     # People
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from domain.asking import Answer, ConfidenceLevel, Question, level_of_confidence
 from graphs.ask_result import AskResult
 from homer_video.moments import FoundMoments, table_of
-from library.search import moments_of
+from library.moments import moments_of
 from views.answer_lines import answer_line, confidence_line
 from views.words import plain_line
 

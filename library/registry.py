@@ -147,6 +147,25 @@ ACTS = (
     Act("search.search", "search", "GET /search", "search", viewers=True, limited=True),
     Act("search.tools", "tools", "GET /tools", viewers=True),
     Act("search.use_tool", "tool", "POST /tools/{name}", viewers=True, limited=True),
+    # Questions that were asked
+    Act(
+        "trajectories.trajectories",
+        "trajectory list",
+        "GET /questions",
+        viewers=True,
+        empty='nothing has been asked yet: homer ask "..." --video VIDEO',
+    ),
+    Act("trajectories.trajectory", "trajectory show", "GET /questions/{id}", viewers=True),
+    Act(
+        "trajectories.trajectory_events",
+        "trajectory events",
+        "GET /questions/{id}/events",
+        viewers=True,
+    ),
+    Act("trajectories.trajectory_round", "trajectory round"),
+    Act("trajectories.trajectory_usage", "trajectory usage"),
+    Act("reruns.replay", "replay"),
+    Act("trajectories.diff", "diff"),
     # Skills
     Act(
         "skills.skills",
@@ -189,6 +208,17 @@ ACTS = (
 )
 
 GUIDES = {
+    "trajectory": """Show the rounds that led to an answer, or list the latest answers.
+
+'homer trajectory' lists them, 'homer trajectory 3f2a' shows one, by the beginning of its id.
+
+\b
+Examples:
+  homer trajectory
+  homer trajectory 3f2a
+  homer trajectory usage 3f2a
+  homer trajectory round 3f2a 2 --json > round.json
+""",
     "alert": """Ask standing questions, which are judged on every new clip.
 
 A clip that answers one is recorded as a hit, and sent to a webhook or a local command.

@@ -12,8 +12,6 @@ from pydantic import BeforeValidator, Field
 from domain.asking import (
     LIKELIEST_ONLY,
     PICTURES_NOT_SEARCHED,
-    Citation,
-    Evidence,
     Mode,
 )
 from domain.errors import InputError
@@ -22,6 +20,7 @@ from domain.moments import Found, Moment, SearchCost
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from flows.workspace import Workspace
+from library.moments import image_path, moments_of
 from library.params import AsOf, OnCommandLine, Span, Videos
 from retrieval.closeness import close_evidence
 from retrieval.encoders import encoder_note
@@ -32,7 +31,6 @@ from retrieval.search_once import search_alike, search_once
 from store.database import Store
 from strategies.named_tools import ToolLine, find_tool, list_tools, parse_arguments, use_once
 from views.library import videos_named
-from views.moment import frame_at
 
 _SEGMENT = re.compile(r"s?([1-9]\d{0,17})")
 
@@ -208,29 +206,6 @@ def found_of(
     )
 
 
-def moments_of(
-    store: Store, items: Sequence[Citation | Evidence], as_of_ms: int | None = None
-) -> list[Moment]:
-    """Return moments with titles and images; with ``as_of_ms``, no images of later frames."""
-    titles = videos_named(store, [item.video for item in items])
-    made = list[Moment]()
-    for item in items:
-        frame = frame_at(store, item.video, item.span.start_ms, item.ref, as_of_ms)
-        made.append(
-            Moment(
-                ref=item.ref,
-                video=item.video,
-                title=titles[item.video].title if item.video in titles else item.video,
-                span=item.span,
-                clip=item.clip,
-                text=tags_in_words(item.full_text),
-                score=item.score if isinstance(item, Evidence) else item.support,
-                image=None if frame is None else image_path(item.video, frame.ref),
-            )
-        )
-    return made
-
-
 def _event(segment: Segment, titles: dict[str, str]) -> Moment:
     return Moment(
         ref=f"s{segment.id}",
@@ -253,9 +228,3 @@ def _image(image: ShownImage, titles: dict[str, str]) -> Moment:
         score=round(image.score, 4),
         image=image_path(image.video, image.ref),
     )
-
-
-def image_path(video: str, ref: str) -> str:
-    """Return the path over HTTP of the image that a ref names."""
-    kind = "frames" if ref.startswith("f") else "keyframes"
-    return f"/media/{kind}/{video}/{ref[1:]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from domain.asking import Action, Answer, Evidence
+from domain.asking import Action, Answer, Evidence, Question
 from domain.base import Frozen
 from views.trajectory import History, Round
 
@@ -46,6 +46,8 @@ class Difference(Frozen):
     both: int
     answer_a: Answer | None
     answer_b: Answer | None
+    question_a: Question
+    question_b: Question
 
     @property
     def same(self) -> bool:
@@ -68,6 +70,8 @@ def compare_trajectories(a: History, b: History) -> Difference:
         both=len(seen_a.keys() & seen_b.keys()),
         answer_a=a.answer,
         answer_b=b.answer,
+        question_a=a.question,
+        question_b=b.question,
     )
 
 

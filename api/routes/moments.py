@@ -12,7 +12,7 @@ from api.params import AsOf, as_of_ms, span_of
 from api.routes.videos import Name
 from domain.people import tags_in_words
 from domain.time import TimeSpan
-from library.search import image_path
+from library.moments import image_path
 from views.library import resolve_video
 from views.moment_memory import (
     MomentFrame,

@@ -6,29 +6,22 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Header, Path, Request
+from fastapi import APIRouter, Header, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from api.answers import AnswerTold, QuestionTold, answer_body, question_body
 from api.app_state import ApiState, State
 from api.disconnect import ClientGone
-from api.params import DEFAULT_LIMIT, Limit, Offset, Page, QuestionQuery, as_of_ms, next_offset
+from api.params import as_of_ms
 from api.running_question import RunningQuestion
 from api.sse import MEDIA_TYPE, EventStream, wants_events
+from domain.asked import Answered
 from domain.asking import Question, check_options
 from domain.errors import InputError
 from graphs.runner import Runner
 from store.queries.videos import named_or_all
 from strategies.registry import check_strategy
-from views.rounds import (
-    InspectedTrajectory,
-    inspect_trajectory,
-    page_of_trajectories,
-    round_headline,
-)
 from views.strategies import StrategyLine, list_strategies
-from views.trajectory import Round
 
 router = APIRouter(tags=["questions"])
 
@@ -36,10 +29,6 @@ CLIENT_CLOSED_REQUEST = 499
 """The client closed the connection (nginx's status code)."""
 
 Text = Annotated[str, Field(max_length=1000)]
-Id = Annotated[
-    str, Path(max_length=64, description="The question's id, or an unambiguous beginning of it.")
-]
-
 Accept = Annotated[str, Header(description="text/event-stream: the events of the search.")]
 
 
@@ -84,39 +73,6 @@ class Ask(BaseModel):
     )
 
 
-class RoundTold(BaseModel):
-    """A round of a search in a line, and its query."""
-
-    number: int
-    headline: str
-    subtask: str
-    mode: str | None
-    query: str
-    found: int
-
-
-class Trajectory(QuestionTold):
-    """A question with its rounds and its answer; ``at_work``: its run is in progress."""
-
-    at_work: bool
-    rounds: list[RoundTold]
-    result: AnswerTold | None = Field(description="the answer with its citations")
-    errors: list[str]
-    choice: str | None = Field(description="how `auto` chose the strategy; null where it was named")
-
-
-class Questions(Page):
-    """A page of questions, the latest first."""
-
-    questions: list[QuestionTold]
-
-
-class Events(Page):
-    """A page of a trajectory's events, each of its own `kind`, in order."""
-
-    events: list[dict[str, Any]]
-
-
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The answer; with `Accept: text/event-stream`, the events of the search.",
@@ -132,10 +88,10 @@ STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/questions", summary="Ask a question", response_model=AnswerTold, responses=STREAM)
+@router.post("/questions", summary="Ask a question", response_model=Answered, responses=STREAM)
 async def ask(
     state: State, request: Request, body: Ask, accept: Accept = ""
-) -> AnswerTold | Response:
+) -> Answered | Response:
     """Ask, and wait for the answer with the moments that support it.
 
     With `Accept: text/event-stream` the response is a stream of events: `question` with its id, an
@@ -197,56 +153,3 @@ def videos_asked(state: ApiState, names: Sequence[str]) -> tuple[str, ...]:
 def strategies() -> tuple[StrategyLine, ...]:
     """All strategies: what each builds of a video, what it needs, and its tools."""
     return list_strategies()
-
-
-@router.get("/questions", summary="List questions")
-def questions(
-    state: State, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT, q: QuestionQuery = ""
-) -> Questions:
-    """Questions, the latest first, without their steps."""
-    trajectories, total = page_of_trajectories(state.store, limit, offset, q)
-    rows = [question_body(trajectory) for trajectory in trajectories]
-    return Questions(
-        total=total,
-        offset=offset,
-        next=next_offset(offset, len(trajectories), total),
-        questions=rows,
-    )
-
-
-@router.get("/questions/{name}", summary="A question with its rounds and answer")
-def question(state: State, name: Id) -> Trajectory:
-    """A question with its rounds, and its answer with citations."""
-    inspected = inspect_trajectory(state.store, name)
-    row = inspected.row
-    return Trajectory(
-        **question_body(row).model_dump(),
-        at_work=inspected.at_work,
-        rounds=[_round_body(inspected, round_) for round_ in inspected.history.rounds],
-        result=answer_body(state.store, row, len(inspected.history.rounds)),
-        errors=[round_.message for round_ in inspected.history.errors],
-        choice=inspected.history.choice.why if inspected.history.choice else None,
-    )
-
-
-@router.get("/questions/{name}/events", summary="Every step of a question")
-def events(state: State, name: Id, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT) -> Events:
-    """The recorded events of a trajectory: plans, searches, evidence, verdicts."""
-    all_events = inspect_trajectory(state.store, name).history.events
-    shown = [event.model_dump(mode="json") for event in all_events[offset : offset + limit]]
-    total = len(all_events)
-    return Events(
-        total=total, offset=offset, next=next_offset(offset, len(shown), total), events=shown
-    )
-
-
-def _round_body(inspected: InspectedTrajectory, round_: Round) -> RoundTold:
-    action = round_.action
-    return RoundTold(
-        number=round_.number,
-        headline=round_headline(inspected.history, round_.number),
-        subtask=round_.text,
-        mode=None if action is None or action.mode is None else str(action.mode),
-        query=action.query if action else "",
-        found=len(round_.evidence),
-    )

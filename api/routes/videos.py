@@ -14,7 +14,7 @@ from domain.media import Video
 from domain.people import tags_in_words
 from flows.delete import delete_video
 from flows.video_locks import PAUSED, watched_videos
-from library.search import image_path
+from library.moments import image_path
 from store.queries.videos import WATCHING, known_video
 from views.library import ShownClip, resolve_video
 from views.library_view import LibraryEntry, page_of_videos, video_holdings

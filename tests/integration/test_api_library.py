@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from domain.asking import Citation
 from domain.time import TimeSpan
 from flows import video_locks
-from library.search import moments_of
+from library.moments import moments_of
 from store.database import Store, open_store
 from store.driver import parse_url
 from store.home import Home

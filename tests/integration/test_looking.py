@@ -246,8 +246,10 @@ def test_the_command_shows_what_was_seen(
     monkeypatch.setenv("HOMER_DATABASE_URL", slides.url)
     output = CliRunner().invoke(app, ["trajectory", made.trajectory_id])
     assert "seen on it: a red card with a circle and 417 printed on it" in output.stdout
-    output = CliRunner().invoke(app, ["trajectory", made.trajectory_id, "--json"])
-    kinds = [event["kind"] for event in json.loads(output.stdout)["events"]]
+    output = CliRunner().invoke(
+        app, ["trajectory", "events", made.trajectory_id, "--limit", "100", "--json"]
+    )
+    kinds = [event["kind"] for event in json.loads(output.stdout)]
     assert "look" in kinds
 
 

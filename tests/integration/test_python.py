@@ -148,7 +148,7 @@ def test_ending_the_iteration_ends_the_search_and_stores_its_best_answer(
     steps = library.ask_stream("Who opens the gate?", "party")
     next(steps)
     steps.close()  # type: ignore[attr-defined]
-    for trajectory in library.trajectories():
+    for trajectory in library.trajectories().items:
         assert trajectory.question == "Who opens the gate?"
 
 

@@ -14,7 +14,7 @@ from domain.asking import Answer, Citation, Evidence
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved
-from library.search import moments_of
+from library.moments import moments_of
 from retrieval.citations import cite
 from store.database import Store
 from store.queries.builds import built_refs, cut_builds

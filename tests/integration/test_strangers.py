@@ -58,6 +58,7 @@ def bearer(key: str) -> dict[str, str]:
 
 VALUES = {
     "name": (VIDEO, MARK, TRAJECTORY, "list_frames", PARTY),
+    "id": (TRAJECTORY,),
     "video": (VIDEO, MARK, PARTY),
     "frame": ("1",),
 }
@@ -129,7 +130,7 @@ def test_a_stranger_asks_the_whole_library_that_is_theirs(client: TestClient) ->
     found = client.get("/search", params={"query": "here"}, headers=bearer(READER)).json()
     assert {one["video"] for one in found["evidence"]} <= {PARTY}
     listed = client.get("/questions", headers=bearer(READER)).json()
-    assert [one["id"] for one in listed["questions"]] == [answer["id"]]
+    assert [one["id"] for one in listed["items"]] == [answer["id"]]
     deleted = client.delete(f"/videos/{PARTY}", headers=bearer(READER))
     assert deleted.status_code == 403
     assert deleted.json()["code"] == "rights"

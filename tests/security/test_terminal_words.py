@@ -26,7 +26,7 @@ from domain.time import TimeSpan
 from graphs.ask import ask
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
-from homer_video.trajectories import AskedTrajectory
+from library.trajectories import trajectory
 from store.database import Store
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.regular_expressions import sources
@@ -143,7 +143,7 @@ def test_objects_of_a_program_show_none(store: Store) -> None:
     made = ask(store, WordToolbox(), question)
     made = replace(made, answer=made.answer.model_copy(update={"note": EVIL}))
     assert is_calm(repr(VideoAnswer(made, question, store)))
-    assert is_calm(repr(AskedTrajectory(store, made.trajectory_id)))
+    assert is_calm(str(trajectory(store, made.trajectory_id)))
 
 
 def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() -> None:

@@ -1,0 +1,205 @@
+"""Questions that were asked: what led to each answer, and comparing two."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from domain.asked import Answered, Asked, RoundLine
+from domain.asking import level_of_confidence
+from domain.people import tags_in_words
+from domain.trajectory import ForkEdit
+from graphs.edits import fork_line
+from graphs.forks import editable
+from library.moments import moments_of
+from library.params import DEFAULT_LIMIT, Limit, Offset, OnCommandLine, Page, page
+from store.database import Store
+from store.queries import trajectories as queries
+from store.queries.calls import embeddings_of
+from store.queries.trajectories import StoredTrajectory
+from views.answer_lines import event_lines
+from views.comparison import Difference, compare_trajectories
+from views.rounds import inspect_trajectory, round_headline
+from views.trajectory import load_history
+from views.usage import TrajectoryUsage, usage_in
+
+Id = Annotated[
+    str,
+    Field(max_length=64, description="Id of a trajectory, or an unambiguous beginning of it."),
+    OnCommandLine(metavar="ID"),
+]
+
+
+def trajectories(
+    store: Store,
+    query: Annotated[
+        str, Field(max_length=200, description="Only questions with these words.")
+    ] = "",
+    offset: Offset = 0,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[Asked]:
+    """List questions and their answers, the latest first, without their steps.
+
+    Examples:
+      homer trajectory list
+      homer trajectory list --limit 100 --json
+    """
+    with store.begin(snapshot=True) as session:
+        rows = queries.list_trajectories(session, limit, offset, query)
+        total = queries.count_trajectories(session, query)
+        forks = queries.forks_of(session, [row.id for row in rows])
+    lines = {name: fork_line(fork) for name, fork in forks.items()}
+    return page([_asked(row, fork=lines.get(row.id, "")) for row in rows], total, offset)
+
+
+def _asked(row: StoredTrajectory, **more: Any) -> Asked:
+    question = row.question
+    return Asked(
+        id=row.id,
+        question=question.text,
+        videos=question.videos,
+        options=question.options,
+        as_of_ms=question.as_of_ms,
+        profile=row.profile,
+        strategy=row.machine,
+        state=row.state,
+        asked_at=row.started_at,
+        seconds=row.seconds,
+        answer=None if row.answer is None else tags_in_words(row.answer.text),
+        **more,
+    )
+
+
+def trajectory(store: Store, id: Id) -> Asked:  # noqa: A002 - what users type
+    """Show a question with the rounds that led to its answer, and the answer with citations.
+
+    Examples:
+      homer trajectory show 3f2a
+      homer trajectory show 3f2a --json
+
+    Raises:
+        NotFound: there is no such trajectory.
+        Ambiguous: several begin so.
+    """
+    inspected = inspect_trajectory(store, id)
+    history = inspected.history
+    rounds = [
+        RoundLine(
+            number=one.number,
+            headline=round_headline(history, one.number),
+            subtask=one.text,
+            mode=None if one.action is None or one.action.mode is None else str(one.action.mode),
+            query=one.action.query if one.action else "",
+            found=len(one.evidence),
+        )
+        for one in history.rounds
+    ]
+    return _asked(
+        inspected.row,
+        at_work=inspected.at_work,
+        rounds=tuple(rounds),
+        result=answered(store, inspected.row, len(rounds)),
+        errors=tuple(one.message for one in history.errors),
+        choice=history.choice.why if history.choice else None,
+        steps=tuple(line for event in history.events for line in event_lines(event)),
+    )
+
+
+def answered(store: Store, row: StoredTrajectory, rounds: int) -> Answered | None:
+    """Return the answer of a recorded question, or None if it has none."""
+    answer, as_of_ms = row.answer, row.question.as_of_ms
+    if answer is None:
+        return None
+    return Answered(
+        id=row.id,
+        state=row.state,
+        answer=tags_in_words(answer.text),
+        option=answer.option,
+        confidence=round(answer.confidence, 4),
+        confidence_level=level_of_confidence(answer.confidence),
+        standing=answer.standing,
+        not_in_memory=answer.not_in_memory,
+        note=answer.note,
+        citations=tuple(moments_of(store, answer.citations, as_of_ms)),
+        retrieved=tuple(moments_of(store, answer.retrieved, as_of_ms)),
+        searched=answer.searched,
+        rounds=rounds,
+        tokens=row.tokens,
+        seconds=round(row.seconds, 3),
+    )
+
+
+def trajectory_events(
+    store: Store,
+    id: Id,  # noqa: A002 - what users type
+    offset: Offset = 0,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[dict[str, Any]]:
+    """Print the recorded events of a trajectory: plans, searches, evidence, verdicts.
+
+    Examples:
+      homer trajectory events 3f2a --limit 100 --json
+
+    Raises:
+        NotFound: there is no such trajectory.
+    """
+    with store.begin(snapshot=True) as session:
+        row = queries.find_trajectory(session, id)
+        events, marks = queries.events_of(session, row.id), queries.marks_of(session, row.id)
+    shown = [
+        {**event.model_dump(mode="json"), "at": mark.at.isoformat(), "step": mark.step}
+        for event, mark in [*zip(events, marks, strict=True)][offset : offset + limit]
+    ]
+    return page(shown, len(events), offset)
+
+
+def trajectory_round(
+    store: Store,
+    id: Id,  # noqa: A002 - what users type
+    number: Annotated[int, Field(ge=1, description="The round."), OnCommandLine(metavar="K")],
+) -> ForkEdit:
+    """Print the plan, action, evidence and profile of a round, to be edited.
+
+    Pass the edited file to 'homer fork ID --round K --edit FILE'.
+
+    Examples:
+      homer trajectory round 3f2a 2 --json > round.json
+
+    Raises:
+        NotFound: there is no such trajectory or round.
+    """
+    with store.begin() as session:
+        row = queries.find_trajectory(session, id)
+        return editable(queries.events_of(session, row.id), number)
+
+
+def trajectory_usage(store: Store, id: Id) -> TrajectoryUsage:  # noqa: A002 - what users type
+    """Show calls, tokens, cost and time of a trajectory by purpose and by round.
+
+    Examples:
+      homer trajectory usage 3f2a
+
+    Raises:
+        NotFound: there is no such trajectory.
+    """
+    with store.begin() as session:
+        row = queries.find_trajectory(session, id)
+        return usage_in(queries.events_of(session, row.id), embeddings_of(session, row.id))
+
+
+def diff(
+    store: Store,
+    one: Annotated[str, Field(description="Id of a trajectory."), OnCommandLine(metavar="A")],
+    other: Annotated[str, Field(description="Id of another one."), OnCommandLine(metavar="B")],
+) -> Difference:
+    """Compare two trajectories: their actions, evidence and answers.
+
+    Examples:
+      homer diff 3f2a 81bc
+      homer diff 3f2a 81bc --json
+
+    Raises:
+        NotFound: there is no such trajectory.
+    """
+    return compare_trajectories(load_history(store, one), load_history(store, other))
