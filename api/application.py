@@ -25,7 +25,6 @@ from api.routes import (
     media,
     moments,
     outlines,
-    people,
     questions,
     search,
     videos,
@@ -74,7 +73,6 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
         search,
         questions,
         chat,
-        people,
         media,
     ):
         app.include_router(module.router)

@@ -74,7 +74,7 @@ def _described_in_seconds(model: dict[str, Any]) -> dict[str, Any]:
 def _endpoint(act: Act, method: str, path: str) -> Any:
     def endpoint(state: State, **given: Any) -> Any:
         # All of it was checked by FastAPI, with the types of the act.
-        arguments = {**given, **dict(given.pop("body", ()))}
+        arguments = dict(given.pop("body", ())) | given
         return act.function(state.workspace() if act.acts_with_models else state.store, **arguments)
 
     asked = list[inspect.Parameter]()

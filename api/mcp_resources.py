@@ -19,6 +19,8 @@ from api.app_state import ApiState
 from api.params import MAX_LIMIT, next_offset
 from api.routes import outlines, questions, videos
 from domain.errors import InputError, NotFound
+from domain.time import in_seconds
+from library.people import people_of_video
 from store.queries.trajectories import StoredTrajectory
 from views.library_view import LibraryEntry, page_of_videos
 from views.rounds import page_of_trajectories
@@ -31,7 +33,9 @@ Read = Callable[[ApiState, str, int], BaseModel]
 READERS: Mapping[tuple[str, str], Read] = {
     ("videos", ""): lambda state, name, _: videos.video(state, name),
     ("videos", "clips"): lambda state, name, offset: videos.clips(state, name, offset),
-    ("videos", "people"): lambda state, name, offset: videos.people(state, name, offset),
+    ("videos", "people"): lambda state, name, offset: people_of_video(
+        state.store, name, offset=offset
+    ),
     ("videos", "events"): lambda state, name, offset: videos.events(state, name, offset),
     ("videos", "outline"): lambda state, name, _: outlines.outline(state, name),
     ("questions", ""): lambda state, name, _: questions.question(state, name),
@@ -107,7 +111,7 @@ def read_resource(state: ApiState, uri: str) -> TextResourceContents:
         InputError: the offset is not a number.
     """
     reader, name, offset = _parse(uri)
-    told = client_data(reader(state, name, offset).model_dump(mode="json"))
+    told = client_data(in_seconds(reader(state, name, offset).model_dump(mode="json")))
     text = json.dumps(told, ensure_ascii=False)
     return TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=text)
 

@@ -10,7 +10,7 @@ import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
-from cli.console import confirm
+from cli.console import confirm, note
 from cli.options import Json, Profile
 from cli.progress import meter
 from cli.render import render
@@ -75,6 +75,10 @@ def command_of(act: Act) -> Any:
                 with open_store(Home.default()) as store:
                     result = act.call(store, given, **of_door)
         render(result, json=json, empty=act.empty)
+        if isinstance(result, list) and "offset" in act.parameters and not json:
+            first = int(given.get("offset", 0))
+            if len(result) == int(given.get("limit", act.parameters["limit"].default)):
+                note(f"there may be more: --offset {first + len(result)}")
         if usage is not None:
             show_cost(usage)
         if code := getattr(result, "exit_code", 0):

@@ -21,6 +21,7 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
+from domain.people import Correction, Forgotten, LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
 from domain.trajectory import RunEvent
 from graphs.replay import Replayed
@@ -30,10 +31,7 @@ from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments, Moment
 from homer_video.questions import VideoAnswer
 from homer_video.trajectories import AskedTrajectory
-from people.corrections import KnownPerson
-from people.similar_across import LikelySame
 from store.queries.library_pages import LibraryEntry
-from views.persons_view import LibraryPerson
 from views.strategies import StrategyLine
 
 __all__ = [
@@ -41,11 +39,12 @@ __all__ = [
     "Answer",
     "AskedTrajectory",
     "ConfidenceLevel",
+    "Correction",
     "DatabaseError",
+    "Forgotten",
     "FoundMoments",
     "HomerError",
     "InputError",
-    "KnownPerson",
     "LibraryEntry",
     "LibraryPerson",
     "LikelySame",
@@ -53,6 +52,7 @@ __all__ = [
     "ModelError",
     "Moment",
     "NotFound",
+    "PersonOfVideo",
     "Replayed",
     "RunEvent",
     "SetupError",

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from domain.audit import Deed
-from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.marked import marked
 from domain.media import Video
@@ -22,9 +21,7 @@ from domain.people import (
     escape_tags,
 )
 from domain.texts import make_storable
-from domain.time import TimeSpan
-from people.characters import MODEL_SUPPORT
-from people.overlay import USER_SOURCE, Overlay, are_distinct, overlay_of
+from people.overlay import USER_SOURCE, are_distinct, overlay_of
 from people.video_people import (
     MAX_NAME,
     PERSON_TAG,
@@ -33,83 +30,12 @@ from people.video_people import (
     describe_person,
     find_person,
     lock_people,
-    people_of_video,
 )
 from store.database import Store
 from store.queries import corrections as stored
 from store.queries.audit import record_deed
 from store.queries.characters import CharacterAt, Name
-from store.queries.corrections import Appearances
 from store.queries.videos import find_video
-
-
-class KnownName(Frozen):
-    """A name and its source: said, read, caption, model or person."""
-
-    name: str
-    source: str
-
-
-class MaybeSame(Frozen):
-    """A character that was stated to be the same person, with too little support to join them."""
-
-    number: int
-    tags: tuple[str, str]
-    reason: str
-
-
-class KnownPerson(Frozen):
-    """A character as users refer to it: by number, tag or name.
-
-    ``seen`` and ``heard`` count sightings; ``span`` is from the first to the last of them.
-    ``maybe`` are statements whose support is too low to join two characters.
-    """
-
-    number: int
-    label: str
-    names: tuple[KnownName, ...]
-    tags: tuple[str, ...]
-    seen: int
-    heard: int
-    span: TimeSpan | None
-    maybe: tuple[MaybeSame, ...] = ()
-
-
-def list_people(store: Store, video: str) -> list[KnownPerson]:
-    """Return the people of a video as they are now, by number.
-
-    Raises:
-        NotFound: no video goes by that name.
-        Ambiguous: several do.
-    """
-    with store.begin(snapshot=True) as session:
-        people = people_of_video(session, video)
-        return known_people(session, people, people.characters)
-
-
-def known_people(
-    session: Session, video_people: VideoPeople, people: Sequence[CharacterAt]
-) -> list[KnownPerson]:
-    """Describe some of the video's people, in their order."""
-    rows = [row for person in people for row in person.members]
-    times = stored.appearances_of(session, video_people.video.id, rows)
-    owners = {row: person for person in video_people.characters for row in person.members}
-    overlay = overlay_of(stored.corrections_of(session, video_people.video.id)) or Overlay()
-    maybe: dict[int, list[MaybeSame]] = {}
-    for claim in stored.claims_of(session, video_people.video.id):
-        face, voice = owners.get(claim.face), owners.get(claim.voice)
-        if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
-            continue
-        if are_distinct(overlay, video_people.tags(face), video_people.tags(voice)):
-            continue
-        tags = (video_people.origins[claim.face].tag, video_people.origins[claim.voice].tag)
-        for person, candidate in ((face, voice), (voice, face)):
-            match = MaybeSame(number=candidate.character.number, tags=tags, reason=claim.reason)
-            maybe.setdefault(person.character.number, []).append(match)
-    return [
-        _known_person(video_people, person, times, maybe.get(person.character.number, []))
-        for person in people
-    ]
 
 
 def has_name(character: CharacterAt, name: str) -> bool:
@@ -275,19 +201,20 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
         stored.lock_corrections(session)
         found = find_video(session, video)
         correction = _find_correction(stored.corrections_of(session, found.id), found, number)
-        act, made = correction.act, [(found.id, correction)]
-        for of_video, one in stored.corrections_of_act(session, act) if act else made:
+        act = correction.act
+        for one in stored.corrections_of_act(session, act) if act else [correction]:
             if not one.undone:
-                _undo_one(session, of_video, one)
+                _undo_one(session, one)
         return correction.model_copy(update={"undone": True})
 
 
-def _undo_one(session: Session, video_id: str, correction: Correction) -> None:
-    """Undo a correction in one video.
+def _undo_one(session: Session, correction: Correction) -> None:
+    """Undo a correction in its video.
 
     Raises:
         InputError: a later one depends on it.
     """
+    video_id = correction.video
     corrections = stored.corrections_of(session, video_id)
     later = [c for c in corrections if not c.undone and _depends_on(c, correction)]
     if later:
@@ -327,30 +254,6 @@ def record_correction(
     )
     record_deed(session, Deed.CHANGED_PEOPLE, f"{people.video.id} correction {correction.number}")
     return correction
-
-
-def _known_person(
-    people: VideoPeople,
-    person: CharacterAt,
-    times: dict[int, Appearances],
-    maybe: Sequence[MaybeSame],
-) -> KnownPerson:
-    appearances = {row: times[row] for row in person.members if row in times}
-    faces = [row for row in appearances if people.origins[row].kind == "face"]
-    face_count = sum(appearances[row].times for row in faces)
-    spans = appearances.values()
-    return KnownPerson(
-        number=person.character.number,
-        label=person.character.label,
-        names=tuple(KnownName(name=n.text, source=n.source) for n in person.names),
-        tags=people.tags(person),
-        seen=face_count,
-        heard=sum(a.times for a in spans) - face_count,
-        span=TimeSpan.of(min(a.start_ms for a in spans), max(a.end_ms for a in spans))
-        if spans
-        else None,
-        maybe=tuple(maybe),
-    )
 
 
 def clean_name(text: str) -> str:

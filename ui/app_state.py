@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from domain.errors import HomerError
+from flows.workspace import Workspace
 from graphs.agent_pool import AgentPool
 from graphs.background import BackgroundRuns
 from models.profile import load_profile
@@ -27,6 +28,11 @@ class PageState(AgentPool):
     """The store, the agents by profile, and the runs in the background."""
 
     runs: BackgroundRuns = field(default_factory=BackgroundRuns)
+
+    def workspace(self, profile: str | None = None) -> Workspace:
+        """Return the store with the models of a profile."""
+        loaded = load_profile(profile or self.profile, self.store.home.config)
+        return Workspace(self.store.home, self.store, loaded, self.toolbox(loaded.name))
 
 
 def page_state() -> PageState:

@@ -13,7 +13,7 @@ from domain.people import Correction
 from memory.write_clip import remember
 from people.across_videos import rename
 from people.corrected import characters_at
-from people.corrections import history, keep_apart, list_people, merge, split, undo
+from people.corrections import history, keep_apart, merge, split, undo
 from store.database import Store
 from store.queries.percepts import lock_video
 from tests.support.library_templates import FilledLibraries
@@ -29,6 +29,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from tests.support.several_videos import list_people
 from views.library import dump_lines, show_video
 
 Person = tuple[int, str | None, tuple[int, ...], tuple[int, ...]]

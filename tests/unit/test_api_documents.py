@@ -18,17 +18,11 @@ from api.auth import MIN_KEY_CHARS, AccessRules
 from api.chat_bodies import ChatRequest
 from api.params import DEFAULT_LIMIT, MAX_LIMIT
 from api.routes.ingestion import Add
-from api.routes.people import (
-    ForgottenPerson,
-    NewName,
-    PairOfPeople,
-    PersonOfVideo,
-    UndoneCorrection,
-)
 from api.routes.questions import Ask
 from api.routes.search import ToolRequest
 from api.server import GRACE_S, PORT
 from domain.asking import Mode
+from library.registry import ACTS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 BLOCKS = "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)).replace("\\\n", " ")
@@ -39,12 +33,7 @@ BODIES: dict[str, type[BaseModel]] = {
     "/videos/estimate": Add,
     "/tools/nearest": ToolRequest,
     "/v1/chat/completions": ChatRequest,
-    "/people/join": PairOfPeople,
-    "/people/apart": PairOfPeople,
-    "/people/undo": UndoneCorrection,
-    "/people/rename": NewName,
-    "/people/split": PersonOfVideo,
-    "/people/forget": ForgottenPerson,
+    **{act.route.split(" ")[1]: act.arguments for act in ACTS if act.route.startswith("POST ")},
 }
 
 
