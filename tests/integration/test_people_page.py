@@ -20,7 +20,6 @@ from tests.support.app_pages import (
     LONG,
     RTL,
     app_over,
-    forget_app_state,
     open_page,
     open_page_in,
     press,
@@ -191,15 +190,6 @@ def test_several_are_made_one_at_once(recording: Store) -> None:
     assert "Undone:" not in words(page)
 
 
-def test_corrections_are_listed_in_sentences(recording: Store) -> None:
-    numbers = [one.number for one in list_people(recording, VIDEO) if not one.names][:2]
-    merge(recording, VIDEO, str(numbers[1]), str(numbers[0]))
-    rename(recording, VIDEO, str(numbers[0]), "Ruth")
-    shown = words(open_page("people", video=VIDEO))
-    assert f"Merged person {numbers[1]} into person {numbers[0]}" in shown
-    assert f"Named person {numbers[0]} Ruth" in shown
-
-
 def test_corrections_are_listed_and_undone_in_the_language_of_the_page(
     recording: Store, in_german: None
 ) -> None:
@@ -255,23 +245,6 @@ def test_a_suggestion_is_taken_or_refused(
     with recording.begin() as session:
         deeds = {(one.who, str(one.deed)) for one in audit_entries(session, limit=3)}
     assert deeds == {("ann@example.org", "changed people")}
-
-
-def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
-    recording: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from people import similar
-
-    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
-    pairs = likely_same_people(recording, VIDEO)
-    press(open_page("people", video=VIDEO), "No")
-    forget_app_state()
-    page = open_page("people", video=VIDEO)
-    assert len([b for b in page.button if b.label == "No"]) == len(pairs) - 1
-    press(page, "Undo")
-    assert "Undone" in words(page)
-    assert len([b for b in page.button if b.label == "No"]) == len(pairs)
-    assert likely_same_people(recording, VIDEO) == pairs
 
 
 def test_somebody_is_forgotten_after_a_second_thought_and_can_be_brought_back(
