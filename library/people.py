@@ -294,7 +294,7 @@ def split_person(
     tags: Annotated[
         tuple[Annotated[str, Field(max_length=40)], ...],
         Field(max_length=1000, description="Faces and voices of the other person."),
-        OnCommandLine(metavar="[TAG]...", argument=True),
+        OnCommandLine(metavar="TAG", argument=True),
     ] = (),
     name: Annotated[
         str,
@@ -330,7 +330,7 @@ def undo_people(
     number: Annotated[
         PositiveInt | None,
         Field(description="Number of the correction in the history. Default: the latest."),
-        OnCommandLine(metavar="[NUMBER]", argument=True),
+        OnCommandLine(metavar="NUMBER", argument=True),
     ] = None,
     source: Annotated[
         Path | None,

@@ -171,6 +171,7 @@ def test_two_are_merged_and_parted_again(recording: Store) -> None:
     assert not any(box.value for box in page.checkbox if box.label == "Select")
     assert len(list_people(recording, VIDEO)) == before - 1
     tags = [tag.strip("<>") for tag in list_people(recording, VIDEO)[1].tags]
+    assert "'' is no face or voice of '1'" in submit(page, "Split").error[0].value
     part = tags[-1].replace("_", " ").capitalize()
     next(box for box in page.checkbox if box.label == part).check()
     submit(page, "Split")
