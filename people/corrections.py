@@ -34,7 +34,7 @@ from people.video_people import (
 from store.database import Store
 from store.queries import corrections as stored
 from store.queries.audit import record_deed
-from store.queries.characters import CharacterAt, Name
+from store.queries.characters import CharacterAt
 from store.queries.videos import find_video
 
 
@@ -57,18 +57,14 @@ def rename_character(
         names=(new_name,) if new_name else (),
         nameless=() if new_name else people.tags(character),
     )
-    summary = _renamed(character, new_name)
+    if not new_name:
+        summary = marked(f"Removed the name of {describe_person(character)}")
+    elif character.character.name:
+        summary = marked(f"Renamed {describe_person(character)} to {new_name}")
+    else:
+        summary = marked(f"Named person {character.character.number} {new_name}")
     kind = CorrectionKind.RENAME
     return record_correction(session, people, kind, summary, [character], [outcome], act)
-
-
-def _renamed(character: CharacterAt, new_name: str) -> str:
-    """Describe a change of name, also to none."""
-    if not new_name:
-        return marked(f"Removed the name of {describe_person(character)}")
-    if character.character.name:
-        return marked(f"Renamed {describe_person(character)} to {new_name}")
-    return marked(f"Named person {character.character.number} {new_name}")
 
 
 def merge(store: Store, video: str, person: str, into: str) -> Correction:
@@ -87,7 +83,7 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
         outcome = CorrectedCharacter(
             number=target.character.number,
             members=(*people.tags(target), *people.tags(source)),
-            names=tuple(dict.fromkeys(n.text for n in _names_from_users(target, source))),
+            names=tuple(dict.fromkeys(_names_from_users(target, source))),
         )
         summary = marked(f"Merged {describe_person(source)} into {describe_person(target)}")
         return record_correction(
@@ -102,15 +98,6 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
     were learned of. The part with the identity that the character began with keeps the number, the
     other one gets the original number of one of its members.
 
-    Args:
-        video: Id, unambiguous beginning of one, or title.
-        person: Number, tag or name.
-        tags: Such as ``face_3``; some, but not all, of the character's.
-        name: The new character's name.
-
-    Returns:
-        The correction.
-
     Raises:
         NotFound: no such video or person.
         Ambiguous: several go by that name.
@@ -122,12 +109,22 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
         character = find_person(people, person)
         removed = _members_of_tags(people, character, person, tags)
         remaining = [row for row in character.members if row not in removed]
-        numbers = _numbers_of_parts(people, character, removed, remaining)
+        number, given = character.character.number, _names_from_users(character)
+        began, stays = (
+            {people.origins[row].began for row in part} for part in (removed, remaining)
+        )
         outcomes = [
-            _outcome_of(people, numbers[0], removed, (new_name,) if new_name else ()),
-            _outcome_of(
-                people, numbers[1], remaining, tuple(n.text for n in _names_from_users(character))
-            ),
+            CorrectedCharacter(
+                number=one, members=tuple(people.origins[row].tag for row in part), names=names
+            )
+            for one, part, names in (
+                (
+                    number if number in began else min(began),
+                    removed,
+                    (new_name,) if new_name else (),
+                ),
+                (min(stays) if number in began else number, remaining, given),
+            )
         ]
         parts = describe_members([people.origins[row].tag for row in removed])
         summary = (
@@ -157,7 +154,8 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
             raise InputError(
                 f"{person!r} and {other!r} are one: {describe_person(first)}; split them first"
             )
-        if are_kept_apart(session, people, first, second):
+        overlay = overlay_of(stored.corrections_of(session, people.video.id))
+        if overlay and are_distinct(overlay, people.tags(first), people.tags(second)):
             raise InputError(
                 f"{describe_person(first)} and {describe_person(second)} are two people already"
             )
@@ -173,25 +171,11 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
         )
 
 
-def are_kept_apart(
-    session: Session, people: VideoPeople, first: CharacterAt, second: CharacterAt
-) -> bool:
-    """Tell whether users said that these are two people."""
-    overlay = overlay_of(stored.corrections_of(session, people.video.id))
-    return overlay is not None and are_distinct(overlay, people.tags(first), people.tags(second))
-
-
 def undo(store: Store, video: str, number: int | None = None) -> Correction:
     """Undo a correction; the characters are as if it had never been made.
 
-    One that was made in several videos is undone in all of them.
-
-    Args:
-        video: Id, unambiguous beginning of one, or title.
-        number: The correction; None: the last one that is in force.
-
-    Returns:
-        The correction that was undone.
+    One that was made in several videos is undone in all of them. Without a number it is the last
+    one that is in force.
 
     Raises:
         NotFound: no such video or correction.
@@ -269,9 +253,10 @@ def clean_name(text: str) -> str:
     return name
 
 
-def _names_from_users(*people: CharacterAt) -> list[Name]:
+def _names_from_users(*people: CharacterAt) -> tuple[str, ...]:
     """Return the names that users gave, in order."""
-    return [name for person in people for name in person.names if name.source == USER_SOURCE]
+    names = (name for person in people for name in person.names)
+    return tuple(name.text for name in names if name.source == USER_SOURCE)
 
 
 def _members_of_tags(
@@ -296,27 +281,6 @@ def _members_of_tags(
     if len(set(rows)) == len(rows_by_tag):
         raise InputError(f"name some of {have}, not all of them")
     return tuple(dict.fromkeys(rows))
-
-
-def _numbers_of_parts(
-    people: VideoPeople, character: CharacterAt, removed: Sequence[int], remaining: Sequence[int]
-) -> tuple[int, int]:
-    original_numbers = [
-        {people.origins[row].began for row in members} for members in (removed, remaining)
-    ]
-    number = character.character.number
-    return (
-        (number, min(original_numbers[1]))
-        if number in original_numbers[0]
-        else (min(original_numbers[0]), number)
-    )
-
-
-def _outcome_of(
-    people: VideoPeople, number: int, rows: Sequence[int], names: tuple[str, ...]
-) -> CorrectedCharacter:
-    members = tuple(people.origins[row].tag for row in rows)
-    return CorrectedCharacter(number=number, members=members, names=names)
 
 
 def _find_correction(
