@@ -30,7 +30,6 @@ OPEN_TO_VIEWERS = frozenset(
         ("GET", "/videos"),
         ("GET", "/videos/{name}"),
         ("GET", "/videos/{name}/clips"),
-        ("GET", "/videos/{name}/people"),
         ("GET", "/videos/{name}/events"),
         ("GET", "/videos/{name}/memory"),
         ("GET", "/videos/{name}/outline"),
@@ -38,8 +37,6 @@ OPEN_TO_VIEWERS = frozenset(
         ("GET", "/strategies"),
         ("GET", "/v1/models"),
         ("POST", "/v1/chat/completions"),
-        ("GET", "/people"),
-        ("GET", "/people/likely"),
         ("GET", "/media/keyframes/{video}/{frame}"),
         ("GET", "/media/frames/{video}/{frame}"),
     }

@@ -25,7 +25,6 @@ from api.routes import (
     media,
     moments,
     outlines,
-    people,
     questions,
     videos,
 )
@@ -73,7 +72,6 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
         ingestion,
         questions,
         chat,
-        people,
         media,
     ):
         app.include_router(module.router)

@@ -21,6 +21,7 @@ from api.routes import outlines, videos
 from domain.asked import Asked
 from domain.errors import InputError, NotFound
 from domain.time import in_seconds
+from library.people import people_of_video
 from library.trajectories import trajectories, trajectory, trajectory_events
 from views.library_view import LibraryEntry, page_of_videos
 from views.words import client_data, client_text
@@ -32,7 +33,9 @@ Read = Callable[[ApiState, str, int], BaseModel]
 READERS: Mapping[tuple[str, str], Read] = {
     ("videos", ""): lambda state, name, _: videos.video(state, name),
     ("videos", "clips"): lambda state, name, offset: videos.clips(state, name, offset),
-    ("videos", "people"): lambda state, name, offset: videos.people(state, name, offset),
+    ("videos", "people"): lambda state, name, offset: people_of_video(
+        state.store, name, offset=offset
+    ),
     ("videos", "events"): lambda state, name, offset: videos.events(state, name, offset),
     ("videos", "outline"): lambda state, name, _: outlines.outline(state, name),
     ("questions", ""): lambda state, name, _: trajectory(state.store, name),

@@ -25,8 +25,7 @@ from api.routes import moments, outlines, videos
 from api.routes.media import IMAGE_TYPE, image_bytes
 from api.routes.moments import Moment, MomentTold
 from api.routes.outlines import Depth
-from api.routes.people import LibraryPeopleTold, library_people
-from api.routes.videos import Name, People, Videos
+from api.routes.videos import Name, Videos
 from domain.errors import NotFound
 from domain.time import in_seconds
 from library.registry import ACTS, Act
@@ -62,8 +61,6 @@ def reading_tools() -> Iterator[McpTool]:
     """Yield the tools that read the library without asking a question."""
     yield _reading("videos", list_videos, Videos)
     yield _reading("show_moment", show_moment, MomentTold)
-    yield _reading("people", list_people, People)
-    yield _reading("library_people", list_library_people, LibraryPeopleTold)
     yield _reading("outline", show_outline, Outline)
     yield from (_tool_of(act) for act in ACTS if act.tool)
 
@@ -120,24 +117,6 @@ def _images(state: ApiState, video: str, frame: ShownFrame) -> list[ContentBlock
     except NotFound as lost:
         return [TextContent(text=client_text(str(lost)))]
     return [ImageContent(data=b64encode(data).decode(), mime_type=IMAGE_TYPE)]
-
-
-def list_people(
-    state: ApiState,
-    video: Name,
-    offset: Offset = 0,
-    limit: Limit = DEFAULT_LIMIT,
-    as_of: AsOf = None,
-) -> CallToolResult:
-    """List the people of a video, with all known names."""
-    return told(videos.people(state, video, offset, limit, as_of))
-
-
-def list_library_people(
-    state: ApiState, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT
-) -> CallToolResult:
-    """List the people of all videos who have a name or are in several, with where last seen."""
-    return told(library_people(state, offset, limit))
 
 
 def show_outline(

@@ -3,7 +3,7 @@
 * A face is compared with those of a library of ``FACES`` faces, of one exemplar each, through the
   HNSW index. The bar is in milliseconds of the processor: what else runs says nothing about us.
 * Scenes of the shared clips become videos of their own, whose people are known. Pairs of people
-  of different videos are counted: those that ``homer people alike --join-sure`` joins, of which all
+  of different videos are counted: those that ``homer people join-sure`` joins, of which all
   must be right, and those that are suggested.
 """
 

@@ -87,6 +87,10 @@ def command_of(act: Act) -> Any:
                     if cost.usage.requests:
                         note(f"the search took {cost.usage} of the embeddings endpoint")
         render(result, json=json, empty=act.empty)
+        if isinstance(result, list) and "offset" in act.parameters and not json:
+            first = int(given.get("offset", 0))
+            if len(result) == int(given.get("limit", act.parameters["limit"].default)):
+                note(f"there may be more: --offset {first + len(result)}")
         if code := getattr(result, "exit_code", 0):
             raise typer.Exit(code)
 

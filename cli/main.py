@@ -94,7 +94,7 @@ COMMANDS = {
         "Stop the app, the schedule worker, Prefect's server and the embedded Postgres.",
     ),
     "password": ("services", "Set the password of the app, or remove it."),
-    "people": ("people", "List the people of the library or a video, and correct who is who."),
+    "people": ("door", "List the people of the library or a video, and correct who is who."),
     "skills": (
         "door",
         "List, add and ban skills: short advice on how to search for one kind of question.",

@@ -306,6 +306,83 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
 }
 """The lines that show one of these."""
 
+NOTES: dict[str, Callable[[Any], Iterable[str]]] = {}
+"""What is said beside these, in lines for the reader and not for a program."""
+
+
+# People
+
+
+def _who(one: Any) -> str:
+    name, number = tags_in_words(one.label), f"person {one.number}"
+    return name if name == number.capitalize() else f"{name} ({number})"
+
+
+def _beside_forgotten(done: Iterable[Any]) -> Iterable[str]:
+    for one in done:
+        if one.undo_file:
+            yield f"undo it with: homer people undo {one.video} --from {one.undo_file}"
+        if one.path:
+            yield f"the file is still called {one.path}: rename it, then homer ingest finds it"
+        if one.alerts:
+            yield f"removed {counted(one.alerts, 'alert')} that named them"
+
+
+TABLES["PersonOfVideo"] = {
+    "number": lambda one: one.number,
+    "person": lambda one: tags_in_words(one.label),
+    "names": lambda one: ", ".join(f"{name.name} ({name.source})" for name in one.names),
+    "tags": lambda one: " ".join(tag.strip("<>") for tag in one.tags),
+    "seen": lambda one: one.seen,
+    "heard": lambda one: one.heard,
+    "when": lambda one: format_span(one.span) if one.span else "",
+}
+TABLES["LibraryPerson"] = {
+    "person": lambda one: tags_in_words(one.label),
+    "in": lambda one: ", ".join(f"{each.title} ({each.number})" for each in one.characters),
+    "last seen": lambda one: (
+        f"{format_span(one.last_seen.span)} of {one.last_seen.title}"
+        f"{'' if one.last_seen.seen else ' (heard)'}"
+        if one.last_seen
+        else ""
+    ),
+    "picture": lambda one: one.last_seen and one.last_seen.keyframe,
+}
+TABLES["LikelySame[PersonOfVideo]"] = {
+    "video": lambda pair: pair.one.title,
+    "person": lambda pair: _who(pair.one),
+    "other video": lambda pair: pair.other.title,
+    "other": lambda pair: _who(pair.other),
+    "alike in": lambda pair: pair.kind,
+    "cosine": lambda pair: f"{pair.cosine:.2f}",
+    "sure": lambda pair: "yes" if pair.sure else "",
+}
+SHOWN["Correction"] = lambda one: [
+    f"{one.number}: {tags_in_words(one.told)}{'  (undone)' if one.undone else ''}"
+]
+SHOWN["Forgotten"] = lambda one: [
+    f"person {one.number} is forgotten: {counted(one.rewritten, 'text')} rewritten, "
+    f"{counted(one.images, 'image')} and {counted(one.answers, 'answer')} deleted"
+]
+NOTES["PersonOfVideo"] = lambda people: [
+    f"person {one.number} may be person {same.number}: {same.reason}"
+    for one in people
+    for same in one.maybe
+    if one.number < same.number
+]
+NOTES["LibraryPerson"] = lambda _: ["who may be the same in different videos: homer people alike"]
+NOTES["LikelySame[PersonOfVideo]"] = lambda pairs: [
+    "merge the first two with: homer people merge "
+    f"{pairs[0].one.video} {pairs[0].one.number} {pairs[0].other.number}"
+    f"{'' if pairs[0].one.video == pairs[0].other.video else f' --of {pairs[0].other.video}'}"
+]
+NOTES["Correction"] = lambda made: [
+    f"undo it with: homer people undo {one.video} {one.number}"
+    for one in made[-1:]
+    if not one.undone
+]
+NOTES["Forgotten"] = _beside_forgotten
+
 
 def table_lines(kind: str, rows: Sequence[Any]) -> Iterable[str]:
     """Return the lines of a table of these."""
@@ -335,9 +412,9 @@ def render(result: Any, *, json: bool, empty: str = "") -> None:
     notes = [] if many else [empty]
     if isinstance(result, Page):
         notes += result.notes
-        notes += [f"{len(many)} of {result.total}: --limit {result.total}"] * (
-            result.total > len(many)
-        )
+        if result.next:
+            notes.append(f"{len(many)} of {result.total}: --offset {result.next}")
+    notes += NOTES[kind](many) if kind in NOTES else ()
     for line in filter(None, notes):
         note(line)
     return None

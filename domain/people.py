@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
+from typing import Generic, TypeVar
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt, field_serializer
 
 from domain.base import Frozen
 from domain.media import IdentityKind
+from domain.time import TimeSpan
+
+P = TypeVar("P")
 
 TAG_KINDS = ("face", "voice", "character")
 TAG = re.compile(rf"<({'|'.join(TAG_KINDS)})_(\d{{1,9}})>")
@@ -148,6 +154,148 @@ class CharacterRef(Frozen):
     number: NonNegativeInt
 
 
+class KnownName(Frozen):
+    """A name, its source (said, read, caption, model or person), and the clip it is known from."""
+
+    name: str
+    source: str
+    from_clip: int
+
+
+class MaybeSame(Frozen):
+    """A character that was stated to be the same person, with too little support to join them."""
+
+    number: int
+    tags: tuple[str, str]
+    reason: str
+
+
+class LastSeen(Frozen):
+    """When a person was last seen, or heard where no face is known.
+
+    Attributes:
+        video: The video.
+        title: Its title.
+        span: In the time of the video.
+        at: The time of day: of a file, when it was added.
+        seen: Whether they were seen.
+        keyframe: How the nearest keyframe of that clip is cited, such as ``k12``.
+    """
+
+    video: str
+    title: str
+    span: TimeSpan
+    at: datetime
+    seen: bool
+    keyframe: str | None = None
+
+
+class PersonOfVideo(Frozen):
+    """A person of a video, as users refer to them: by number, tag or name.
+
+    Attributes:
+        video: The video.
+        title: Its title.
+        number: Never changes.
+        label: The preferred name, or a tag.
+        names: All known names, the preferred one first.
+        tags: Of the faces and voices.
+        seen: Counts sightings.
+        heard: Counts utterances.
+        span: From the first to the last of them.
+        maybe: Who was stated to be the same person, with too little support.
+        last_seen: When they were last seen, or heard.
+        seen_spans: When they are seen; short gaps are left out.
+        heard_spans: When they are heard, in the same way.
+        crops: The SHA-256 of the best crop of each face, by tag.
+    """
+
+    video: str
+    title: str
+    number: int
+    label: str
+    names: tuple[KnownName, ...] = ()
+    tags: tuple[str, ...] = ()
+    seen: int = 0
+    heard: int = 0
+    span: TimeSpan | None = None
+    maybe: tuple[MaybeSame, ...] = ()
+    last_seen: LastSeen | None = None
+    seen_spans: tuple[TimeSpan, ...] = Field(default=(), exclude=True)
+    heard_spans: tuple[TimeSpan, ...] = Field(default=(), exclude=True)
+    crops: Mapping[str, str] = Field(default={}, exclude=True)
+
+    @property
+    def ref(self) -> CharacterRef:
+        """The video and the number."""
+        return CharacterRef(video=self.video, number=self.number)
+
+    @property
+    def crop(self) -> str | None:
+        """The first crop."""
+        return next(iter(self.crops.values()), None)
+
+    @field_serializer("label")
+    def _label_in_words(self, label: str) -> str:
+        return tags_in_words(label)
+
+
+class LibraryPerson(Frozen):
+    """A person of the library: the characters that are joined, those last seen first."""
+
+    label: str
+    characters: tuple[PersonOfVideo, ...]
+    last_seen: LastSeen | None = None
+
+    @field_serializer("label")
+    def _label_in_words(self, label: str) -> str:
+        return tags_in_words(label)
+
+
+class LikelySame(Frozen, Generic[P]):
+    """Two who may be one person.
+
+    Attributes:
+        one: The first: a person, or what stands for them.
+        other: The second.
+        kind: Whether their faces or voices are alike.
+        cosine: Between the mean directions of those.
+        sure: It is at least halfway between the model's threshold and 1, and nothing contradicts.
+    """
+
+    # A generic model has no description of its own.
+    model_config = ConfigDict(json_schema_extra={"description": "Two who may be one person."})
+    one: P
+    other: P
+    kind: IdentityKind
+    cosine: float
+    sure: bool = False
+
+
+class Forgotten(Frozen):
+    """What was forgotten of a person in a video.
+
+    Attributes:
+        video: The video.
+        number: The person's number, which is not used again.
+        rewritten: Counts texts that named them.
+        images: Counts deleted images that showed them.
+        answers: Counts deleted answers about the video.
+        alerts: Counts removed alerts that named them.
+        path: The video file's path where it contains their name; only the user can rename it.
+        undo_file: What can restore them, if it was asked for.
+    """
+
+    video: str
+    number: int
+    rewritten: int
+    images: int
+    answers: int
+    alerts: int = 0
+    path: str | None = Field(default=None, exclude=True)
+    undo_file: Path | None = Field(default=None, exclude=True)
+
+
 class CorrectionKind(StrEnum):
     """What kind of correction a user made.
 
@@ -201,12 +349,14 @@ class Correction(Frozen):
         undone: Whether it was taken back.
         act: Shared by the corrections of several videos that were made as one and are undone as
             one; None: it is of one video alone.
+        video: The video that it is numbered in.
     """
 
     number: PositiveInt
     kind: CorrectionKind
     told: str
     numbers: tuple[NonNegativeInt, ...]
-    outcomes: tuple[CorrectedCharacter, ...]
+    outcomes: tuple[CorrectedCharacter, ...] = Field(exclude=True)
     undone: bool = False
-    act: str | None = None
+    act: str | None = Field(default=None, exclude=True)
+    video: str = ""

@@ -105,8 +105,8 @@ def in_seconds(data: Any) -> Any:
         return data
     told = dict[str, Any]()
     for key, value in data.items():
-        if key == "span" and isinstance(value, dict):
-            told |= in_seconds(value)
+        if key == "span" and isinstance(value, dict | None):
+            told |= in_seconds(value or {"start_ms": None, "end_ms": None})
         elif key.endswith("_ms") and isinstance(value, int | float | None):
             told[f"{key[:-3]}_s"] = None if value is None else value / 1000
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -86,6 +86,13 @@ class Workspace:
     def settings(self) -> Settings:
         """Return the paper's defaults with the profile's changes."""
         return self.profile.settings
+
+    def toolbox_of(self, profile: str) -> Toolbox:
+        """Return the models of a profile; those of this workspace if it is not known here."""
+        if profile != self.profile.name:
+            with suppress(NotFound):
+                return Toolbox(load_profile(profile, self.home.config), self.home.weights)
+        return self.toolbox
 
     def with_workers(self, workers: int | None = None, pool: Pool | None = None) -> Workspace:
         """Return a copy with other perception workers than those of the settings."""

@@ -23,6 +23,7 @@ from domain.errors import (
     SetupError,
 )
 from domain.moments import Moment
+from domain.people import Correction, Forgotten, LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
 from domain.trajectory import RunEvent
 from graphs.replay import Replayed
@@ -31,10 +32,7 @@ from homer_video.library import open_library as open  # noqa: A004 - called home
 from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
-from people.corrections import KnownPerson
-from people.similar_across import LikelySame
 from store.queries.library_pages import LibraryEntry
-from views.persons_view import LibraryPerson
 from views.strategies import StrategyLine
 
 __all__ = [
@@ -42,11 +40,12 @@ __all__ = [
     "Answer",
     "Asked",
     "ConfidenceLevel",
+    "Correction",
     "DatabaseError",
+    "Forgotten",
     "FoundMoments",
     "HomerError",
     "InputError",
-    "KnownPerson",
     "LibraryEntry",
     "LibraryPerson",
     "LikelySame",
@@ -54,6 +53,7 @@ __all__ = [
     "ModelError",
     "Moment",
     "NotFound",
+    "PersonOfVideo",
     "Replayed",
     "RunEvent",
     "SetupError",

@@ -27,9 +27,6 @@ from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
 from library.registry import ACTS
-from people import across_videos, corrections
-from people.corrections import KnownPerson, list_people
-from people.similar_across import LikelySame
 from perception.live import live_source
 from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_llama_index
 from retrieval.search_once import view_of_names
@@ -39,7 +36,6 @@ from store.queries.videos import named_or_all
 from store.vector_index import build_index
 from strategies.registry import find_strategy
 from views.library import list_library
-from views.persons_view import LibraryPerson, likely_across_videos, load_library_people
 from views.strategies import StrategyLine, list_strategies
 
 if TYPE_CHECKING:
@@ -305,87 +301,6 @@ class VideoLibrary:
             last = event
         assert isinstance(last, VideoAnswer)  # noqa: S101 - the last one is the answer
         return last
-
-    # People
-
-    @property
-    def persons(self) -> tuple[LibraryPerson, ...]:
-        """The people of several videos, then others with a name, and where they were last seen."""
-        return load_library_people(self._store).persons
-
-    def likely_same(self, video: str | None = None, limit: int = MOST_FOUND) -> list[LikelySame]:
-        """Return people of different videos who may be one person, most alike first.
-
-        Args:
-            video: one is of this video; None: of the newest ones.
-            limit: pairs to return at most.
-
-        Raises:
-            NotFound: there is no such video.
-        """
-        return [pair.found for pair in likely_across_videos(self._store, video, limit)]
-
-    def join_people(
-        self, video: str, person: str | int, other_video: str, other: str | int
-    ) -> None:
-        """Say that people of two videos are one; ``undo_people`` takes it back.
-
-        Raises:
-            InputError: they are one already, or were said to be two.
-            NotFound: there is no such person or video.
-        """
-        across_videos.join(self._store, video, str(person), other_video, str(other))
-
-    def keep_people_apart(
-        self, video: str, person: str | int, other_video: str, other: str | int
-    ) -> None:
-        """Say that people of two videos are two; ``undo_people`` takes it back.
-
-        Raises:
-            InputError: they are one, or two already.
-            NotFound: there is no such person or video.
-        """
-        across_videos.keep_apart(self._store, video, str(person), other_video, str(other))
-
-    def people(self, video: str) -> list[KnownPerson]:
-        """Return the people of a video as they are now, by number.
-
-        Raises:
-            NotFound: there is no such video.
-        """
-        return list_people(self._store, video)
-
-    def rename_person(self, video: str, person: str | int, name: str) -> None:
-        """Give a person a name; ``undo_people`` takes it back.
-
-        Args:
-            video: the video.
-            person: the number, tag or name.
-            name: the name.
-
-        Raises:
-            InputError: the name is empty, or somebody else's.
-            NotFound: there is no such person or video.
-        """
-        across_videos.rename(self._store, video, str(person), name)
-
-    def merge_people(self, video: str, person: str | int, into: str | int) -> None:
-        """Say that two are one person; ``undo_people`` takes it back.
-
-        Raises:
-            InputError: they are kept apart, or the same already.
-            NotFound: there is no such person or video.
-        """
-        corrections.merge(self._store, video, str(person), str(into))
-
-    def undo_people(self, video: str) -> None:
-        """Take the last correction of a video's people back.
-
-        Raises:
-            InputError: there is none.
-            NotFound: there is no such video.
-        """
-        corrections.undo(self._store, video)
 
     # Parts
 

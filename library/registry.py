@@ -143,6 +143,34 @@ ACTS = (
     Act("alerts.alert_hits", "alert hits", "GET /alerts/hits"),
     Act("alerts.try_alert", "alert test"),
     Act("alerts.deliver_alerts", "alert deliver"),
+    # People
+    Act(
+        "people.people",
+        "people list",
+        empty="nobody was recognised in it yet, or is known by name",
+    ),
+    Act("people.people_of_video", route="GET /videos/{video}/people", tool="people", viewers=True),
+    Act("people.people_of_library", route="GET /people", tool="library_people", viewers=True),
+    Act("people.person_of_library"),
+    Act("people.rename_person", "people rename", "POST /people/rename"),
+    Act("people.merge_people", "people merge", "POST /people/merge"),
+    Act("people.split_person", "people split", "POST /people/split"),
+    Act(
+        "people.likely_same_people",
+        "people alike",
+        "GET /people/likely",
+        viewers=True,
+        empty="no likely pairs",
+    ),
+    Act("people.join_sure_people", "people join-sure", empty="no sure pairs"),
+    Act("people.keep_people_apart", "people apart", "POST /people/apart"),
+    Act("people.forget_person", "people forget", "POST /people/forget"),
+    Act("people.undo_people", "people undo", "POST /people/undo"),
+    Act(
+        "people.people_history",
+        "people history",
+        empty="nothing was corrected yet: homer people --help says how",
+    ),
     # Searching
     Act("search.search", "search", "GET /search", "search", viewers=True, limited=True),
     Act("search.tools", "tools", "GET /tools", viewers=True),
@@ -281,6 +309,22 @@ Examples:
   homer schedule
   homer schedule set watch folder=~/Videos
   homer schedule pause watch
+""",
+    "people": """List the people of the library or a video, and correct who is who.
+
+'homer people' lists the people of the library: those joined across videos, then others with a name.
+A PERSON is a number, a tag (face_3, voice_1) or a name, as 'homer people VIDEO' lists them. A
+correction takes effect at once in answers and searches, and also applies to clips that are watched
+later. 'homer people undo VIDEO' undoes the latest one.
+
+\b
+Examples:
+  homer people talk
+  homer people rename talk 3 "Ada Lovelace"
+  homer people merge talk voice_1 face_3
+  homer people split talk Ada voice_2 --name Ruth
+  homer people
+  homer people merge talk Ada 5 --of interview
 """,
 }
 """What is said of a group of commands, ``alert ...``."""

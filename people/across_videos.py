@@ -52,14 +52,7 @@ def join(
     Their numbers within the videos stay. A name that a user gave to one of them holds for all that
     have no such name, a learned one for those without any.
 
-    Args:
-        video: Id, unambiguous beginning of one, or title.
-        person: Number, tag or name.
-        other_video: The other video, in the same way.
-        why: What the history says after "as".
-
-    Returns:
-        The correction of the first video.
+    Returns the correction of the first video; its history says ``why`` after "as".
 
     Raises:
         NotFound: no such video or person.
@@ -133,13 +126,8 @@ def split_off(store: Store, video: str, person: str) -> Correction:
 def rename(store: Store, video: str, person: str, name: str) -> Correction:
     """Set a person's preferred name, in all videos that they are joined across.
 
-    Args:
-        video: Id, unambiguous beginning of one, or title.
-        person: Number, tag or name.
-        name: The name. Empty: they are shown by a tag, and learned names are ignored.
-
-    Returns:
-        The correction of this video.
+    Returns the correction of this video. Without a name they are shown by a tag, and learned names
+    are ignored.
 
     Raises:
         NotFound: no such video or person.
@@ -225,7 +213,8 @@ class _Change:
             raise InputError(f"{self.describe(one, other)} are one already")
         self._require_none_apart(ours, theirs, (one, other))
         everybody = sorted(ours | theirs, key=_order)
-        person = self._id_of(max(ours, theirs, key=len)) or uuid4().hex
+        ids = (one for ref in max(ours, theirs, key=len) for one in self.links.persons.get(ref, ()))
+        person = min(ids, default=uuid4().hex)
         lacking = [ref for ref in everybody if person not in self.links.persons.get(ref, ())]
         told = {
             ref: self._joined(ref, other if ref in ours else one, why)
@@ -240,10 +229,6 @@ class _Change:
                 if not who.names or (best.source == USER_SOURCE and not given):
                     rename_character(self._session, self.people(ref.video), who, best.text, act)
         return made
-
-    def _id_of(self, person: Persons) -> str | None:
-        """Return an id of a person; None if it is a single character."""
-        return min((i for ref in person for i in self.links.persons.get(ref, ())), default=None)
 
     def _joined(self, ref: CharacterRef, other: CharacterRef, why: str) -> str:
         if why:
@@ -273,18 +258,15 @@ class _Change:
     ) -> Correction:
         """Record a correction of an act for each character; return that of the first one."""
         persons = tuple(ids)
-        made = [self._record_one(kind, ref, text, persons, act) for ref, text in told.items()]
+        made = []
+        for ref, text in told.items():
+            people, who = self.people(ref.video), self.character(ref)
+            # A split applies to all numbers that stand for this character, whichever was joined.
+            is_leave = kind is CorrectionKind.LEAVE
+            numbers = sorted(people.original_numbers(who)) if is_leave else [ref.number]
+            outcomes = [CorrectedCharacter(number=number, persons=persons) for number in numbers]
+            made.append(record_correction(self._session, people, kind, text, [who], outcomes, act))
         return made[0]
-
-    def _record_one(
-        self, kind: CorrectionKind, ref: CharacterRef, told: str, ids: tuple[str, ...], act: str
-    ) -> Correction:
-        people, who = self.people(ref.video), self.character(ref)
-        # A split applies to all numbers that stand for this character, whichever was joined.
-        is_leave = kind is CorrectionKind.LEAVE
-        numbers = sorted(people.original_numbers(who)) if is_leave else [ref.number]
-        outcomes = [CorrectedCharacter(number=number, persons=ids) for number in numbers]
-        return record_correction(self._session, people, kind, told, [who], outcomes, act)
 
 
 def _order(ref: CharacterRef) -> tuple[str, int]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from domain.audit import Deed
-from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.marked import marked
 from domain.media import Video
@@ -22,9 +21,7 @@ from domain.people import (
     escape_tags,
 )
 from domain.texts import make_storable
-from domain.time import TimeSpan
-from people.characters import MODEL_SUPPORT
-from people.overlay import USER_SOURCE, Overlay, are_distinct, overlay_of
+from people.overlay import USER_SOURCE, are_distinct, overlay_of
 from people.video_people import (
     MAX_NAME,
     PERSON_TAG,
@@ -33,83 +30,12 @@ from people.video_people import (
     describe_person,
     find_person,
     lock_people,
-    people_of_video,
 )
 from store.database import Store
 from store.queries import corrections as stored
 from store.queries.audit import record_deed
-from store.queries.characters import CharacterAt, Name
-from store.queries.corrections import Appearances
+from store.queries.characters import CharacterAt
 from store.queries.videos import find_video
-
-
-class KnownName(Frozen):
-    """A name and its source: said, read, caption, model or person."""
-
-    name: str
-    source: str
-
-
-class MaybeSame(Frozen):
-    """A character that was stated to be the same person, with too little support to join them."""
-
-    number: int
-    tags: tuple[str, str]
-    reason: str
-
-
-class KnownPerson(Frozen):
-    """A character as users refer to it: by number, tag or name.
-
-    ``seen`` and ``heard`` count sightings; ``span`` is from the first to the last of them.
-    ``maybe`` are statements whose support is too low to join two characters.
-    """
-
-    number: int
-    label: str
-    names: tuple[KnownName, ...]
-    tags: tuple[str, ...]
-    seen: int
-    heard: int
-    span: TimeSpan | None
-    maybe: tuple[MaybeSame, ...] = ()
-
-
-def list_people(store: Store, video: str) -> list[KnownPerson]:
-    """Return the people of a video as they are now, by number.
-
-    Raises:
-        NotFound: no video goes by that name.
-        Ambiguous: several do.
-    """
-    with store.begin(snapshot=True) as session:
-        people = people_of_video(session, video)
-        return known_people(session, people, people.characters)
-
-
-def known_people(
-    session: Session, video_people: VideoPeople, people: Sequence[CharacterAt]
-) -> list[KnownPerson]:
-    """Describe some of the video's people, in their order."""
-    rows = [row for person in people for row in person.members]
-    times = stored.appearances_of(session, video_people.video.id, rows)
-    owners = {row: person for person in video_people.characters for row in person.members}
-    overlay = overlay_of(stored.corrections_of(session, video_people.video.id)) or Overlay()
-    maybe: dict[int, list[MaybeSame]] = {}
-    for claim in stored.claims_of(session, video_people.video.id):
-        face, voice = owners.get(claim.face), owners.get(claim.voice)
-        if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
-            continue
-        if are_distinct(overlay, video_people.tags(face), video_people.tags(voice)):
-            continue
-        tags = (video_people.origins[claim.face].tag, video_people.origins[claim.voice].tag)
-        for person, candidate in ((face, voice), (voice, face)):
-            match = MaybeSame(number=candidate.character.number, tags=tags, reason=claim.reason)
-            maybe.setdefault(person.character.number, []).append(match)
-    return [
-        _known_person(video_people, person, times, maybe.get(person.character.number, []))
-        for person in people
-    ]
 
 
 def has_name(character: CharacterAt, name: str) -> bool:
@@ -131,18 +57,14 @@ def rename_character(
         names=(new_name,) if new_name else (),
         nameless=() if new_name else people.tags(character),
     )
-    summary = _renamed(character, new_name)
+    if not new_name:
+        summary = marked(f"Removed the name of {describe_person(character)}")
+    elif character.character.name:
+        summary = marked(f"Renamed {describe_person(character)} to {new_name}")
+    else:
+        summary = marked(f"Named person {character.character.number} {new_name}")
     kind = CorrectionKind.RENAME
     return record_correction(session, people, kind, summary, [character], [outcome], act)
-
-
-def _renamed(character: CharacterAt, new_name: str) -> str:
-    """Describe a change of name, also to none."""
-    if not new_name:
-        return marked(f"Removed the name of {describe_person(character)}")
-    if character.character.name:
-        return marked(f"Renamed {describe_person(character)} to {new_name}")
-    return marked(f"Named person {character.character.number} {new_name}")
 
 
 def merge(store: Store, video: str, person: str, into: str) -> Correction:
@@ -161,7 +83,7 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
         outcome = CorrectedCharacter(
             number=target.character.number,
             members=(*people.tags(target), *people.tags(source)),
-            names=tuple(dict.fromkeys(n.text for n in _names_from_users(target, source))),
+            names=tuple(dict.fromkeys(_names_from_users(target, source))),
         )
         summary = marked(f"Merged {describe_person(source)} into {describe_person(target)}")
         return record_correction(
@@ -176,15 +98,6 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
     were learned of. The part with the identity that the character began with keeps the number, the
     other one gets the original number of one of its members.
 
-    Args:
-        video: Id, unambiguous beginning of one, or title.
-        person: Number, tag or name.
-        tags: Such as ``face_3``; some, but not all, of the character's.
-        name: The new character's name.
-
-    Returns:
-        The correction.
-
     Raises:
         NotFound: no such video or person.
         Ambiguous: several go by that name.
@@ -196,12 +109,22 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
         character = find_person(people, person)
         removed = _members_of_tags(people, character, person, tags)
         remaining = [row for row in character.members if row not in removed]
-        numbers = _numbers_of_parts(people, character, removed, remaining)
+        number, given = character.character.number, _names_from_users(character)
+        began, stays = (
+            {people.origins[row].began for row in part} for part in (removed, remaining)
+        )
         outcomes = [
-            _outcome_of(people, numbers[0], removed, (new_name,) if new_name else ()),
-            _outcome_of(
-                people, numbers[1], remaining, tuple(n.text for n in _names_from_users(character))
-            ),
+            CorrectedCharacter(
+                number=one, members=tuple(people.origins[row].tag for row in part), names=names
+            )
+            for one, part, names in (
+                (
+                    number if number in began else min(began),
+                    removed,
+                    (new_name,) if new_name else (),
+                ),
+                (min(stays) if number in began else number, remaining, given),
+            )
         ]
         parts = describe_members([people.origins[row].tag for row in removed])
         summary = (
@@ -231,7 +154,8 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
             raise InputError(
                 f"{person!r} and {other!r} are one: {describe_person(first)}; split them first"
             )
-        if are_kept_apart(session, people, first, second):
+        overlay = overlay_of(stored.corrections_of(session, people.video.id))
+        if overlay and are_distinct(overlay, people.tags(first), people.tags(second)):
             raise InputError(
                 f"{describe_person(first)} and {describe_person(second)} are two people already"
             )
@@ -247,25 +171,11 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
         )
 
 
-def are_kept_apart(
-    session: Session, people: VideoPeople, first: CharacterAt, second: CharacterAt
-) -> bool:
-    """Tell whether users said that these are two people."""
-    overlay = overlay_of(stored.corrections_of(session, people.video.id))
-    return overlay is not None and are_distinct(overlay, people.tags(first), people.tags(second))
-
-
 def undo(store: Store, video: str, number: int | None = None) -> Correction:
     """Undo a correction; the characters are as if it had never been made.
 
-    One that was made in several videos is undone in all of them.
-
-    Args:
-        video: Id, unambiguous beginning of one, or title.
-        number: The correction; None: the last one that is in force.
-
-    Returns:
-        The correction that was undone.
+    One that was made in several videos is undone in all of them. Without a number it is the last
+    one that is in force.
 
     Raises:
         NotFound: no such video or correction.
@@ -275,19 +185,20 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
         stored.lock_corrections(session)
         found = find_video(session, video)
         correction = _find_correction(stored.corrections_of(session, found.id), found, number)
-        act, made = correction.act, [(found.id, correction)]
-        for of_video, one in stored.corrections_of_act(session, act) if act else made:
+        act = correction.act
+        for one in stored.corrections_of_act(session, act) if act else [correction]:
             if not one.undone:
-                _undo_one(session, of_video, one)
+                _undo_one(session, one)
         return correction.model_copy(update={"undone": True})
 
 
-def _undo_one(session: Session, video_id: str, correction: Correction) -> None:
-    """Undo a correction in one video.
+def _undo_one(session: Session, correction: Correction) -> None:
+    """Undo a correction in its video.
 
     Raises:
         InputError: a later one depends on it.
     """
+    video_id = correction.video
     corrections = stored.corrections_of(session, video_id)
     later = [c for c in corrections if not c.undone and _depends_on(c, correction)]
     if later:
@@ -329,30 +240,6 @@ def record_correction(
     return correction
 
 
-def _known_person(
-    people: VideoPeople,
-    person: CharacterAt,
-    times: dict[int, Appearances],
-    maybe: Sequence[MaybeSame],
-) -> KnownPerson:
-    appearances = {row: times[row] for row in person.members if row in times}
-    faces = [row for row in appearances if people.origins[row].kind == "face"]
-    face_count = sum(appearances[row].times for row in faces)
-    spans = appearances.values()
-    return KnownPerson(
-        number=person.character.number,
-        label=person.character.label,
-        names=tuple(KnownName(name=n.text, source=n.source) for n in person.names),
-        tags=people.tags(person),
-        seen=face_count,
-        heard=sum(a.times for a in spans) - face_count,
-        span=TimeSpan.of(min(a.start_ms for a in spans), max(a.end_ms for a in spans))
-        if spans
-        else None,
-        maybe=tuple(maybe),
-    )
-
-
 def clean_name(text: str) -> str:
     """Return a name as one line of printable characters, with tags escaped.
 
@@ -366,9 +253,10 @@ def clean_name(text: str) -> str:
     return name
 
 
-def _names_from_users(*people: CharacterAt) -> list[Name]:
+def _names_from_users(*people: CharacterAt) -> tuple[str, ...]:
     """Return the names that users gave, in order."""
-    return [name for person in people for name in person.names if name.source == USER_SOURCE]
+    names = (name for person in people for name in person.names)
+    return tuple(name.text for name in names if name.source == USER_SOURCE)
 
 
 def _members_of_tags(
@@ -393,27 +281,6 @@ def _members_of_tags(
     if len(set(rows)) == len(rows_by_tag):
         raise InputError(f"name some of {have}, not all of them")
     return tuple(dict.fromkeys(rows))
-
-
-def _numbers_of_parts(
-    people: VideoPeople, character: CharacterAt, removed: Sequence[int], remaining: Sequence[int]
-) -> tuple[int, int]:
-    original_numbers = [
-        {people.origins[row].began for row in members} for members in (removed, remaining)
-    ]
-    number = character.character.number
-    return (
-        (number, min(original_numbers[1]))
-        if number in original_numbers[0]
-        else (min(original_numbers[0]), number)
-    )
-
-
-def _outcome_of(
-    people: VideoPeople, number: int, rows: Sequence[int], names: tuple[str, ...]
-) -> CorrectedCharacter:
-    members = tuple(people.origins[row].tag for row in rows)
-    return CorrectedCharacter(number=number, members=members, names=names)
 
 
 def _find_correction(

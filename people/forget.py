@@ -7,7 +7,6 @@ rows get new vectors. Only a file that the user keeps can undo it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from domain.audit import Deed
 from domain.errors import InputError
 from domain.marked import marked
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
-from domain.people import CorrectedCharacter, Correction, CorrectionKind
+from domain.people import CorrectedCharacter, Correction, CorrectionKind, Forgotten
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
@@ -49,21 +48,6 @@ from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevision
 
 FORGOTTEN_SUMMARY = marked("About somebody who was forgotten")
 """Replaces the summary of a correction that was about a forgotten person only."""
-
-
-@dataclass(frozen=True)
-class Forgotten:
-    """Counts of rewritten rows, and of removed images, answers and alerts.
-
-    ``path``: the video file's path where it contains their name; only the user can rename it.
-    """
-
-    number: int
-    rewritten: int
-    images: int
-    answers: int
-    path: str | None = None
-    alerts: int = 0
 
 
 def forget(
@@ -135,10 +119,17 @@ def forget(
     remove_unused_blobs(store, unused_blobs)
     remove_recap_files(store.home, people.video.id)
     drop_cached_original(store.home, people.video.id)
-    runs = len(forgetting.traces.trajectories)
     path = people.video.path if forgetting.is_named_in(people.video.path or "") else None
-    counts = (forgetting.rewritten, len(blobs), runs)
-    return Forgotten(character.character.number, *counts, path, forgetting.alerts)
+    return Forgotten(
+        video=video_id,
+        number=character.character.number,
+        rewritten=forgetting.rewritten,
+        images=len(blobs),
+        answers=len(forgetting.traces.trajectories),
+        alerts=forgetting.alerts,
+        path=path,
+        undo_file=undo_file,
+    )
 
 
 def restore_forgotten(store: Store, video: str, path: Path) -> int:

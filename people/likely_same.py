@@ -13,13 +13,13 @@ from domain.errors import InputError
 from domain.marked import marked
 from domain.media import IdentityKind
 from domain.memories import Scope
-from domain.people import CharacterRef, Correction
+from domain.people import CharacterRef, Correction, LikelySame, PersonOfVideo
 from models.thresholds import same_face, same_voice
 from people.across_videos import join, person_links
 from people.corrected import characters_in_view
 from people.persons import PersonLinks
 from people.similar import mean_look
-from people.similar_across import LikelySame, Looks, mutual_best
+from people.similar_across import LikelyRefs, Looks, mutual_best
 from people.video_people import LAST_CLIP
 from store.database import Store
 from store.queries.characters import CharacterAt
@@ -40,7 +40,7 @@ def thresholds_of(models: Mapping[str, str]) -> dict[IdentityKind, float]:
     }
 
 
-def likely_in_other_videos(session: Session, video: str) -> list[LikelySame]:
+def likely_in_other_videos(session: Session, video: str) -> list[LikelyRefs]:
     """Return characters of a video with those of others that may be the same, most alike first.
 
     Each is the other's best match in its video, by models of the same name, above the model's
@@ -72,7 +72,7 @@ def join_sure(store: Store, video: str) -> list[Correction]:
     return done
 
 
-def accept(store: Store, pair: LikelySame) -> Correction:
+def accept(store: Store, pair: LikelyRefs | LikelySame[PersonOfVideo]) -> Correction:
     """Join a pair that was suggested; its correction says how alike they are.
 
     Raises:
@@ -86,7 +86,7 @@ def accept(store: Store, pair: LikelySame) -> Correction:
     return join(store, one.video, str(one.number), other.video, str(other.number), why)
 
 
-def _is_open(links: PersonLinks, pair: LikelySame) -> bool:
+def _is_open(links: PersonLinks, pair: LikelyRefs) -> bool:
     ours, theirs = links.person_of(pair.one), links.person_of(pair.other)
     return ours != theirs and not links.are_two(ours, theirs)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.base import Frozen
 from domain.media import IdentityKind
+from domain.people import LikelySame
 from people.matching import normalise_rows
 
 MIN_COSINE_SHARE = 1.0
@@ -18,20 +18,11 @@ Exemplars = Mapping[IdentityKind, Sequence[Sequence[float] | NDArray[np.float32]
 """The exemplar vectors of one person by kind, shape (D,) each."""
 
 
-class SimilarPair(Frozen):
-    """Two characters that may be one; ``cosine`` is between their exemplars' mean directions."""
-
-    one: int
-    other: int
-    kind: IdentityKind
-    cosine: float
-
-
 def similar_people(
     people: Mapping[int, Exemplars],
     thresholds: Mapping[IdentityKind, float],
     limit: int | None = None,
-) -> list[SimilarPair]:
+) -> list[LikelySame[int]]:
     """Return pairs of characters that may be the same person, most similar first.
 
     A pair that is alike by face and by voice is returned once, by the better of both. Characters
@@ -43,7 +34,7 @@ def similar_people(
         limit: The most pairs to return; None: all.
     """
 
-    def rank(pair: SimilarPair) -> float:
+    def rank(pair: LikelySame[int]) -> float:
         # Cosines of face and voice models differ in scale: each is divided by its own threshold.
         return pair.cosine / thresholds[pair.kind]
 
@@ -52,7 +43,7 @@ def similar_people(
         for kind in thresholds
         for pair in _of_kind(people, kind, MIN_COSINE_SHARE * thresholds[kind], limit)
     ]
-    best: dict[tuple[int, int], SimilarPair] = {}
+    best: dict[tuple[int, int], LikelySame[int]] = {}
     for pair in sorted(pairs, key=rank, reverse=True):
         best.setdefault((pair.one, pair.other), pair)
     return sorted(best.values(), key=lambda a: (-rank(a), a.one, a.other))[:limit]
@@ -66,7 +57,7 @@ def mean_look(vectors: Sequence[Sequence[float] | NDArray[np.float32]]) -> NDArr
 
 def _of_kind(
     people: Mapping[int, Exemplars], kind: IdentityKind, min_cosine: float, limit: int | None
-) -> Iterator[SimilarPair]:
+) -> Iterator[LikelySame[int]]:
     vectors_by_number = {
         number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)
     }
@@ -80,4 +71,4 @@ def _of_kind(
         best = np.argsort(-cosines[tuple(close.T)], kind="stable")[:limit]
         for i, j in close[best]:
             cosine = float(cosines[i, j])
-            yield SimilarPair(one=numbers[i], other=numbers[j], kind=kind, cosine=cosine)
+            yield LikelySame[int](one=numbers[i], other=numbers[j], kind=kind, cosine=cosine)

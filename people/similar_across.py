@@ -7,33 +7,22 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.base import Frozen
 from domain.media import IdentityKind
-from domain.people import CharacterRef
+from domain.people import CharacterRef, LikelySame
 
 Looks = Mapping[IdentityKind, NDArray[np.float32]]
 """The mean direction of one character's exemplars by kind, shape (D,), length 1."""
 
 
-class LikelySame(Frozen):
-    """Two characters of different videos that may be one person.
-
-    ``cosine`` is between the mean directions of their faces, or voices (``kind``). ``sure``: it is
-    at least halfway between the model's threshold and 1, and nothing else contradicts it.
-    """
-
-    one: CharacterRef
-    other: CharacterRef
-    kind: IdentityKind
-    cosine: float
-    sure: bool = False
+LikelyRefs = LikelySame[CharacterRef]
+"""Two characters of different videos that may be one person."""
 
 
 def mutual_best(
     ours: Mapping[CharacterRef, Looks],
     theirs: Mapping[CharacterRef, Looks],
     thresholds: Mapping[IdentityKind, float],
-) -> list[LikelySame]:
+) -> list[LikelyRefs]:
     """Return the pairs of which each is the other's best match, most alike first.
 
     A pair that is alike by face and by voice is returned once, by the better of both.
@@ -44,12 +33,12 @@ def mutual_best(
         thresholds: For each kind, the least cosine for the same person, as its model declares.
     """
 
-    def rank(pair: LikelySame) -> float:
+    def rank(pair: LikelyRefs) -> float:
         # Cosines of face and voice models differ in scale: each is divided by its own threshold.
         return pair.cosine / thresholds[pair.kind]
 
     found = [pair for kind in thresholds for pair in _of_kind(ours, theirs, kind, thresholds[kind])]
-    best: dict[tuple[CharacterRef, CharacterRef], LikelySame] = {}
+    best: dict[tuple[CharacterRef, CharacterRef], LikelyRefs] = {}
     for pair in sorted(found, key=rank, reverse=True):
         best.setdefault((pair.one, pair.other), pair)
     pairs = sorted(
@@ -73,7 +62,7 @@ def sure_cosine(threshold: float) -> float:
 
 
 def _is_sure(
-    pair: LikelySame,
+    pair: LikelyRefs,
     ours: Mapping[CharacterRef, Looks],
     theirs: Mapping[CharacterRef, Looks],
     thresholds: Mapping[IdentityKind, float],
@@ -94,7 +83,7 @@ def _of_kind(
     theirs: Mapping[CharacterRef, Looks],
     kind: IdentityKind,
     threshold: float,
-) -> Iterator[LikelySame]:
+) -> Iterator[LikelyRefs]:
     sizes = {len(looks[kind]) for looks in ours.values() if kind in looks}
     for size in sorted(sizes):
         rows, columns = (
@@ -108,7 +97,7 @@ def _of_kind(
             )
             for row, column in _best_of_both(np.clip(cosines, -1, 1), columns, threshold):
                 cosine = min(float(cosines[row, column]), 1.0)
-                yield LikelySame(one=rows[row], other=columns[column], kind=kind, cosine=cosine)
+                yield LikelyRefs(one=rows[row], other=columns[column], kind=kind, cosine=cosine)
 
 
 def _best_of_both(

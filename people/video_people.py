@@ -15,6 +15,7 @@ from domain.people import tag_name
 from people.corrected import characters_at
 from store.queries import corrections as stored
 from store.queries.characters import CharacterAt
+from store.queries.clips import memory_view
 from store.queries.corrections import Origin
 from store.queries.videos import find_video
 
@@ -30,11 +31,12 @@ PERSON_TAG = re.compile(r"<?(face|voice|character)[_ ](\d{1,9})>?")
 
 @dataclass(frozen=True)
 class VideoPeople:
-    """The people of a video as they are now."""
+    """The people of a video as they are after a clip."""
 
     video: Video
     characters: Sequence[CharacterAt]
     origins: dict[int, Origin]
+    last_clip: int = LAST_CLIP
 
     def tags(self, person: CharacterAt) -> tuple[str, ...]:
         """Return the tags of a character's faces and voices."""
@@ -51,16 +53,18 @@ def lock_people(session: Session, video: str) -> VideoPeople:
     return people_of_video(session, video)
 
 
-def people_of_video(session: Session, name: str) -> VideoPeople:
-    """Read the people of a video as they are now.
+def people_of_video(session: Session, name: str, as_of_ms: int | None = None) -> VideoPeople:
+    """Read the people of a video as they are now, or as they were known then.
 
     Raises:
         NotFound: no video goes by that name.
         Ambiguous: several do.
     """
-    video = find_video(session, name)
+    video, last = find_video(session, name), LAST_CLIP
+    if as_of_ms is not None:
+        last = memory_view(session, [video.id], as_of_ms).scopes[0].last_clip
     origins = {origin.identity: origin for origin in stored.origins_of(session, video.id)}
-    return VideoPeople(video, characters_at(session, video.id, LAST_CLIP), origins)
+    return VideoPeople(video, characters_at(session, video.id, last), origins, last)
 
 
 def find_person(people: VideoPeople, wanted: str) -> CharacterAt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,18 +13,14 @@ import streamlit as st
 from domain.errors import HomerError
 from domain.marked import marked
 from domain.media import Video
-from domain.people import CharacterRef, Correction, tag_name, tags_in_words
-from people.across_videos import rename
-from people.corrections import KnownPerson, history, keep_apart, merge, split, undo
-from people.forget import Forgotten, forget, restore_forgotten
+from domain.people import Correction, Forgotten, PersonOfVideo, tag_name, tags_in_words
+from library import people as acts
 from store.database import Store
 from ui.app_state import page_state
 from ui.formatting import escape_markdown
 from ui.language import use_language
 from ui.media import stored_image
-from ui.navigation import set_params
 from ui.sign_in import set_acting_user
-from views.people_view import PeopleView, PersonCard, PersonEntry, PersonLane
 from views.sentences import translate_sentence
 from views.translation import translate
 from views.words import capitalized, counted, join_words
@@ -42,9 +39,6 @@ PARTS = {"face": marked("face"), "voice": marked("voice")}
 FORGOTTEN_FILE = "file of a forgotten person"
 
 
-Person = KnownPerson | PersonEntry
-
-
 LIBRARY = ""
 """In place of a video: the page of the people of the library."""
 
@@ -61,13 +55,12 @@ class CorrectionResult:
     video: str = ""
 
 
-def display_name(card: PersonCard | Person | PersonLane) -> str:
+def display_name(person: PersonOfVideo) -> str:
     """Return a person's name, or "Person" and the number."""
-    entry = card.person if isinstance(card, PersonCard) else card
     return (
-        translate("Person {number}").format(number=entry.number)
-        if entry.label.startswith("<")
-        else entry.label
+        translate("Person {number}").format(number=person.number)
+        if person.label.startswith("<")
+        else person.label
     )
 
 
@@ -132,77 +125,74 @@ def selection_key(video: str, number: int) -> str:
     return f"selected_{video}_{number}"
 
 
-def name_field(store: Store, video: str, card: PersonCard) -> None:
-    """Draw the name of a person, which is changed in its place."""
+def name_field(store: Store, person: PersonOfVideo, name: str, shown: str) -> None:
+    """Draw the name of a person, which is changed in its place.
+
+    Args:
+        store: The store.
+        person: Who is named.
+        name: The name; "": there is none.
+        shown: How the person is called on the page.
+    """
     if not store.may_change:
-        st.write(escape_markdown(display_name(card)))
+        st.write(escape_markdown(shown))
         return
-    number, named = card.person.number, bool(card.person.names)
-    name = card.person.label if named else ""
-    key = f"name_{video}_{number}_{name}"
+    key = f"name_{person.video}_{person.number}_{name}"
+
+    def rename() -> None:
+        new = st.session_state[key].strip()
+        if new:
+            correct(
+                lambda: acts.rename_person(store, person.video, str(person.number), new),
+                marked("{name} is now called {new}."),
+                name=shown,
+                new=new,
+            )
+
     st.text_input(
-        translate("Name of {name}").format(name=escape_markdown(display_name(card))),
+        translate("Name of {name}").format(name=escape_markdown(shown)),
         name,
         key=key,
-        placeholder=display_name(card),
+        placeholder=display_name(person),
         label_visibility="collapsed",
-        on_change=_rename,
-        args=(store, video, card, key),
+        on_change=rename,
     )
 
 
-def _rename(store: Store, video: str, card: PersonCard, key: str) -> None:
-    name = st.session_state[key].strip()
-    if not name:
-        return
+def correct(change: Callable[[], Correction], message: str, **words: str) -> None:
+    """Apply one correction; then a sentence, in which ``words`` stand, is shown with Undo."""
 
-    def change() -> CorrectionResult:
-        done = rename(store, video, str(card.person.number), name)
-        return CorrectionResult(
-            translate("{name} is now called {new}.").format(name=display_name(card), new=name),
-            (done.number,),
-        )
+    def changed() -> CorrectionResult:
+        made = change()
+        told = translate(message).format(**words)
+        return CorrectionResult(told, (made.number,), made.video)
 
-    apply_correction(change)
+    apply_correction(changed)
 
 
-def merge_people(store: Store, video: str, people: Sequence[Person], into: Person) -> None:
+def merge_people(
+    store: Store, video: str, people: Sequence[PersonOfVideo], into: PersonOfVideo
+) -> None:
     """Merge people into one of them, who keeps number and name."""
 
     def change() -> CorrectionResult:
-        done = [merge(store, video, str(one.number), str(into.number)) for one in people]
-        merged = join_words([_in_sentence(one) for one in people])
+        done = [
+            acts.merge_people(store, video, str(one.number), str(into.number)) for one in people
+        ]
+        merged = join_words([in_sentence(one) for one in people])
         message = translate("Merged {people} into {person}.").format(
-            people=merged, person=_in_sentence(into)
+            people=merged, person=in_sentence(into)
         )
         return CorrectionResult(message, tuple(one.number for one in done))
 
     apply_correction(change)
 
 
-def separate_people(store: Store, video: str, one: PersonCard, other: PersonCard) -> None:
-    """Record that two people are different, so that they are not suggested again."""
-
-    def change() -> CorrectionResult:
-        done = keep_apart(store, video, str(one.person.number), str(other.person.number))
-        message = translate("{first} and {second} are two people.").format(
-            first=display_name(one), second=_in_sentence(other.person)
-        )
-        return CorrectionResult(message, (done.number,))
-
-    apply_correction(change)
-
-
-def show_merge_bar(store: Store, people: PeopleView) -> None:
-    """Draw the button that merges the selected people."""
+def show_merge_bar(store: Store, video: str, people: Sequence[PersonOfVideo]) -> None:
+    """Draw the button that merges those of these people who are selected."""
     if not store.may_change:
         return
-    video = people.video.id
-    chosen = [
-        person
-        for person in people.people
-        if st.session_state.get(selection_key(video, person.number))
-    ]
+    chosen = [one for one in people if st.session_state.get(selection_key(video, one.number))]
     with st.container(horizontal=True, vertical_alignment="center", key="merge_bar"):
         st.button(
             translate("Merge {people}").format(people=counted(len(chosen), "person"))
@@ -219,7 +209,7 @@ def show_merge_bar(store: Store, people: PeopleView) -> None:
             st.caption(escape_markdown(", ".join(display_name(person) for person in chosen)))
 
 
-def _merge_selected(store: Store, video: str, chosen: Sequence[PersonEntry]) -> None:
+def _merge_selected(store: Store, video: str, chosen: Sequence[PersonOfVideo]) -> None:
     """Merge people into a named one of them, else into the first."""
     into = next((one for one in chosen if not one.label.startswith("<")), chosen[0])
     others = [one for one in chosen if one != into]
@@ -228,73 +218,54 @@ def _merge_selected(store: Store, video: str, chosen: Sequence[PersonEntry]) -> 
     merge_people(store, video, others, into)
 
 
-def _in_sentence(person: Person) -> str:
-    name = display_name(person)
+def in_sentence(person: PersonOfVideo) -> str:
+    """Return a person's name, or "person" and the number, within a sentence."""
     if not person.label.startswith("<"):
-        return name
+        return person.label
     return translate("person {number}").format(number=person.number)
 
 
-def show_correction_forms(store: Store, people: PeopleView, card: PersonCard) -> None:
-    """Draw the forms that split and forget one person."""
-    if not store.may_change:
-        return
-    if len(card.person.tags) > 1:
-        _split_form(store, people.video.id, card)
-    _forget_form(store, people.video, card)
-
-
-def _split_form(store: Store, video: str, card: PersonCard) -> None:
+def show_split_form(store: Store, person: PersonOfVideo) -> None:
     """Draw the faces and voices of a person, of which some may be another one's."""
-    number = card.person.number
+    number = person.number
     with (
         st.expander(translate("This is more than one person")),
         st.form(f"split_{number}", border=False),
     ):
         st.write(translate("Choose the faces and voices of the other person."))
         with st.container(horizontal=True, key=f"parts_{number}"):
-            boxes = {tag: _part_box(store, card, tag) for tag in card.person.tags[:MAX_PARTS]}
+            boxes = {tag: _part_box(store, person, tag) for tag in person.tags[:MAX_PARTS]}
         name = st.text_input(translate("Name of that person (optional)"))
         sent = st.form_submit_button(translate("Split"))
     if sent:
-
-        def change() -> CorrectionResult:
-            chosen = [tag.strip("<>") for tag, is_chosen in boxes.items() if is_chosen]
-            done = split(store, video, str(number), chosen, name)
-            message = translate("Split {name} into two people.").format(name=display_name(card))
-            return CorrectionResult(message, (done.number,))
-
-        apply_correction(change)
+        chosen = tuple(tag.strip("<>") for tag, is_chosen in boxes.items() if is_chosen)
+        correct(
+            # Without a tag they would be split off those of other videos.
+            lambda: acts.split_person(store, person.video, str(number), chosen or ("",), name),
+            marked("Split {name} into two people."),
+            name=display_name(person),
+        )
         st.rerun()
 
 
-def _part_box(store: Store, card: PersonCard, tag: str) -> bool:
-    with st.container(width=110, key=f"part_{card.person.number}_{tag.strip('<>')}"):
-        data = stored_image(store, card.crops.get(tag))
+def _part_box(store: Store, person: PersonOfVideo, tag: str) -> bool:
+    with st.container(width=110, key=f"part_{person.number}_{tag.strip('<>')}"):
+        data = stored_image(store, person.crops.get(tag))
         if data:
             st.image(
                 data,
                 alt=translate("{part} of {name}").format(
-                    part=_part_name(tag), name=display_name(card)
+                    part=_part_name(tag), name=display_name(person)
                 ),
                 width=90,
             )
-        return st.checkbox(capitalized(_part_name(tag)), key=f"split_{tag}_{card.person.number}")
+        return st.checkbox(capitalized(_part_name(tag)), key=f"split_{tag}_{person.number}")
 
 
 def _part_name(tag: str) -> str:
     """Return ``face 3`` or ``voice 3`` for a tag."""
     kind, _, number = tag_name(tag).partition(" ")
     return f"{translate(PARTS[kind])} {number}" if kind in PARTS else tag_name(tag)
-
-
-def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
-    def forget_here(*, keep_file: bool) -> None:
-        apply_correction(lambda: _forget_person(store, video, card, keep_file=keep_file))
-        set_params(person=None)
-
-    key = str(card.person.number)
-    forget_form(translate("Forget this person"), display_name(card), key, forget_here)
 
 
 def forget_form(title: str, name: str, key: str, forget_them: Callable[..., None]) -> None:
@@ -319,34 +290,23 @@ def forget_form(title: str, name: str, key: str, forget_them: Callable[..., None
             st.rerun()
 
 
-def _forget_person(
-    store: Store, video: Video, card: PersonCard, *, keep_file: bool
-) -> CorrectionResult:
-    one = CharacterRef(video=video.id, number=card.person.number)
+def forget_person(
+    person: PersonOfVideo, *, keep_file: bool, everywhere: bool = False
+) -> list[Forgotten]:
+    """Forget a person, and offer a file that restores them: of several videos, a file of files."""
+    name = acts.undo_name(person.ref)
     with tempfile.TemporaryDirectory() as folder:
-        path = undo_file(Path(folder), one) if keep_file else None
-        forgotten = forget_character(store, one, path)
-        st.session_state[FORGOTTEN_FILE] = (path.name, path.read_bytes()) if path else None
-    return CorrectionResult(
-        translate("{name} is forgotten: {texts} rewritten, {images} and {answers} deleted.").format(
-            name=display_name(card),
-            texts=counted(forgotten.rewritten, "text"),
-            images=counted(forgotten.images, "image"),
-            answers=counted(forgotten.answers, "answer"),
-        )
-    )
-
-
-def undo_file(folder: Path, one: CharacterRef) -> Path:
-    """Return the path of the file that restores a forgotten character."""
-    return folder / f"person-{one.number}-of-{one.video}.zip"
-
-
-def forget_character(store: Store, one: CharacterRef, path: Path | None) -> Forgotten:
-    """Forget a person in one video; see ``people.forget``."""
-    # Texts that change get vectors of the kind that the others have.
-    text = page_state().toolbox_of(one.video).text
-    return forget(store, one.video, str(one.number), text, path)
+        path = Path(folder) / ("forgotten-person" if everywhere else name)
+        try:
+            kept_in, number = path if keep_file else None, str(person.number)
+            workspace = page_state().workspace()
+            return acts.forget_person(workspace, person.video, number, everywhere, kept_in)
+        finally:
+            # Where one video fails, what restores the person in the others is not lost.
+            if path.is_dir():
+                path = Path(shutil.make_archive(str(path), "zip", path))
+            file = (path.name, path.read_bytes()) if path.exists() else None
+            st.session_state[FORGOTTEN_FILE] = file
 
 
 def show_history(store: Store, video: Video) -> None:
@@ -354,7 +314,7 @@ def show_history(store: Store, video: Video) -> None:
     if not store.may_change:
         return
     st.header(translate("Corrections"), anchor=False)
-    corrections = history(store, video.id)
+    corrections = acts.people_history(store, video.id)
     if not corrections:
         st.caption(translate("Nothing yet."))
     for correction in reversed(corrections):
@@ -387,8 +347,10 @@ def _undo_corrections(store: Store, video: str, numbers: Sequence[int]) -> None:
     """Undo corrections, the last one first: it may depend on those before."""
 
     def change() -> CorrectionResult:
-        undone = [undo(store, video, number) for number in reversed(numbers)]
-        listed = "; ".join(_in_words(one) for one in reversed(undone))
+        undone = [acts.undo_people(store, video, number) for number in reversed(numbers)]
+        listed = "; ".join(
+            _in_words(one) for one in reversed(undone) if isinstance(one, Correction)
+        )
         return CorrectionResult(translate("Undone: {listed}.").format(listed=listed))
 
     _close_toast()
@@ -399,9 +361,6 @@ def _recall_person(store: Store, video: str, data: bytes) -> CorrectionResult:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "person.zip"
         path.write_bytes(data)
-        rows = restore_forgotten(store, video, path)
         return CorrectionResult(
-            translate("Restored the person, with {records}.").format(
-                records=counted(rows, "record")
-            )
+            translate_sentence(str(acts.undo_people(store, video, source=path)))
         )

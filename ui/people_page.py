@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
+
 import streamlit as st
 
+from domain.errors import NotFound
 from domain.marked import marked
+from domain.media import Video
+from domain.people import LibraryPerson, LikelySame, PersonOfVideo
+from library import people as acts
+from library.params import Page
 from store.database import Store
 from ui.app_state import page_state
 from ui.appearances import LEGEND, appearance_lane, picked_appearance
 from ui.corrections import (
+    CorrectionResult,
+    apply_correction,
+    correct,
     display_name,
+    forget_form,
+    forget_person,
+    in_sentence,
     merge_people,
     name_field,
     selection_key,
-    separate_people,
-    show_correction_forms,
     show_history,
     show_last_result,
     show_merge_bar,
+    show_split_form,
 )
 from ui.errors import show_errors
 from ui.formatting import escape_markdown
-from ui.library_people import alike_line, show_crop, show_library_people, show_other_videos
+from ui.library_people import likely_pair, show_crop, show_library_people, show_other_videos
 from ui.navigation import (
     choice_param,
     int_param,
@@ -34,9 +47,8 @@ from ui.navigation import (
 )
 from ui.player import seek, show_player
 from ui.timeline import show_timeline
-from views.people_view import CardPair, PeopleView, PersonCard, likely_same_people, load_people_view
 from views.translation import translate, translate_count
-from views.words import format_span, format_time, join_words
+from views.words import counted, format_span, format_time, join_words
 
 PEOPLE_PER_PAGE = 12
 """People per page."""
@@ -73,56 +85,65 @@ def _body() -> None:
         return
     show_last_result(store, video.id)
     requested, number = requested_offset(size=PEOPLE_PER_PAGE), int_param("person")
-    people = load_people_view(store, video.id, requested, PEOPLE_PER_PAGE, number)
-    if not people.people:
+    people = acts.people_of_video(store, video.id, offset=requested, limit=PEOPLE_PER_PAGE)
+    if not people.total:
         st.write(translate("Nobody was recognised in this video yet."))
         if st.button(translate("Open the video"), type="primary"):
             st.switch_page(streamlit_page("video"), query_params={"video": video.id})
         show_history(store, video)
         return
-    offset = paginate(len(people.people), size=PEOPLE_PER_PAGE)
+    offset = paginate(people.total, size=PEOPLE_PER_PAGE)
     if offset != requested:
-        people = load_people_view(store, video.id, offset, PEOPLE_PER_PAGE, number)
+        people = acts.people_of_video(store, video.id, offset=offset, limit=PEOPLE_PER_PAGE)
+    chosen = None
+    if number is not None:
+        with suppress(NotFound):
+            chosen = acts.person_of_library(store, video.id, str(number))
     left, right = st.columns([3, 2])
     with left:
         st.html(GRID)
-        show_merge_bar(store, people)
+        show_merge_bar(store, video.id, people.items)
         with st.container(key="faces"):
-            for card in people.figures:
-                with st.container(border=True, key=f"person_{card.person.number}"):
-                    _show_card(store, people, card)
+            for person in people.items:
+                with st.container(border=True, key=f"person_{person.number}"):
+                    _show_card(store, person, is_chosen=person.number == number)
     with right:
         show_player(video, time_param() or 0)
-        if people.chosen is not None:
-            _show_person(store, people, people.chosen)
-    _show_timeline(people)
-    _show_suggestions(store, people)
+        if chosen is not None:
+            _show_person(store, video, chosen)
+    _show_timeline(video, people, number)
+    _show_suggestions(store, video)
     show_history(store, video)
 
 
-def _show_timeline(people: PeopleView) -> None:
+def _show_timeline(video: Video, people: Page[PersonOfVideo], chosen: int | None) -> None:
     st.header(translate("When they appear"), anchor=False)
     lanes = [
-        appearance_lane(card.person.number, display_name(card), card.seen, card.heard)
-        for card in people.figures
+        appearance_lane(one.number, display_name(one), one.seen_spans, one.heard_spans)
+        for one in people.items
     ]
-    name = translate("When people are seen and heard in {title}").format(title=people.video.title)
+    name = translate("When people are seen and heard in {title}").format(title=video.title)
     st.caption(translate(LEGEND))
-    chosen = str(people.chosen.person.number) if people.chosen else ""
-    picked = show_timeline(name, people.video.duration_ms, lanes, "appearances", chosen=chosen)
+    marked_lane = "" if chosen is None else str(chosen)
+    picked = show_timeline(name, video.duration_ms, lanes, "appearances", chosen=marked_lane)
     if picked:
         number, start_ms = picked_appearance(picked)
-        seek(people.video.id, start_ms)
+        seek(video.id, start_ms)
         set_params(person=number)
         st.rerun()
 
 
-def _show_card(store: Store, people: PeopleView, card: PersonCard) -> None:
-    number, name = card.person.number, display_name(card)
-    show_crop(store, card.crop, name)
-    name_field(store, people.video.id, card)
-    st.caption(escape_markdown(_appearances(card)))
-    for candidate in card.person.maybe:
+def _show_card(store: Store, person: PersonOfVideo, *, is_chosen: bool) -> None:
+    number, name = person.number, display_name(person)
+    show_crop(store, person.crop, name)
+    name_field(store, person, person.label if person.names else "", name)
+    facts = [format_span(person.span)] if person.span else []
+    if person.seen:
+        facts.append(translate_count("seen {number} time", "seen {number} times", person.seen))
+    if person.heard:
+        facts.append(translate_count("heard {number} time", "heard {number} times", person.heard))
+    st.caption(escape_markdown(", ".join(facts)))
+    for candidate in person.maybe:
         st.caption(
             escape_markdown(
                 translate("May be person {number}: {reason}").format(
@@ -132,89 +153,99 @@ def _show_card(store: Store, people: PeopleView, card: PersonCard) -> None:
         )
     with st.container(horizontal=True, vertical_alignment="center", key=f"do_{number}"):
         if store.may_change:
-            st.checkbox(translate("Select"), key=selection_key(people.video.id, number))
+            st.checkbox(translate("Select"), key=selection_key(person.video, number))
         if st.button(
             translate("Open"),
             key=f"open_{number}",
             help=escape_markdown(translate("Show {name}").format(name=name)),
-            disabled=people.chosen is not None and card.person == people.chosen.person,
+            disabled=is_chosen,
         ):
             set_params(person=number)
             st.rerun()
 
 
-def _appearances(card: PersonCard) -> str:
-    person = card.person
-    facts = [format_span(person.span)] if person.span else []
-    if person.seen:
-        facts.append(translate_count("seen {number} time", "seen {number} times", person.seen))
-    if person.heard:
-        facts.append(translate_count("heard {number} time", "heard {number} times", person.heard))
-    return ", ".join(facts)
-
-
-def _show_person(store: Store, people: PeopleView, card: PersonCard) -> None:
-    st.header(escape_markdown(display_name(card)), anchor=False)
+def _show_person(store: Store, video: Video, everywhere: LibraryPerson) -> None:
+    person = next(one for one in everywhere.characters if one.video == video.id)
+    st.header(escape_markdown(display_name(person)), anchor=False)
     names = [
-        f"{name.name} ({translate(SOURCES.get(name.source, name.source))})"
-        for name in card.person.names
+        f"{name.name} ({translate(SOURCES.get(name.source, name.source))})" for name in person.names
     ]
     if names:
         st.write(escape_markdown(", ".join(names)))
-    spans = sorted({*card.seen, *card.heard}, key=lambda s: (s.start_ms, s.end_ms))[:6]
+    every = {*person.seen_spans, *person.heard_spans}
+    spans = sorted(every, key=lambda span: (span.start_ms, span.end_ms))[:6]
     with st.container(horizontal=True, key="moments"):
         for index, span in enumerate(spans):
             st.button(
                 f"▶ {format_time(span.start_ms)}",
-                key=f"moment_{card.person.number}_{index}",
+                key=f"moment_{person.number}_{index}",
                 on_click=seek,
-                args=(people.video.id, span.start_ms),
+                args=(video.id, span.start_ms),
             )
-    show_other_videos(store, people.video.id, card.person.number)
-    show_correction_forms(store, people, card)
+    show_other_videos(everywhere, video.id)
+    if not store.may_change:
+        return
+    if len(person.tags) > 1:
+        show_split_form(store, person)
+
+    def forget(*, keep_file: bool) -> None:
+        apply_correction(lambda: _forgotten(person, keep_file=keep_file))
+        set_params(person=None)
+
+    title = translate("Forget this person")
+    forget_form(title, display_name(person), str(person.number), forget)
 
 
-def _show_suggestions(store: Store, people: PeopleView) -> None:
+def _forgotten(person: PersonOfVideo, *, keep_file: bool) -> CorrectionResult:
+    (done,) = forget_person(person, keep_file=keep_file)
+    return CorrectionResult(
+        translate("{name} is forgotten: {texts} rewritten, {images} and {answers} deleted.").format(
+            name=display_name(person),
+            texts=counted(done.rewritten, "text"),
+            images=counted(done.images, "image"),
+            answers=counted(done.answers, "answer"),
+        )
+    )
+
+
+def _show_suggestions(store: Store, video: Video) -> None:
     if not store.may_change:
         return
     st.header(translate("Same person?"), anchor=False)
-    pairs = likely_same_people(store, people.video.id, MAX_SUGGESTIONS)
+    pairs = acts.likely_same_people(store, video.id, limit=MAX_SUGGESTIONS)
     if not pairs:
         st.caption(translate("No likely duplicates."))
     for pair in pairs:
-        _show_suggestion(store, people, pair)
+        _show_suggestion(store, pair)
 
 
-def _show_suggestion(store: Store, people: PeopleView, pair: CardPair) -> None:
-    first, second, found = pair.one, pair.other, pair.found
-    key = f"{found.one}_{found.other}"
-    with st.container(border=True, key=f"pair_{key}"):
-        left, right, text = st.columns([1, 1, 4])
-        with left:
-            show_crop(store, first.crop, display_name(first))
-        with right:
-            show_crop(store, second.crop, display_name(second))
-        with text:
-            st.write(escape_markdown(join_words([display_name(first), display_name(second)])))
-            st.caption(alike_line(found.kind, found.cosine))
-            with st.container(horizontal=True, key=f"say_{key}"):
-                for card in (first, second):
-                    if card.person.span is not None:
-                        st.button(
-                            f"▶ {escape_markdown(display_name(card))}",
-                            key=f"first_{key}_{card.person.number}",
-                            on_click=seek,
-                            args=(people.video.id, card.person.span.start_ms),
-                        )
+def _show_suggestion(store: Store, pair: LikelySame[PersonOfVideo]) -> None:
+    one, other = pair.one, pair.other
+    names = display_name(one), display_name(other)
+    with likely_pair(store, pair, join_words(names)) as key:
+        for person in (one, other):
+            if person.span is not None:
                 st.button(
-                    translate("Yes, the same"),
-                    key=f"yes_{key}",
-                    on_click=merge_people,
-                    args=(store, people.video.id, [second.person], first.person),
+                    f"▶ {escape_markdown(display_name(person))}",
+                    key=f"first_{key}_{person.number}",
+                    on_click=seek,
+                    args=(person.video, person.span.start_ms),
                 )
-                st.button(
-                    translate("No"),
-                    key=f"no_{key}",
-                    on_click=separate_people,
-                    args=(store, people.video.id, first, second),
-                )
+        st.button(
+            translate("Yes, the same"),
+            key=f"yes_{key}",
+            on_click=merge_people,
+            args=(store, one.video, [other], one),
+        )
+        numbers = str(one.number), str(other.number)
+        st.button(
+            translate("No"),
+            key=f"no_{key}",
+            on_click=partial(
+                correct,
+                lambda: acts.keep_people_apart(store, one.video, numbers[0], numbers[1]),
+                marked("{first} and {second} are two people."),
+                first=names[0],
+                second=in_sentence(other),
+            ),
+        )

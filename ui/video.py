@@ -12,6 +12,7 @@ from domain.memories import EdgeType, Segment
 from domain.people import tags_in_words
 from domain.streams import Gap
 from flows.video_locks import is_watched
+from library.people import most_seen
 from store.database import Store
 from store.queries.keyframes import StoredKeyframe
 from ui.app_state import PageState, page_state
@@ -41,7 +42,6 @@ from ui.transcript import show_scenes, show_transcript
 from ui.video_memory import show_memory
 from ui.video_search import show_search
 from views.library import ShownClip
-from views.people_view import load_lanes
 from views.sentences import translate_sentence
 from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
 from views.translation import format_number, translate
@@ -166,15 +166,20 @@ def _show_facts(video: Video) -> None:
 
 def _show_people(store: Store, video: Video) -> None:
     """Draw when the people who appear most are seen and heard."""
-    people, total = load_lanes(store, video.id, MAX_LANES)
-    if not people:
+    found = most_seen(store, video.id, MAX_LANES)
+    if not found.items:
         return
-    lanes = [appearance_lane(one.number, display_name(one), one.seen, one.heard) for one in people]
+    lanes = [
+        appearance_lane(one.number, display_name(one), one.seen_spans, one.heard_spans)
+        for one in found.items
+    ]
     name = translate("When people are seen and heard in {title}").format(title=video.title)
     picked = show_timeline(name, video.duration_ms, lanes, "people_timeline")
     more = (
-        translate(" The {count} who appear most, of {total}.").format(count=MAX_LANES, total=total)
-        if total > MAX_LANES
+        translate(" The {count} who appear most, of {total}.").format(
+            count=MAX_LANES, total=found.total
+        )
+        if found.total > MAX_LANES
         else ""
     )
     st.caption(f"{translate(LEGEND)}{more}")

@@ -15,6 +15,7 @@ from domain.base import Frozen
 from domain.errors import BlobGone, NotFound
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Edge, Memory, Scope, Segment
+from domain.people import KnownName, PersonOfVideo
 from domain.time import TimeSpan
 from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, find_faults
 from people.clip_people import ClipPeople
@@ -120,24 +121,6 @@ class ShownClip(StoredClip):
     keyframes: tuple[DescribedKeyframe, ...] = ()
 
 
-class ShownName(Frozen):
-    """A name and its source: said, read, caption, model or person."""
-
-    name: str
-    source: str
-    from_clip: int
-
-
-class ShownPerson(Frozen):
-    """A character: its number, the tags it is recognised by, and its names."""
-
-    number: int
-    label: str
-    tags: tuple[str, ...]
-    names: tuple[ShownName, ...]
-    from_clip: int
-
-
 class VideoDetails(Frozen):
     """Everything known of a video as of a clip; ``last_clip`` -1: nothing yet."""
 
@@ -147,7 +130,7 @@ class VideoDetails(Frozen):
     models: Mapping[str, str]
     last_clip: int
     clips: tuple[ShownClip, ...]
-    people: tuple[ShownPerson, ...]
+    people: tuple[PersonOfVideo, ...]
     segments: tuple[Segment, ...]
     edges: tuple[Edge, ...]
     pending: tuple[int, ...] = Field(default=(), description="clips that no segment covers yet")
@@ -233,7 +216,7 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
         models=state.models,
         last_clip=last,
         clips=shown,
-        people=tuple(shown_person(person) for person in people),
+        people=tuple(_person(video, person) for person in people),
         segments=tuple(
             shown_segment(events.as_segment(video.id, row, spans), named) for row in segments
         ),
@@ -326,19 +309,19 @@ def _line(memory: Memory, people: ClipPeople) -> ShownLine:
     )
 
 
-def shown_person(row: characters.CharacterAt) -> ShownPerson:
+def _person(video: Video, row: characters.CharacterAt) -> PersonOfVideo:
     """Return a character with its tags and names."""
-    character = row.character
-    tags = [f"<face_{n}>" for n in character.faces] + [f"<voice_{n}>" for n in character.voices]
-    return ShownPerson(
-        number=character.number,
-        label=character.label,
-        tags=tuple(tags),
+    one = row.character
+    return PersonOfVideo(
+        video=video.id,
+        title=video.title,
+        number=one.number,
+        label=one.label,
         names=tuple(
-            ShownName(name=name.text, source=name.source, from_clip=name.from_clip)
+            KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
             for name in row.names
         ),
-        from_clip=row.from_clip,
+        tags=tuple(tag for tag in one.tags if not tag.startswith("<character_")),
     )
 
 

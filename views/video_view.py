@@ -15,7 +15,7 @@ from people.corrected import characters_at
 from store.database import Store
 from store.queries import clips, events, graph
 from store.queries.keyframes import StoredKeyframe, frames_of
-from views.library import ShownClip, ShownPerson, shown_clips, shown_person, shown_segment
+from views.library import ShownClip, shown_clips, shown_segment
 
 
 class ShownEdge(Frozen):
@@ -46,13 +46,6 @@ class ClipsPage(Frozen, arbitrary_types_allowed=True):
 
     clips: tuple[ShownClip, ...]
     frames: dict[int, tuple[StoredKeyframe, ...]]
-    total: int
-
-
-class PeoplePage(Frozen):
-    """Some people of a video, by number; ``total`` counts all its people."""
-
-    people: tuple[ShownPerson, ...]
     total: int
 
 
@@ -122,16 +115,6 @@ def load_clips_page(
         frames = frames_of(session, video.id, [clip.index for clip in stored])
     by_clip = {c.index: tuple(f for f in frames if f.clip == c.index) for c in shown}
     return ClipsPage(clips=shown, frames=by_clip, total=total)
-
-
-def load_people_page(
-    store: Store, video: str, offset: int = 0, limit: int = 100, as_of_ms: int | None = None
-) -> PeoplePage:
-    """Return ``limit`` people of a video from the ``offset``-th on; ``as_of_ms`` None: now."""
-    with store.begin(snapshot=True) as session:
-        rows = characters_at(session, video, _last(session, video, as_of_ms))
-    shown = tuple(shown_person(row) for row in rows[offset : offset + limit])
-    return PeoplePage(people=shown, total=len(rows))
 
 
 def clip_spans(store: Store, video: str, numbers: Sequence[int]) -> list[TimeSpan]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from agent.harness.inform import CardLine
@@ -13,9 +12,6 @@ Card = Sequence[CardLine]
 WHOLE = 2
 """The last cards are shown whole, so many."""
 LEFT_OUT = "(What this search found is left out here.)"
-_FOUND = re.compile(r"<(card|memory) .*</\1>", re.DOTALL)
-_CONTENTS = re.compile(r"<contents>.*?</contents>\n?", re.DOTALL)
-_LINE = re.compile(r'<memory [^>]*score="([\d.-]+)">.*?</memory>\n?')
 
 
 def earlier_cards(cards: Sequence[Card]) -> list[str]:
@@ -47,12 +43,18 @@ def shortened(messages: Sequence[Message], tokens: int) -> list[Message]:
     lowest. All marks are the harness's own: quoted words have none (``quote_untrusted``).
     """
     texts = [message.content for message in messages]
-    found = [(n, match[0]) for n, text in enumerate(texts) if (match := _FOUND.search(text))]
+    found = [
+        (n, card)
+        for n, text in enumerate(texts)
+        if (card := _part(text, "<card ", "</card>") or _part(text, "<memory ", "</memory>"))
+    ]
     cuts = [(n, card, LEFT_OUT) for n, card in found[:-1]]
-    cuts += [(n, part, "") for n, text in enumerate(texts) for part in _CONTENTS.findall(text)]
+    cuts += [(n, _part(text, "<contents>", "</contents>\n"), "") for n, text in enumerate(texts)]
     for n, card in found[-1:]:
-        lines = sorted(_LINE.finditer(card), key=lambda line: (float(line[1]), -line.start()))
-        cuts += [(n, line[0], "") for line in lines]
+        lines = [line for line in card.splitlines(keepends=True) if ' score="' in line]
+        scores = [float(line.partition(' score="')[2].partition('"')[0]) for line in lines]
+        lowest_first = sorted(range(len(lines)), key=lambda at: (scores[at], -at))
+        cuts += [(n, lines[at], "") for at in lowest_first]
     for n, part, instead in cuts:
         if sum(map(text_tokens, texts)) <= tokens:
             break
@@ -61,3 +63,9 @@ def shortened(messages: Sequence[Message], tokens: int) -> list[Message]:
         message.model_copy(update={"content": text})
         for message, text in zip(messages, texts, strict=True)
     ]
+
+
+def _part(text: str, first: str, last: str) -> str:
+    """Return what is between two marks, with both; "" where they are not there."""
+    start, end = text.find(first), text.rfind(last)
+    return text[start : end + len(last)] if 0 <= start < end else ""

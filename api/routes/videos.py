@@ -18,7 +18,7 @@ from library.moments import image_path
 from store.queries.videos import WATCHING, known_video
 from views.library import ShownClip, resolve_video
 from views.library_view import LibraryEntry, page_of_videos, video_holdings
-from views.video_view import ShownEdge, load_clips_page, load_graph_page, load_people_page
+from views.video_view import ShownEdge, load_clips_page, load_graph_page
 
 router = APIRouter(tags=["videos"])
 Name = Annotated[
@@ -99,21 +99,6 @@ class Clips(Page):
     """A page of clips, in order."""
 
     clips: list[ClipTold]
-
-
-class PersonTold(BaseModel):
-    """A person of a video: known names, and tags of faces and voices."""
-
-    number: int
-    label: str
-    names: list[str]
-    tags: list[str]
-
-
-class People(Page):
-    """A page of people, by number."""
-
-    people: list[PersonTold]
 
 
 class Joined(BaseModel):
@@ -238,27 +223,6 @@ def _clip_body(video: str, clip: ShownClip, images: list[str]) -> ClipTold:
             for frame in clip.keyframes
         ],
     )
-
-
-@router.get("/videos/{name}/people", summary="Its people")
-def people(
-    state: State, name: Name, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT, as_of: AsOf = None
-) -> People:
-    """The people of the video, with all known names."""
-    page = load_people_page(
-        state.store, _find_video(state, name).id, offset, limit, as_of_ms(as_of)
-    )
-    shown = [
-        PersonTold(
-            number=person.number,
-            label=tags_in_words(person.label),
-            names=[name_.name for name_ in person.names],
-            tags=list(person.tags),
-        )
-        for person in page.people
-    ]
-    next_page = next_offset(offset, len(shown), page.total)
-    return People(total=page.total, offset=offset, next=next_page, people=shown)
 
 
 @router.get("/videos/{name}/events", summary="Its events")

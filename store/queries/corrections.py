@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ARRAY, String, any_, bindparam, func, insert, select, text, update
 from sqlalchemy.orm import Session
@@ -88,11 +88,11 @@ def corrections_of(session: Session, video_id: str) -> list[Correction]:
     return [_correction(row) for row in session.scalars(query.order_by(CorrectionRow.number))]
 
 
-def corrections_of_act(session: Session, act: str) -> list[tuple[str, Correction]]:
-    """Return the corrections that were made as one, each with its video, by video and number."""
+def corrections_of_act(session: Session, act: str) -> list[Correction]:
+    """Return the corrections that were made as one, by video and number."""
     row = CorrectionRow
     query = select(row).where(row.act == act).order_by(row.video_id, row.number)
-    return [(found.video_id, _correction(found)) for found in session.scalars(query)]
+    return [_correction(found) for found in session.scalars(query)]
 
 
 def corrections_across_videos(session: Session) -> dict[str, list[Correction]]:
@@ -136,8 +136,9 @@ def add_correction(
         numbers=tuple(sorted(set(numbers))),
         outcomes=tuple(outcomes),
         act=act,
+        video=video_id,
     )
-    values = correction.model_dump(mode="json", exclude={"undone"})
+    values = _values(correction) | {"number": correction.number, "kind": str(kind), "act": act}
     session.execute(insert(CorrectionRow).values(values | {"video_id": video_id}))
     return correction
 
@@ -145,8 +146,17 @@ def add_correction(
 def change_correction(session: Session, video_id: str, changed: Correction) -> None:
     """Update the correction of that number: undone, or about fewer characters."""
     where = (CorrectionRow.video_id == video_id, CorrectionRow.number == changed.number)
-    values = changed.model_dump(mode="json", include={"told", "numbers", "outcomes", "undone"})
-    session.execute(update(CorrectionRow).where(*where).values(values))
+    session.execute(update(CorrectionRow).where(*where).values(_values(changed)))
+
+
+def _values(correction: Correction) -> dict[str, Any]:
+    """Return the columns of what may change."""
+    return {
+        "told": correction.told,
+        "numbers": list(correction.numbers),
+        "outcomes": [outcome.model_dump(mode="json") for outcome in correction.outcomes],
+        "undone": correction.undone,
+    }
 
 
 def _correction(row: CorrectionRow) -> Correction:
@@ -158,6 +168,7 @@ def _correction(row: CorrectionRow) -> Correction:
         outcomes=tuple(CorrectedCharacter.model_validate(outcome) for outcome in row.outcomes),
         undone=row.undone,
         act=row.act,
+        video=row.video_id,
     )
 
 
@@ -215,13 +226,13 @@ def statements_until(session: Session, video_id: str, clip: int) -> list[StatedS
     return [StatedSupport(*fields) for fields in session.execute(query)]
 
 
-def claims_of(session: Session, video_id: str) -> list[Claim]:
-    """Return the total support of each face and voice, in order, with the latest reason."""
+def claims_of(session: Session, video_id: str, last_clip: int) -> list[Claim]:
+    """Return the total support of each face and voice until a clip, with the latest reason."""
     row = IdentityStatementRow
     last = func.max(row.id)
     totals = (
         select(row.face_id, row.voice_id, func.sum(row.support).label("total"), last.label("last"))
-        .where(row.video_id == video_id)
+        .where(row.video_id == video_id, row.clip <= last_clip)
         .group_by(row.face_id, row.voice_id)
         .subquery()
     )
@@ -234,13 +245,14 @@ def claims_of(session: Session, video_id: str) -> list[Claim]:
 
 
 def appearances_of(
-    session: Session, video_id: str, identities: Sequence[int]
+    session: Session, video_id: str, identities: Sequence[int], last_clip: int
 ) -> dict[int, Appearances]:
-    """Return when each of these was seen or heard, by utterances if it has no sighting."""
+    """Return when each was seen or heard until a clip, by utterances if it has no sighting."""
     appearances: dict[int, Appearances] = {}
     for table in (UtteranceRow, SightingRow):
         times = (func.count(), func.min(table.start_ms), func.max(table.end_ms))
-        query = select(table.identity_id, *times).where(table.video_id == video_id)
+        query = select(table.identity_id, *times)
+        query = query.where(table.video_id == video_id, table.clip <= last_clip)
         query = query.where(is_any_of(table.identity_id, identities)).group_by(table.identity_id)
         appearances |= {row[0] or 0: Appearances(*row[1:]) for row in session.execute(query)}
     return appearances

@@ -336,14 +336,15 @@ class Centre(NamedTuple):
 
 
 def appearance_spans(
-    session: Session, video_id: str, identities: Sequence[int], gap_ms: int
+    session: Session, video_id: str, identities: Sequence[int], gap_ms: int, last_clip: int
 ) -> list[AppearanceSpan]:
     """Return when these identities appear, by identity and time; gaps up to ``gap_ms`` are joined.
 
-    In a clip without a sighting of an identity its utterances count.
+    In a clip without a sighting of an identity its utterances count. Clips after ``last_clip`` do
+    not.
     """
     sightings, utterances = (
-        _spans_by_clip(of, video_id, identities) for of in (SightingRow, UtteranceRow)
+        _spans_by_clip(of, video_id, identities, last_clip) for of in (SightingRow, UtteranceRow)
     )
     seen, said = sightings.c, utterances.c
     silent = select(utterances).where(
@@ -353,12 +354,12 @@ def appearance_spans(
     return [AppearanceSpan(*row) for row in session.execute(_join_close(appearances, gap_ms))]
 
 
-def _spans_by_clip(table: Any, video_id: str, identities: Sequence[int]) -> CTE:
+def _spans_by_clip(table: Any, video_id: str, identities: Sequence[int], last_clip: int) -> CTE:
     """Return the span from the first to the last appearance of each identity in each clip."""
     start, end = func.min(table.start_ms).label("start"), func.max(table.end_ms).label("end")
     query = select(table.identity_id.label("identity"), table.clip.label("clip"), start, end)
     matching = query.where(table.video_id == video_id, is_any_of(table.identity_id, identities))
-    return matching.group_by(table.identity_id, table.clip).cte()
+    return matching.where(table.clip <= last_clip).group_by(table.identity_id, table.clip).cte()
 
 
 def _join_close(appearances: Any, gap_ms: int) -> Select[int, int, int]:
@@ -412,12 +413,13 @@ def last_appearances(
     return last
 
 
-def best_crops(session: Session, identities: Sequence[int]) -> dict[int, str]:
-    """Return the SHA-256 of the best crop of each identity that has one."""
+def best_crops(session: Session, identities: Sequence[int], last_clip: int) -> dict[int, str]:
+    """Return the SHA-256 of the best crop, until a clip, of each identity that has one."""
     row = SightingRow
     best = (
         select(row.identity_id, row.blob)
         .where(is_any_of(row.identity_id, identities), row.blob.is_not(None))
+        .where(row.clip <= last_clip)
         .ext(distinct_on(row.identity_id))
         .order_by(row.identity_id, row.quality.desc(), row.id)
     )

@@ -19,7 +19,6 @@ from domain.media import ClipState
 from graphs.ask import ask
 from models.toolbox import Toolbox
 from people.across_videos import rename
-from people.corrections import list_people
 from perception.originals import cache_original, stat_digest
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
@@ -30,6 +29,7 @@ from store.tables.schema import VideoRow
 from tests.browser.pages import settled
 from tests.support.app_pages import EVIL
 from tests.support.media import make_video
+from tests.support.several_videos import list_people
 from ui.server import AppServer
 from views.library import all_titles
 from views.video_view import load_graph_page

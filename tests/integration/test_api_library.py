@@ -115,14 +115,15 @@ def test_as_of_a_moment_nothing_later_is_there(client: TestClient) -> None:
         "rain and retreat",
     ]
     assert [one["relation"] for one in early["edges"]] == ["before"]
-    assert client.get(f"/videos/{PARTY}/people", params={"as_of": "5"}).json()["people"] == []
+    assert client.get(f"/videos/{PARTY}/people", params={"as_of": "5"}).json()["items"] == []
 
 
 def test_people_come_with_their_names_and_tags(client: TestClient) -> None:
     found = client.get(f"/videos/{PARTY}/people", params={"offset": 1}).json()
     assert (found["total"], found["next"]) == (2, None)
-    (bob,) = found["people"]
-    assert (bob["names"], bob["tags"]) == (["Bob"], ["<face_2>", "<voice_1>"])
+    (bob,) = found["items"]
+    assert [name["name"] for name in bob["names"]] == ["Bob"]
+    assert bob["tags"] == ["<face_2>", "<voice_1>"]
 
 
 @pytest.mark.parametrize(

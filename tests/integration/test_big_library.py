@@ -15,6 +15,8 @@ from sqlalchemy import Engine, delete, event, insert, update
 
 from domain.media import IdentityKind
 from domain.time import TimeSpan
+from library.params import MAX_LIMIT
+from library.people import likely_same_people, people_of_video, person_of_library
 from people import similar
 from people.across_videos import rename
 from people.corrections import keep_apart, undo
@@ -28,7 +30,6 @@ from tests.support.big_library import CLIP_MS, fill_library, span_of
 from tests.support.full_suite import examples, in_full
 from tests.support.machine import VIDEO
 from tests.support.memory import known_video
-from views.people_view import likely_same_people, load_people_view
 from views.video_view import clip_spans, load_graph_page, load_segment_view
 
 CLIPS = 1_200
@@ -64,7 +65,7 @@ def rows_read() -> Iterator[Callable[[], int]]:
         in_full(("ask", {}, 100)),
         ("library", {}, 100),
         in_full(("video", {}, 300 + 3 * 300 + 300 + 5 * 60 + WATCHED)),
-        ("video", {"show": "Clips"}, 10 * (8 + 3) + 5 * 60 + 50 + WATCHED),
+        ("video", {"show": "Clips"}, 10 * (8 + 3) + 5 * 60 + 50 + 8 * 5 + WATCHED),
         ("people", {}, 12 * 150 + 10 * 60),
     ],
 )
@@ -141,22 +142,21 @@ def test_a_clip_that_is_not_there_is_passed_over(store: Store) -> None:
     ]
 
 
-def test_some_people_are_told_of_in_full_and_all_by_name(long: Store) -> None:
-    shown = load_people_view(long, VIDEO, 12, 12, chosen=50)
-    assert [one.number for one in shown.people] == list(range(60))
-    assert [one.person.number for one in shown.figures] == list(range(12, 24))
-    assert shown.chosen is not None
-    assert shown.chosen.person.label == "Guest 50 of a whole week"
-    assert shown.chosen.person.seen > 0
-    assert shown.chosen.seen
-    assert load_people_view(long, VIDEO, 60, 12).figures == ()
-    assert load_people_view(long, VIDEO, chosen=777).chosen is None
+def test_some_people_are_told_of_in_full(long: Store) -> None:
+    shown = people_of_video(long, VIDEO, offset=12, limit=12)
+    assert (shown.total, shown.next) == (60, 24)
+    assert [one.number for one in shown.items] == list(range(12, 24))
+    chosen = person_of_library(long, VIDEO, "50").characters[0]
+    assert chosen.label == "Guest 50 of a whole week"
+    assert chosen.seen > 0
+    assert chosen.seen_spans
+    assert people_of_video(long, VIDEO, offset=60).items == ()
 
 
 def test_a_timeline_has_no_more_appearances_than_can_be_told_apart(long: Store) -> None:
-    for one in load_people_view(long, VIDEO).figures:
-        assert 0 < len(one.seen) <= 400
-        gaps = [b.start_ms - a.end_ms for a, b in pairwise(one.seen)]
+    for one in people_of_video(long, VIDEO, limit=MAX_LIMIT).items:
+        assert 0 < len(one.seen_spans) <= 400
+        gaps = [b.start_ms - a.end_ms for a, b in pairwise(one.seen_spans)]
         assert min(gaps) > CLIPS * CLIP_MS // 400
 
 
@@ -165,16 +165,18 @@ def test_who_is_said_to_be_apart_is_not_suggested_again(
 ) -> None:
     # The guests are made of random numbers: few are as alike as a model asks for.
     monkeypatch.setattr(similar, "MIN_COSINE_SHARE", 0.5)
-    every = [(one.found.one, one.found.other) for one in likely_same_people(long, VIDEO, limit=20)]
+    every = [
+        (one.one.number, one.other.number) for one in likely_same_people(long, VIDEO, limit=20)
+    ]
     assert len(set(every)) == 20
-    assert likely_same_people(long, VIDEO, limit=1)[0].one.person.number == every[0][0]
+    assert likely_same_people(long, VIDEO, limit=1)[0].one.number == every[0][0]
     keep_apart(long, VIDEO, *map(str, every[0]))
     again = likely_same_people(long, VIDEO, limit=20)
-    assert [(one.found.one, one.found.other) for one in again[:19]] == every[1:]
-    assert again[0].one.person.number == every[1][0]
+    assert [(one.one.number, one.other.number) for one in again[:19]] == every[1:]
+    assert again[0].one.number == every[1][0]
     undo(long, VIDEO)
     (first,) = likely_same_people(long, VIDEO, limit=1)
-    assert (first.one.person.number, first.other.person.number) == every[0]
+    assert (first.one.number, first.other.number) == every[0]
 
 
 TIMES = st.lists(st.tuples(st.integers(20, 40), st.integers(0, 4)), max_size=12)
@@ -196,7 +198,7 @@ def test_stretches_are_those_of_the_plain_way(
             rows = [_row(table, video, one.id, at, length) for at, length in times]
             if rows:
                 session.execute(insert(table), rows)
-        found = appearance_spans(session, video, [one.id, other.id], gap_s * 1_000)
+        found = appearance_spans(session, video, [one.id, other.id], gap_s * 1_000, 2**31 - 1)
         session.rollback()
     spans = {**_by_clip(said), **_by_clip(seen)}
     expected = merge_close_spans(spans.values(), gap_s * 1_000)

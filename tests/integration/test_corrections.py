@@ -10,10 +10,11 @@ import pytest
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import ClipState, Percept
 from domain.people import Correction
+from library.people import people_of_video
 from memory.write_clip import remember
 from people.across_videos import rename
 from people.corrected import characters_at
-from people.corrections import history, keep_apart, list_people, merge, split, undo
+from people.corrections import history, keep_apart, merge, split, undo
 from store.database import Store
 from store.queries.percepts import lock_video
 from tests.support.library_templates import FilledLibraries
@@ -29,6 +30,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from tests.support.several_videos import list_people
 from views.library import dump_lines, show_video
 
 Person = tuple[int, str | None, tuple[int, ...], tuple[int, ...]]
@@ -377,3 +379,15 @@ def test_the_list_says_how_often_and_when_each_was_seen_and_heard(talk: Store) -
     assert str(listed[0].span) == "00:00-01:36"
     assert (listed[2].seen, listed[2].heard, listed[3].heard) == (1, 0, 1)
     assert listed[0].tags == ("<face_0>", "<voice_0>")
+
+
+def test_who_was_known_by_a_time_has_nothing_of_what_came_later(talk: Store) -> None:
+    before = people_of_video(talk, VIDEO, as_of=90_000)
+    watch(talk, talks(3, 1, 1, "My name is Zoe."))
+    rename(talk, VIDEO, "2", "Ann")
+    after = people_of_video(talk, VIDEO, as_of=90_000)
+    assert [one.label for one in after.items] == ["Ada", "Ann", "Omar"]
+    assert people_of_video(talk, VIDEO).items[0].heard == before.items[0].heard + 1
+    undo(talk, VIDEO)
+    assert people_of_video(talk, VIDEO, as_of=90_000) == before
+    assert people_of_video(talk, VIDEO, as_of=1_000).items == ()

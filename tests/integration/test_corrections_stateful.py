@@ -21,7 +21,6 @@ from people.corrected import characters_at
 from people.corrections import (
     history,
     keep_apart,
-    list_people,
     merge,
     split,
     undo,
@@ -42,6 +41,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from tests.support.several_videos import list_people
 from views.library import delete_video_rows, dump_lines
 
 CLIPS = 8

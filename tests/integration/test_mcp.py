@@ -130,10 +130,10 @@ def test_what_a_tool_finds_is_what_the_api_answers(party: ApiState) -> None:
     listed = called(party, "videos").structured_content
     assert [one["id"] for one in listed["videos"]] == [PARTY]
     people = called(party, "people", video=PARTY).structured_content
-    assert [one["label"] for one in people["people"]] == ["Ann", "Bob"]
-    everybody = called(party, "library_people").structured_content["people"]
+    assert [one["label"] for one in people["items"]] == ["Ann", "Bob"]
+    everybody = called(party, "library_people").structured_content["result"]
     assert [one["label"] for one in everybody] == ["Ann", "Bob"]
-    assert everybody[0]["videos"][0]["video"] == PARTY
+    assert everybody[0]["characters"][0]["video"] == PARTY
 
 
 def test_words_of_a_video_ask_nobody_for_anything_where_they_are_shown(store: Store) -> None:

@@ -16,7 +16,7 @@ from memory.writers.llm_clip import LlmClipWriter, WrittenClip, WrittenName, Wri
 from memory.writers.llm_clip import WrittenLine as Line
 from memory.writers.port import Writers
 from models.chat import ChatReply
-from people.corrections import keep_apart, list_people
+from people.corrections import keep_apart
 from store.database import Store
 from tests.support.memory import (
     SETTINGS,
@@ -30,6 +30,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from tests.support.several_videos import list_people
 from views.library import show_video
 
 JOINED = [("<face_0>", "<voice_0>")]

@@ -10,7 +10,7 @@ import pytest
 
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
-from domain.people import TAG, IdentityStatement
+from domain.people import TAG, IdentityStatement, PersonOfVideo
 from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
 from people.clip_people import ClipPeople
@@ -26,7 +26,7 @@ from tests.support.memory import (
     percept,
     voice,
 )
-from views.library import ShownPerson, show_video
+from views.library import show_video
 
 TOOLS: Any = Tools()
 
@@ -63,11 +63,11 @@ def watch(store: Store, n: int, writer: Writer) -> None:
     assert done == ClipState.DONE
 
 
-def people(store: Store, as_of_ms: int | None = None) -> dict[int, ShownPerson]:
+def people(store: Store, as_of_ms: int | None = None) -> dict[int, PersonOfVideo]:
     return {one.number: one for one in show_video(store, VIDEO, as_of_ms).people}
 
 
-def names(person: ShownPerson) -> list[tuple[str, str, int]]:
+def names(person: PersonOfVideo) -> list[tuple[str, str, int]]:
     return [(one.name, one.source, one.from_clip) for one in person.names]
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from domain.errors import InputError
 from domain.memories import Scope
 from flows.restore import import_exported_video
+from library.people import likely_same_people, people_of_library, person_of_library
 from people.across_videos import join, keep_apart, rename, split_off
 from people.corrected import people_in_view
 from people.corrections import history, merge, split, undo
@@ -35,7 +36,6 @@ from tests.support.several_videos import (
     watch_people,
 )
 from views.library import delete_video_rows, dump_lines, export_to_file
-from views.persons_view import likely_across_videos, load_library_people, load_person
 
 Place = tuple[str, int]
 
@@ -54,22 +54,22 @@ def fill_three(store: Store) -> None:
 
 def persons(store: Store) -> list[set[Place]]:
     """The persons of several characters."""
-    found = load_library_people(store).persons
+    found = people_of_library(store)
     return [set(places(one.characters)) for one in found if len(one.characters) > 1]
 
 
 def places(cards: object) -> list[Place]:
-    return [(one.video, one.person.number) for one in cards]  # type: ignore[attr-defined]
+    return [(one.video, one.number) for one in cards]  # type: ignore[attr-defined]
 
 
 def likely(store: Store, video: str | None = None) -> list[tuple[Place, Place, bool]]:
     return [
         (
-            (pair.found.one.video, pair.found.one.number),
-            (pair.found.other.video, pair.found.other.number),
-            pair.found.sure,
+            (pair.one.video, pair.one.number),
+            (pair.other.video, pair.other.number),
+            pair.sure,
         )
-        for pair in likely_across_videos(store, video)
+        for pair in likely_same_people(store, video, across=True)
     ]
 
 
@@ -173,7 +173,7 @@ def test_a_name_holds_in_all_videos_of_a_person_until_undone(three: Store) -> No
     rename(three, INTERVIEW, "0", "Ada")
     assert [labels(three, video)[0] for video in (TALK, INTERVIEW)] == ["Ada", "Ada"]
     assert labels(three, LECTURE)[0] != "Ada"
-    assert load_person(three, TALK, "Ada").label == "Ada"
+    assert person_of_library(three, TALK, "Ada").label == "Ada"
     with pytest.raises(InputError, match=r"Ada \(person 0\) is already called Ada"):
         rename(three, TALK, "0", "Ada")
     rename(three, TALK, "0", "Grace")
@@ -201,7 +201,7 @@ def test_a_name_given_before_a_join_holds_after_it_and_goes_with_it(three: Store
 
 def test_who_was_last_seen_where(three: Store) -> None:
     join(three, TALK, "0", INTERVIEW, "0")
-    last = load_person(three, TALK, "0").last
+    last = person_of_library(three, TALK, "0").last_seen
     assert last is not None
     assert (last.title, str(last.span), last.seen) == ("interview", "00:00-00:03", True)
 

@@ -9,9 +9,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.media import ClipState, Percept
+from library.people import likely_same_people, people_of_video
 from memory.write_clip import remember
 from people.across_videos import rename
-from people.corrections import history, keep_apart, list_people, merge, split
+from people.corrections import history, keep_apart, merge, split
 from store.database import Store
 from store.queries.audit import audit_entries
 from tests.support.app_pages import (
@@ -19,7 +20,6 @@ from tests.support.app_pages import (
     LONG,
     RTL,
     app_over,
-    forget_app_state,
     open_page,
     open_page_in,
     press,
@@ -42,8 +42,8 @@ from tests.support.memory import (
     text_at,
     voice,
 )
+from tests.support.several_videos import list_people
 from ui.corrections import FORGOTTEN_FILE
-from views.people_view import likely_same_people, load_people_view
 
 JPEG = b"\xff\xd8 a face"
 SHA = hashlib.sha256(JPEG).hexdigest()
@@ -123,11 +123,10 @@ def test_a_video_that_is_not_there_is_one_message(recording: Store) -> None:
 
 
 def test_people_are_shown_with_when_they_appear(recording: Store) -> None:
-    shown = load_people_view(recording, VIDEO)
-    first = shown.figures[0]
-    assert [span.start_ms for span in first.seen] == [0, 60_000]
-    assert [span.start_ms for span in first.heard] == [0, 60_000]
-    page = open_page("people", video=VIDEO, person=first.person.number)
+    first = people_of_video(recording, VIDEO).items[0]
+    assert [span.start_ms for span in first.seen_spans] == [0, 60_000]
+    assert [span.start_ms for span in first.heard_spans] == [0, 60_000]
+    page = open_page("people", video=VIDEO, person=first.number)
     said = words(page)
     assert "0:00-1:04" in said
     assert "seen " in said
@@ -171,9 +170,8 @@ def test_two_are_merged_and_parted_again(recording: Store) -> None:
     assert "into Grace Hopper." in words(page)
     assert not any(box.value for box in page.checkbox if box.label == "Select")
     assert len(list_people(recording, VIDEO)) == before - 1
-    one = load_people_view(recording, VIDEO, chosen=1).chosen
-    assert one is not None
-    tags = [tag.strip("<>") for tag in one.person.tags]
+    tags = [tag.strip("<>") for tag in list_people(recording, VIDEO)[1].tags]
+    assert "'' is no face or voice of '1'" in submit(page, "Split").error[0].value
     part = tags[-1].replace("_", " ").capitalize()
     next(box for box in page.checkbox if box.label == part).check()
     submit(page, "Split")
@@ -191,15 +189,6 @@ def test_several_are_made_one_at_once(recording: Store) -> None:
     assert [one.number for one in list_people(recording, VIDEO)] == numbers
     submit(page, "Close")
     assert "Undone:" not in words(page)
-
-
-def test_corrections_are_listed_in_sentences(recording: Store) -> None:
-    numbers = [one.number for one in list_people(recording, VIDEO) if not one.names][:2]
-    merge(recording, VIDEO, str(numbers[1]), str(numbers[0]))
-    rename(recording, VIDEO, str(numbers[0]), "Ruth")
-    shown = words(open_page("people", video=VIDEO))
-    assert f"Merged person {numbers[1]} into person {numbers[0]}" in shown
-    assert f"Named person {numbers[0]} Ruth" in shown
 
 
 def test_corrections_are_listed_and_undone_in_the_language_of_the_page(
@@ -233,7 +222,7 @@ def test_who_is_in_one_frame_is_never_suggested(library: Store) -> None:
     known_video(library, 2)
     both = percept(0, faces=(face(0, 1, (0, 3)), face(1, 2, (0, 3))))
     remember(library, VIDEO, Perceived(both), local_writers(), Tools(), SETTINGS)
-    numbers = {(one.found.one, one.found.other) for one in likely_same_people(library, VIDEO)}
+    numbers = {(one.one.number, one.other.number) for one in likely_same_people(library, VIDEO)}
     assert (0, 1) not in numbers
 
 
@@ -257,23 +246,6 @@ def test_a_suggestion_is_taken_or_refused(
     with recording.begin() as session:
         deeds = {(one.who, str(one.deed)) for one in audit_entries(session, limit=3)}
     assert deeds == {("ann@example.org", "changed people")}
-
-
-def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
-    recording: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from people import similar
-
-    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
-    pairs = likely_same_people(recording, VIDEO)
-    press(open_page("people", video=VIDEO), "No")
-    forget_app_state()
-    page = open_page("people", video=VIDEO)
-    assert len([b for b in page.button if b.label == "No"]) == len(pairs) - 1
-    press(page, "Undo")
-    assert "Undone" in words(page)
-    assert len([b for b in page.button if b.label == "No"]) == len(pairs)
-    assert likely_same_people(recording, VIDEO) == pairs
 
 
 def test_somebody_is_forgotten_after_a_second_thought_and_can_be_brought_back(

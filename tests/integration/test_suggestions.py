@@ -6,12 +6,12 @@ import pytest
 
 from domain.memories import Segment
 from domain.time import TimeSpan
+from library import suggestions
+from library.suggestions import suggested_questions
 from store.database import Store
 from tests.support.app_pages import app_over, open_page, open_page_in, output, press, words
 from tests.support.asking import PARTY
 from ui.app_state import page_state
-from views import suggestions
-from views.suggestions import suggested_questions
 
 
 def test_what_happens_in_an_event_is_asked_and_nothing_of_a_video_without_memory(

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from domain.media import Group, IdentityKind, Percept, Sighting, Video
+from domain.media import Group, Percept, Sighting, Video
+from domain.people import PersonOfVideo
+from library.params import MAX_LIMIT
+from library.people import people_of_video
 from memory.write_clip import remember
-from people.corrections import list_people
 from store.database import Store
 from store.queries.videos import add_video
 from tests.support.memory import (
@@ -69,9 +71,17 @@ def _percept(faces: list[Group], voices: list[Group]) -> Percept:
     return percept(0, faces=tuple(faces), voices=tuple(voices))
 
 
+def list_people(store: Store, video: str) -> list[PersonOfVideo]:
+    """Return the people of a video as they are now, by number."""
+    return list(people_of_video(store, video, limit=MAX_LIMIT).items)
+
+
 def labels(store: Store, video: str) -> list[str]:
     """Return how the people of a video are shown, by number."""
     return [person.label for person in list_people(store, video)]
 
 
-__all__ = ["INTERVIEW", "LECTURE", "MODELS", "TALK", "IdentityKind", "labels", "watch_people"]
+__all__ = [
+    *("INTERVIEW", "LECTURE", "MODELS", "TALK", "IdentityKind"),
+    *("labels", "list_people", "watch_people"),
+]

@@ -50,6 +50,7 @@ from tests.support.forked_processes import forked
 from tests.support.library import Quiet
 from tests.support.media import COLOURS, make_video
 from tests.support.replaying import replay_all
+from tests.support.several_videos import list_people
 from views.library import check_video, delete_video_rows, dump_lines, list_library
 
 VIDEOS = 4
@@ -145,7 +146,7 @@ class Worker:
         learn(self.store, LocalSkillWriter(), content_words)
 
     def person(self, video: str) -> str:
-        people = corrections.list_people(self.store, video)
+        people = list_people(self.store, video)
         if not people:
             raise NotFound("nobody is known yet")
         return str(self.dice.choice(people).number)
@@ -160,7 +161,7 @@ class Worker:
 
     def split(self) -> None:
         video = self.video()
-        several = [p for p in corrections.list_people(self.store, video) if len(p.tags) > 1]
+        several = [p for p in list_people(self.store, video) if len(p.tags) > 1]
         if several:
             one = self.dice.choice(several)
             corrections.split(self.store, video, str(one.number), one.tags[:1])

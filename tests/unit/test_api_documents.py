@@ -18,13 +18,6 @@ from api.auth import MIN_KEY_CHARS, AccessRules
 from api.chat_bodies import ChatRequest
 from api.params import DEFAULT_LIMIT, MAX_LIMIT
 from api.routes.ingestion import Add
-from api.routes.people import (
-    ForgottenPerson,
-    NewName,
-    PairOfPeople,
-    PersonOfVideo,
-    UndoneCorrection,
-)
 from api.routes.questions import Ask
 from api.server import GRACE_S, PORT
 from domain.asking import Mode
@@ -38,12 +31,7 @@ BODIES: dict[str, type[BaseModel]] = {
     "/videos": Add,
     "/videos/estimate": Add,
     "/v1/chat/completions": ChatRequest,
-    "/people/join": PairOfPeople,
-    "/people/apart": PairOfPeople,
-    "/people/undo": UndoneCorrection,
-    "/people/rename": NewName,
-    "/people/split": PersonOfVideo,
-    "/people/forget": ForgottenPerson,
+    **{act.route.split(" ")[1]: act.arguments for act in ACTS if act.route.startswith("POST ")},
 }
 
 

@@ -14,7 +14,7 @@ PACKAGES = [
     *("alembic", "av", "cv2", "fastapi", "faster_whisper", "insightface", "langchain_core"),
     *("langgraph", "llama_index", "numpy", "onnxruntime", "prefect", "psycopg", "pydantic"),
     *("rapidocr", "rich", "scipy", "sqlalchemy", "streamlit"),
-    *("cli.people", "cli.serve"),
+    "cli.serve",
 ]
 """Heavy packages, and modules of commands that are not run here."""
 

@@ -10,9 +10,10 @@ from cli.doctor import _show
 from cli.portrait import SHOWN_LINES, show_portrait
 from domain.media import Box, SeenObject, Video
 from domain.memories import Edge, Relation, Segment
+from domain.people import KnownName, PersonOfVideo
 from domain.time import TimeSpan
 from services.health import Check
-from views.library import ClipCost, ShownClip, ShownLine, ShownName, ShownPerson, VideoDetails
+from views.library import ClipCost, ShownClip, ShownLine, VideoDetails
 
 VIDEO = "0123456789abcdef"
 
@@ -50,12 +51,13 @@ def portrait(**changes: Any) -> VideoDetails:
     video = Video(
         id=VIDEO, title="talk\x1b[31m", path=None, duration_ms=60_000, width=640, height=360
     )
-    person = ShownPerson(
+    person = PersonOfVideo(
+        video=VIDEO,
+        title="talk",
         number=1,
         label="Omar",
         tags=("<face_0>", "<voice_2>"),
-        names=(ShownName(name="Omar", source="read", from_clip=0),),
-        from_clip=0,
+        names=(KnownName(name="Omar", source="read", from_clip=0),),
     )
     plain = VideoDetails(
         video=video,

@@ -8,7 +8,7 @@ import pytest
 from domain.media import IdentityKind
 from domain.people import CharacterRef, CorrectedCharacter, Correction, CorrectionKind
 from people.persons import links_of
-from people.similar_across import LikelySame, Looks, mutual_best, sure_cosine
+from people.similar_across import LikelyRefs, Looks, mutual_best, sure_cosine
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
 SAME = {FACE: 0.4, VOICE: 0.4}
@@ -24,7 +24,7 @@ def who(video: str, number: int = 0) -> CharacterRef:
     return CharacterRef(video=video, number=number)
 
 
-def pairs(found: list[LikelySame]) -> list[tuple[str, str, bool]]:
+def pairs(found: list[LikelyRefs]) -> list[tuple[str, str, bool]]:
     return [(f"{a.one.number}", f"{a.other.video}{a.other.number}", a.sure) for a in found]
 
 

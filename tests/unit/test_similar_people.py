@@ -10,16 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import IdentityKind
+from domain.people import LikelySame
 from models.thresholds import same_face, same_voice
 from models.wespeaker import WeSpeakerEncoder
 from people import similar
-from people.similar import MIN_COSINE_SHARE, Exemplars, SimilarPair
+from people.similar import MIN_COSINE_SHARE, Exemplars
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
 SAME = {FACE: 0.3, VOICE: 0.4}
 
 
-def alike(people: Mapping[int, Exemplars], most: int | None = None) -> list[SimilarPair]:
+def alike(people: Mapping[int, Exemplars], most: int | None = None) -> list[LikelySame[int]]:
     return similar.similar_people(people, SAME, most)
 
 

@@ -8,7 +8,8 @@ from domain.base import Frozen
 from domain.marked import marked
 from domain.memories import Segment
 from domain.people import TAG
-from people.corrections import list_people
+from library.params import MAX_LIMIT
+from library.people import people_of_video
 from store.database import Store
 from views.video_view import load_graph_page
 
@@ -48,7 +49,8 @@ def suggested_questions(
 
 def _questions(store: Store, video: str) -> Iterator[str]:
     """Yield questions about a named person first, then about topics, the longest first."""
-    named = [person.label for person in list_people(store, video) if person.names]
+    people = people_of_video(store, video, limit=MAX_LIMIT).items
+    named = [person.label for person in people if person.names]
     yield from (marked(f"What does {name} say?") for name in named[:1] if not TAG.search(name))
     segments = load_graph_page(store, video, 0, MAX_SEGMENTS).segments
     for segment in sorted(segments, key=lambda one: -one.span.length_ms):

@@ -1,0 +1,284 @@
+"""Reads people in full: when they appear, names, pictures, and with whom they may be one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from domain.media import IdentityKind
+from domain.memories import Scope
+from domain.people import (
+    CharacterRef,
+    KnownName,
+    LastSeen,
+    LibraryPerson,
+    LikelySame,
+    MaybeSame,
+    PersonOfVideo,
+)
+from domain.time import TimeSpan
+from people.across_videos import person_links
+from people.characters import MODEL_SUPPORT
+from people.corrected import people_in_view
+from people.face_voice_evidence import merge_close_spans
+from people.likely_same import likely_in_other_videos, thresholds_of
+from people.overlay import Overlay, are_distinct, overlay_of
+from people.persons import Persons
+from people.similar import Exemplars, similar_people
+from people.similar_across import LikelyRefs
+from people.video_people import LAST_CLIP, VideoPeople, find_person, people_of_video
+from store.queries.characters import CharacterAt
+from store.queries.corrections import appearances_of, claims_of, corrections_of
+from store.queries.identities import (
+    Centre,
+    appearance_spans,
+    best_crops,
+    identity_centres,
+    last_appearances,
+    seen_together,
+)
+from store.queries.keyframes import frames_of
+from store.queries.nearest_identities import models_of_videos
+from store.queries.recaps import began_times
+
+LikelyPeople = LikelySame[PersonOfVideo]
+
+GAP_MS = 5_000
+"""Appearances closer than this many milliseconds are shown as one."""
+SLOTS = 400
+"""The most appearances shown over a video's length: more could not be told apart."""
+LOOKED_AT = 200
+"""The most pairs of a video that are checked, the most similar first, until enough are found."""
+BATCH = 100
+"""Videos whose people are read at a time, the newest first."""
+
+
+def in_full(
+    session: Session, people: VideoPeople, chosen: Sequence[CharacterAt]
+) -> list[PersonOfVideo]:
+    """Return some of a video's people in their order, as known after the clip of ``people``."""
+    video, last_clip = people.video, people.last_clip
+    rows = [row for one in chosen for row in one.members]
+    times = appearances_of(session, video.id, rows, last_clip)
+    gap_ms = max(GAP_MS, video.duration_ms // SLOTS)
+    spans: dict[int, list[TimeSpan]] = {}
+    for found in appearance_spans(session, video.id, rows, gap_ms, last_clip):
+        spans.setdefault(found.identity, []).append(TimeSpan.of(found.start_ms, found.end_ms))
+    crops, maybe = best_crops(session, rows, last_clip), _stated_to_be_one(session, people)
+    last = last_appearances(session, rows, last_clip)
+    frames = frames_of(session, video.id, sorted({one.clip for one in last.values()}))
+    began = began_times(session, [video.id])[video.id]
+
+    def last_seen(one: CharacterAt) -> LastSeen | None:
+        of_them = [last[row] for row in one.members if row in last]
+        if not of_them:
+            return None
+        latest = max(of_them, key=lambda at: (at.seen, at.end_ms))
+        near = [frame for frame in frames if frame.clip == latest.clip]
+        frame = min(near, key=lambda it: abs(it.time_ms - latest.end_ms), default=None)
+        return LastSeen(
+            video=video.id,
+            title=video.title,
+            span=TimeSpan.of(latest.start_ms, latest.end_ms),
+            at=began.moment(latest.end_ms),
+            seen=latest.seen,
+            keyframe=None if frame is None else f"k{frame.id}",
+        )
+
+    def when(one: CharacterAt, kind: IdentityKind) -> tuple[TimeSpan, ...]:
+        of_kind = [row for row in one.members if people.origins[row].kind == kind]
+        shown = (span for row in of_kind for span in spans.get(row, ()))
+        return tuple(merge_close_spans(shown, gap_ms))
+
+    def counted(one: CharacterAt, kind: IdentityKind) -> int:
+        of_kind = (row for row in one.members if people.origins[row].kind == kind)
+        return sum(times[row].times for row in of_kind if row in times)
+
+    def whole(one: CharacterAt) -> TimeSpan | None:
+        known = [times[row] for row in one.members if row in times]
+        if not known:
+            return None
+        return TimeSpan.of(min(at.start_ms for at in known), max(at.end_ms for at in known))
+
+    return [
+        PersonOfVideo(
+            video=video.id,
+            title=video.title,
+            number=one.character.number,
+            label=one.character.label,
+            names=names_of(one),
+            tags=people.tags(one),
+            seen=counted(one, IdentityKind.FACE),
+            heard=counted(one, IdentityKind.VOICE),
+            span=whole(one),
+            maybe=tuple(maybe.get(one.character.number, ())),
+            last_seen=last_seen(one),
+            seen_spans=when(one, IdentityKind.FACE),
+            heard_spans=when(one, IdentityKind.VOICE),
+            crops={people.origins[row].tag: crops[row] for row in one.members if row in crops},
+        )
+        for one in chosen
+    ]
+
+
+def names_of(character: CharacterAt) -> tuple[KnownName, ...]:
+    """Return all known names of a character."""
+    return tuple(
+        KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
+        for name in character.names
+    )
+
+
+def _stated_to_be_one(session: Session, people: VideoPeople) -> Mapping[int, Sequence[MaybeSame]]:
+    """Return who was stated to be whom with too little support to join them, by number."""
+    owners = {row: person for person in people.characters for row in person.members}
+    overlay = overlay_of(corrections_of(session, people.video.id)) or Overlay()
+    maybe: dict[int, list[MaybeSame]] = {}
+    for claim in claims_of(session, people.video.id, people.last_clip):
+        face, voice = owners.get(claim.face), owners.get(claim.voice)
+        if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
+            continue
+        if are_distinct(overlay, people.tags(face), people.tags(voice)):
+            continue
+        tags = (people.origins[claim.face].tag, people.origins[claim.voice].tag)
+        for person, other in ((face, voice), (voice, face)):
+            same = MaybeSame(number=other.character.number, tags=tags, reason=claim.reason)
+            maybe.setdefault(person.character.number, []).append(same)
+    return maybe
+
+
+def by_ref(session: Session, refs: Iterable[CharacterRef]) -> dict[CharacterRef, PersonOfVideo]:
+    """Return characters of any videos in full; each video is read once."""
+    by_video: dict[str, list[CharacterRef]] = {}
+    for ref in dict.fromkeys(refs):
+        by_video.setdefault(ref.video, []).append(ref)
+    found: dict[CharacterRef, PersonOfVideo] = {}
+    for video, of_video in by_video.items():
+        people = people_of_video(session, video)
+        chosen = [find_person(people, str(ref.number)) for ref in of_video]
+        found |= zip(of_video, in_full(session, people, chosen), strict=True)
+    return found
+
+
+def persons_in_full(session: Session, persons: Sequence[Persons]) -> list[LibraryPerson]:
+    """Return persons with all their characters, those last seen first.
+
+    A person is called by the name that a user gave, else by a learned one, else as the first is.
+    """
+    every = by_ref(session, [ref for person in persons for ref in person])
+
+    def recency(one: PersonOfVideo) -> tuple[bool, float]:
+        last = one.last_seen
+        return last is not None, last.at.timestamp() if last else 0.0
+
+    shown = []
+    for person in persons:
+        characters = sorted((every[ref] for ref in person), key=recency, reverse=True)
+        names = [name for one in characters for name in one.names]
+        given = [name for name in names if name.source == "person"]
+        labels = [name.name for name in (*given, *names)]
+        last = [one.last_seen for one in characters if one.last_seen]
+        shown.append(
+            LibraryPerson(
+                label=labels[0] if labels else characters[0].label,
+                characters=tuple(characters),
+                last_seen=max(last, key=lambda one: (one.seen, one.at), default=None),
+            )
+        )
+    return shown
+
+
+def persons_of_library(session: Session, videos: Sequence[str]) -> Iterator[Persons]:
+    """Yield persons of several characters, then single named ones; both by the order of videos."""
+    links = person_links(session)
+    order = {video: place for place, video in enumerate(videos)}
+    joined = links.joined_persons()
+    yield from sorted(joined, key=lambda one: min((order[ref.video], ref.number) for ref in one))
+    in_several = frozenset[CharacterRef]().union(*joined)
+    for start in range(0, len(videos), BATCH):
+        scopes = [Scope(video=one, last_clip=LAST_CLIP) for one in videos[start : start + BATCH]]
+        for video, characters in people_in_view(session, scopes).items():
+            for one in characters:
+                ref = CharacterRef(video=video, number=one.number)
+                if one.name and ref not in in_several:
+                    yield frozenset({ref})
+
+
+def likely_across(session: Session, videos: Iterable[str], limit: int) -> list[LikelyPeople]:
+    """Return pairs of these videos in turn with any others, until there are ``limit``."""
+    found: dict[frozenset[CharacterRef], LikelyRefs] = {}
+    for video in videos:
+        # Of two of these videos, a pair is found from either side.
+        for pair in likely_in_other_videos(session, video):
+            found.setdefault(frozenset((pair.one, pair.other)), pair)
+        if len(found) >= limit:
+            break
+    pairs = sorted(found.values(), key=lambda pair: (not pair.sure, -pair.cosine))[:limit]
+    people = by_ref(session, [ref for pair in pairs for ref in (pair.one, pair.other)])
+    return [
+        LikelyPeople(
+            one=people[pair.one],
+            other=people[pair.other],
+            kind=pair.kind,
+            cosine=pair.cosine,
+            sure=pair.sure,
+        )
+        for pair in pairs
+    ]
+
+
+def likely_within(session: Session, video: str, limit: int) -> list[LikelyPeople]:
+    """Return pairs of one video, most alike first: never in one frame, nor said to be two."""
+    people = people_of_video(session, video)
+    by_number = {one.character.number: one for one in people.characters}
+    centres = identity_centres(session, people.video.id)
+    looks = {number: _looks(one.members, centres) for number, one in by_number.items()}
+    truth = overlay_of(corrections_of(session, people.video.id)) or Overlay()
+    thresholds = thresholds_of(models_of_videos(session, [people.video.id])[people.video.id])
+    most = LOOKED_AT + sum(map(len, truth.distinct.values()))
+    tags = {number: people.tags(one) for number, one in by_number.items()}
+    undecided = (
+        pair
+        for pair in similar_people(looks, thresholds, most)
+        if not are_distinct(truth, tags[pair.one], tags[pair.other])
+    )
+    pairs = list(_never_together(session, by_number, list(islice(undecided, LOOKED_AT)), limit))
+    numbers = dict.fromkeys(number for pair in pairs for number in (pair.one, pair.other))
+    shown = in_full(session, people, [by_number[number] for number in numbers])
+    full = dict(zip(numbers, shown, strict=True))
+    return [
+        LikelyPeople(one=full[pair.one], other=full[pair.other], kind=pair.kind, cosine=pair.cosine)
+        for pair in pairs
+    ]
+
+
+def _looks(rows: Sequence[int], centres: Mapping[int, Centre]) -> Exemplars:
+    """Return the vectors of a person: each identity counts as often as it has exemplars."""
+    looks: dict[IdentityKind, list[NDArray[np.float32]]] = {}
+    for centre in (centres[row] for row in rows if row in centres):
+        vector = centre.exemplars * centre.vector
+        looks.setdefault(IdentityKind(centre.kind), []).append(vector)
+    return looks
+
+
+def _never_together(
+    session: Session,
+    people: Mapping[int, CharacterAt],
+    pairs: Sequence[LikelySame[int]],
+    limit: int,
+) -> Iterator[LikelySame[int]]:
+    """Yield the first ``limit`` pairs that are never in one frame, queried in batches."""
+    left = limit
+    for start in range(0, len(pairs), 2 * limit):
+        batch = pairs[start : start + 2 * limit]
+        members = [(people[pair.one].members, people[pair.other].members) for pair in batch]
+        together = seen_together(session, members)
+        apart = [pair for pair, met in zip(batch, together, strict=True) if not met][:left]
+        yield from apart
+        left -= len(apart)
+        if not left:
+            return
