@@ -13,22 +13,21 @@ from pathlib import Path
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
-from sqlalchemy.orm import Session
 
 from cli.console import is_terminal, note, say, say_json
 from cli.options import parse_as_of
 from cli.pictures import open_cited
 from cli.progress import ProgressMeter, meter
-from domain.asking import Question, check_options
-from domain.errors import InputError
+from domain.asking import Question
 from domain.trajectory import PartialReply, RunEvent, RunListener
 from flows.workspace import Workspace, open_trajectory_workspace, open_workspace
 from graphs.ask import ask, resume
 from graphs.ask_result import AskResult, StoppedEarly, answer_json
 from graphs.batch import BatchResult, answered_ids, read_questions, run_batch, write_batch
+from library.asking import make_question
 from models.preload import Name, preloading
 from models.toolbox import Toolbox
-from store.queries.videos import list_videos, named_or_all
+from store.queries.videos import list_videos
 from views.answer_lines import (
     answer_lines,
     citation_line,
@@ -59,7 +58,7 @@ def ask_one(
     """Ask a question and print its answer; ``opens``: open the images that it cites."""
     as_of_ms = parse_as_of(as_of)
     with open_workspace(profile) as workspace:
-        question = build_question(workspace, text, videos, options, as_of_ms)
+        question = make_question(workspace.store, text, videos, options, as_of_ms)
         with preloading(workspace.toolbox, models_needed(workspace.toolbox)):
             run_and_show(
                 workspace,
@@ -174,36 +173,6 @@ def show_answer(result: AskResult, question: Question, titles: Mapping[str, str]
 def _titles(workspace: Workspace) -> dict[str, str]:
     with workspace.store.begin() as session:
         return {video.id: video.title for video in list_videos(session)}
-
-
-def build_question(
-    workspace: Workspace,
-    text: str,
-    videos: tuple[str, ...],
-    options: tuple[str, ...],
-    as_of_ms: int | None,
-) -> Question:
-    """Build a question from what the command line says.
-
-    Raises:
-        InputError: options cannot be told apart, or the library has no video.
-        NotFound: a video is not in the library.
-    """
-    choices = check_options(options)
-    with workspace.store.begin() as session:
-        ids = _video_ids(session, videos)
-    return Question(text=text.strip(), videos=ids, options=choices, as_of_ms=as_of_ms)
-
-
-def _video_ids(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Find the videos named; without names, all videos of the library.
-
-    Raises:
-        InputError: the library has no video.
-    """
-    if found := named_or_all(session, names):
-        return found
-    raise InputError("nothing has been watched yet: homer ingest FILE")
 
 
 def models_needed(toolbox: Toolbox) -> tuple[Name, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.answers import build_question, models_needed, progress_listener
+from cli.answers import models_needed, progress_listener
 from cli.console import note, say, say_json, say_table
 from cli.options import (
     SEVERAL_WORDS,
@@ -25,6 +25,7 @@ from domain.errors import HomerError
 from domain.settings import AskSettings
 from flows.workspace import Workspace, open_workspace
 from graphs.runner import Runner
+from library.asking import make_question
 from models.preload import preloading
 from store.database import open_store
 from store.home import Home
@@ -131,9 +132,7 @@ def compare(
     as_of_ms = parse_as_of(as_of)
     names = _names(strategy or [])
     with open_workspace(profile) as workspace:
-        asked = build_question(
-            workspace, question, tuple(video or ()), tuple(option or ()), as_of_ms
-        )
+        asked = make_question(workspace.store, question, video or (), option or (), as_of_ms)
         with preloading(workspace.toolbox, models_needed(workspace.toolbox)):
             found = _ask_each(workspace, asked, names, silent=json)
         titles = all_titles(workspace.store) if len(asked.videos) > 1 else {}

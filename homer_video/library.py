@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cli.ingest import Reporter
 from cli.progress import SilentMeter, meter
-from domain.asking import Mode, Question, check_options
+from domain.asking import Mode, Question
 from domain.errors import InputError
 from domain.memories import MemoryView
 from domain.moments import Found
@@ -26,13 +26,13 @@ from graphs.stream import iterate, stream
 from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
+from library.asking import make_question
 from library.registry import ACTS
 from perception.live import live_source
 from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_llama_index
 from retrieval.search_once import view_of_names
 from store.home import Home
 from store.queries.library_pages import LibraryEntry
-from store.queries.videos import named_or_all
 from store.vector_index import build_index
 from strategies.registry import find_strategy
 from views.library import list_library
@@ -316,18 +316,7 @@ class VideoLibrary:
     def _question(
         self, text: str, video: VideoNames, options: Sequence[str], as_of_s: float | None
     ) -> Question:
-        if not text.strip():
-            raise InputError("the question is empty")
-        with self._store.begin() as session:
-            ids = named_or_all(session, _names(video))
-        if not ids:
-            raise InputError("nothing has been watched yet: ingest a video first")
-        return Question(
-            text=text.strip(),
-            videos=ids,
-            options=check_options(options),
-            as_of_ms=_milliseconds(as_of_s),
-        )
+        return make_question(self._store, text, _names(video), options, _milliseconds(as_of_s))
 
     def _answer(self, result: AskResult, asked: Question) -> VideoAnswer:
         return VideoAnswer(result, asked, self._store)

@@ -14,7 +14,7 @@ from api.app_state import ApiState, State
 from api.chat_bodies import ChatRequest, ModelLine, ModelList, chunk, cited_text, completion
 from api.disconnect import ClientGone
 from api.problems import Problem
-from api.routes.questions import CLIENT_CLOSED_REQUEST, videos_asked
+from api.routes.questions import CLIENT_CLOSED_REQUEST
 from api.running_question import RunningQuestion, StreamItem
 from api.sse import KEEP_ALIVE, EventStream
 from domain.asking import Question
@@ -22,6 +22,7 @@ from domain.people import tags_in_words
 from domain.trajectory import RoundOpened
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
+from library.asking import make_question
 from store.queries.trajectories import events_of
 from strategies.registry import check_strategy, strategy_names
 from views.library import newest_titles
@@ -83,8 +84,8 @@ async def complete(state: State, request: Request, body: ChatRequest) -> Respons
 def _prepare(state: ApiState, body: ChatRequest) -> tuple[Runner, Question]:
     """Return the runner, and the question with its video resolved."""
     check_strategy(body.strategy)
-    videos = videos_asked(state, body.videos)
-    return state.runner(state.profile), Question(text=body.question, videos=videos)
+    question = make_question(state.store, body.question, body.videos)
+    return state.runner(state.profile), question
 
 
 def _tokens(state: ApiState, trajectory: str) -> tuple[int, int]:

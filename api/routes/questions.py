@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -16,10 +15,9 @@ from api.params import as_of_ms
 from api.running_question import RunningQuestion
 from api.sse import MEDIA_TYPE, EventStream, wants_events
 from domain.asked import Answered
-from domain.asking import Question, check_options
-from domain.errors import InputError
+from domain.asking import Question
 from graphs.runner import Runner
-from store.queries.videos import named_or_all
+from library.asking import make_question
 from strategies.registry import check_strategy
 from views.strategies import StrategyLine, list_strategies
 
@@ -120,33 +118,11 @@ def prepare_question(state: ApiState, body: Ask) -> tuple[Runner, Question]:
         InputError: the question is empty, its time or an option is wrong, or nothing was watched.
         NotFound: there is no such video or strategy.
     """
-    if not body.question.strip():
-        raise InputError("the question is empty")
-    as_of, options, profile = (
-        as_of_ms(body.as_of),
-        check_options(body.options),
-        state.profile_name(body.profile),
-    )
-    videos = videos_asked(state, body.videos)
+    as_of, profile = as_of_ms(body.as_of), state.profile_name(body.profile)
+    question = make_question(state.store, body.question, body.videos, body.options, as_of)
     if body.strategy is not None:
         check_strategy(body.strategy)
-    text = body.question.strip()
-    question = Question(text=text, videos=videos, options=options, as_of_ms=as_of)
     return state.runner(profile), question
-
-
-def videos_asked(state: ApiState, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of the videos that a question names, else of all.
-
-    Raises:
-        NotFound: there is no such video.
-        InputError: the library has none.
-    """
-    with state.store.begin() as session:
-        videos = named_or_all(session, names)
-    if not videos:
-        raise InputError("nothing has been watched yet: POST /videos adds a video")
-    return videos
 
 
 @router.get("/strategies", summary="List strategies")
