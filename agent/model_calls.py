@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
@@ -14,13 +14,14 @@ from agent.harness.shorten import shortened
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
 from agent.step_writers import note_writer
+from domain.calls import CallRecord
 from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
 from domain.marked import marked
 from domain.settings import IMAGE_TOKENS
 from domain.trajectory import ModelCalled, Prompted
-from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
+from models.chat import Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, request_tokens
-from store.queries.calls import NewCall, add_call, calls_of
+from store.queries.calls import add_call, calls_of
 from store.queries.trajectories import trajectory_exists
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class Calls:
 def record_call_of(store: Store, trajectory: str, call: CallRecord) -> None:
     """Store a call of a trajectory at once."""
     with store.begin() as session:
-        add_call(session, NewCall(**vars(call), trajectory_id=trajectory))
+        add_call(session, replace(call, trajectory_id=trajectory))
 
 
 class ToolCalls:

@@ -12,6 +12,7 @@ from typing import Any
 
 from agent.state import State
 from domain.asking import Action, Citation, ToolName
+from domain.calls import CallRecord
 from domain.errors import ReplayMiss
 from domain.skills import RoutedSkill
 from domain.trajectory import (
@@ -25,7 +26,6 @@ from domain.trajectory import (
     SkillsRouted,
     SupportScored,
 )
-from models.chat import CallRecord
 from retrieval.result import ResolvedRefs
 
 

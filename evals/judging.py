@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from domain.asking import Answer, Mode
+from domain.calls import CallRecord
 from domain.errors import HomerError, InputError
 from domain.evaluation import ErrorType, Verdict
 from domain.memories import MemoryView
@@ -16,9 +18,9 @@ from evals.judges.moments import judge_citations, judge_moments
 from evals.judges.options import judge_options
 from evals.judges.words import M3_BENCH, PURPOSE, ROLE, judge_model, judge_words
 from flows.workspace import Workspace
-from models.chat import CallRecord, Recorded, StructuredChat
+from models.chat import Recorded, StructuredChat
 from retrieval.retrievers import Retrievers
-from store.queries.calls import NewCall, add_call, find_call
+from store.queries.calls import add_call, find_call
 from store.queries.memories import memories_within
 from store.queries.trajectories import events_of, find_trajectory
 
@@ -94,7 +96,7 @@ def _chat_of(workspace: Workspace, trajectory: str) -> Callable[[], StructuredCh
 
     def store_call(call: CallRecord) -> None:
         with workspace.store.begin() as session:
-            add_call(session, NewCall(**vars(call), trajectory_id=trajectory))
+            add_call(session, replace(call, trajectory_id=trajectory))
 
     def recorded_reply(request: str) -> Recorded | None:
         with workspace.store.begin() as session:

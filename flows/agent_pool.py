@@ -101,8 +101,8 @@ class AgentPool:
         return Runner(self.store, self.toolbox(profile))
 
     def _make_workspace(self, profile: str) -> Workspace:
-        loaded = load_profile(profile, self.store.home.config)
-        return Workspace(self.store.home, self.store, loaded, self.toolbox(profile))
+        toolbox = self.toolbox(profile)
+        return Workspace(self.store.home, self.store, toolbox.profile, toolbox)
 
     def close(self) -> None:
         """Close the runners' connections."""

@@ -11,11 +11,12 @@ from typing_extensions import Unpack
 from agent.ask_model import AskOptions, Reply
 from agent.reasoners.port import Unreadable
 from agent.step_writers import note_writer
+from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.media import Video
 from flows.workspace import Workspace
 from memory.writer_calls import BuildRecording
-from models.chat import CallRecord, Recorded, StructuredChat
+from models.chat import Recorded, StructuredChat
 from models.messages import Message
 from store.queries.builds import built_at
 from store.queries.calls import usage_of_builder

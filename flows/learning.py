@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from agent.reasoners.question_parts import kind_of
+from domain.calls import CallRecord
 from retrieval.terms import content_words
 from skills.learn import BATCH, LearningResult, learn
 from skills.llm_writer import LlmSkillWriter
 from skills.writer import LocalSkillWriter, SkillWriter
-from store.queries.calls import NewCall, add_call
+from store.queries.calls import add_call
 
 if TYPE_CHECKING:
     from domain.asking import Question
     from flows.workspace import Workspace
-    from models.chat import CallRecord, StructuredChat
+    from models.chat import StructuredChat
 
 
 def learn_in_batches(workspace: Workspace) -> Iterator[LearningResult]:
@@ -37,7 +38,7 @@ def skill_writer(workspace: Workspace) -> SkillWriter:
 
     def record(call: CallRecord) -> None:
         with workspace.store.begin() as session:
-            add_call(session, NewCall(**vars(call)))
+            add_call(session, call)
 
     def chat() -> StructuredChat:
         return workspace.toolbox.chat("learner", record)

@@ -22,6 +22,7 @@ from agent.run_context import RunContext
 from agent.state import State
 from agent.strategy import PolicyParts, Tool, ToolArguments
 from domain.asking import Mode
+from domain.calls import CallRecord
 from domain.errors import Diverged, HomerError, InputError, MachineChanged, NotFound, ReplayMiss
 from domain.marked import marked
 from domain.memories import MemoryView
@@ -42,7 +43,7 @@ from graphs.context_factory import ROLES, reasoner_of, tool_loop_of
 from graphs.machines import machine_of
 from graphs.runner import INTERRUPTED_AT
 from graphs.start_state import start_of
-from models.chat import CallRecord, Replay, Sink, StructuredChat
+from models.chat import Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
 from models.specs import ChatSpec
 from nodes.stop import stop

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.strategy import AUTO, Strategy
+from domain.calls import CallRecord
 from domain.errors import InputError, NotFound
 from domain.marked import marked
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill, StrategyChoice
-from models.chat import CallRecord
 from models.text_endpoint import recorded_embeddings
 from skills.library import SkillLibrary
 from store.queries.builds import built_encoders

@@ -15,6 +15,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from domain import faults
+from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.memories import EventPatch
 from domain.settings import MemorySettings
@@ -37,7 +38,6 @@ from memory.patches import (
 from memory.ports import MemoryModels
 from memory.writer_calls import WindowRecording
 from memory.writers.port import EventWindow, EventWriter
-from models.chat import CallRecord
 from models.text_endpoint import recorded_embeddings
 from people.model_calls import record_call
 from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models

@@ -6,7 +6,8 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from models.chat import CallRecord, Recorded
+from domain.calls import CallRecord
+from models.chat import Recorded
 from people.model_calls import record_call
 from store.database import Store
 from store.queries.calls import call_of_video

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from domain import faults
+from domain.calls import CallRecord
 from domain.errors import ModelError, ReplayMiss
 from domain.marked import marked
 from models.endpoint import Endpoint
@@ -44,27 +45,6 @@ class ChatReply(Generic[T]):
     cost_usd: float
     ms: int
     model: str
-
-
-@dataclass(frozen=True)
-class CallRecord:
-    """A call that was made; ``messages`` and ``reply`` are plain JSON.
-
-    ``reply`` is ``{"text": ...}``, None if there was none. ``error`` is set if the call failed, or
-    if the reply does not fit.
-    """
-
-    request_hash: str
-    purpose: str
-    profile: str
-    model: str
-    messages: tuple[Mapping[str, Any], ...]
-    reply: Mapping[str, Any] | None
-    error: str | None
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    ms: int
 
 
 @dataclass(frozen=True)

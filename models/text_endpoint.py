@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from domain.calls import CallRecord
 from domain.errors import ModelError, SetupError
-from models.chat import CallRecord, Sink
+from models.chat import Sink
 from models.chat_models import api_key
 from models.endpoint import server_error
 from models.extras import extra_of

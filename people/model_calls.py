@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import replace
 
-from models.chat import CallRecord
+from domain.calls import CallRecord
 from models.text_endpoint import recorded_embeddings
 from store.database import Store
-from store.queries.calls import NewCall, add_call
+from store.queries.calls import add_call
 from store.queries.videos import protect_video
 
 
@@ -18,10 +18,9 @@ def record_call(store: Store, video_id: str, clip: int | None, call: CallRecord)
 
     ``clip``: None if it is for no single clip.
     """
-    new = NewCall(**asdict(call), video_id=video_id, clip=clip)
     with store.begin() as session:
         if protect_video(session, video_id):
-            add_call(session, new)
+            add_call(session, replace(call, video_id=video_id, clip=clip))
 
 
 @contextmanager

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from domain.calls import CallRecord
 from domain.moments import SearchCost
 from models.text_endpoint import recorded_embeddings
-from store.queries.calls import SEARCH, NewCall, add_call, usage_of_searches
+from store.queries.calls import SEARCH, add_call, usage_of_searches
 
 if TYPE_CHECKING:
-    from models.chat import CallRecord
     from store.database import Store
 
 
@@ -49,7 +49,7 @@ def recorded_search(store: Store) -> Iterator[CountedSearch]:
         if cost.calls:
             with store.begin() as session:
                 for call in cost.calls:
-                    add_call(session, NewCall(**asdict(replace(call, purpose=SEARCH))))
+                    add_call(session, replace(call, purpose=SEARCH))
 
 
 def searches_so_far(store: Store) -> SearchCost:

@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
+from domain.calls import CallRecord
 from domain.errors import ModelError, NoReply, ReplayMiss
 from domain.media import IdentityKind, Percept
 from domain.memories import PRESENCE_SOURCES, ClipMemories, MemoryDraft, MemoryKind, MemorySource
@@ -26,7 +27,7 @@ from memory.writers.keyframe_descriptions import checked_descriptions, fill_desc
 from memory.writers.labels import content_words
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
-from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
+from models.chat import Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, request_tokens, system, user
 from people.characters import MODEL_SUPPORT
 from people.clip_people import ClipPeople

@@ -15,29 +15,10 @@ from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
 from domain.audit import Deed
+from domain.calls import CallRecord
 from domain.moments import SearchCost
 from store.tables.schema import AuditRow, MessageRow, ModelCallRow
 from store.viewers import recording
-
-
-@dataclass(frozen=True)
-class NewCall:
-    """A call to record: ``messages`` are plain JSON, ``reply`` is None if it failed."""
-
-    request_hash: str
-    purpose: str
-    profile: str
-    model: str
-    messages: Sequence[Mapping[str, Any]]
-    reply: Mapping[str, Any] | None
-    error: str | None
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    ms: int
-    video_id: str | None = None
-    clip: int | None = None
-    trajectory_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +54,7 @@ def message_hash(message: Mapping[str, Any]) -> str:
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def add_call(session: Session, call: NewCall) -> int:
+def add_call(session: Session, call: CallRecord) -> int:
     """Store a call and its messages; return the call's id."""
     hashes = [message_hash(message) for message in call.messages]
     pool: dict[str, Mapping[str, Any]] = dict(zip(hashes, call.messages, strict=True))

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
+from domain.calls import CallRecord
 from domain.errors import HomerError, ModelError, ReplayMiss, SetupError
 from domain.settings import IMAGE_TOKENS
 from models import retries
-from models.chat import CallRecord, Recorded, StructuredChat
+from models.chat import Recorded, StructuredChat
 from models.messages import system, user
 from models.profile import Profile
 from models.slots import Slots

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from domain.calls import CallRecord
 from domain.errors import ModelError
-from models.chat import CallRecord, ChatReply, StructuredChat
+from models.chat import ChatReply, StructuredChat
 from tests.contract.test_chat import TURNS, City, chat_of, way_of
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 

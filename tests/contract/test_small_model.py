@@ -9,8 +9,9 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from domain.calls import CallRecord
 from domain.errors import SetupError, WeightsMissing
-from models.chat import CallRecord, StructuredChat
+from models.chat import StructuredChat
 from models.hub import hub_language_model
 from models.messages import system, user
 from models.profile import Profile, load_profile

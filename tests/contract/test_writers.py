@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from domain.calls import CallRecord
 from domain.errors import ModelError, SetupError
 from domain.media import IdentityKind, Sound
 from domain.memories import Memory, MemoryKind, MemorySource
@@ -16,7 +17,6 @@ from domain.settings import MemorySettings
 from memory.patches import PatchContext, check_patch
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine, Writers
-from models.chat import CallRecord
 from models.profile import Profile
 from models.specs import ChatSpec
 from models.toolbox import Toolbox

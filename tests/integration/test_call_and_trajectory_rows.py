@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.asking import Answer, Question
+from domain.calls import CallRecord
 from domain.errors import Ambiguous, NotFound
 from domain.memories import MemoryView, Scope
 from domain.trajectory import Failed, Forced, RoundOpened
 from store.database import Store
 from store.queries.calls import (
-    NewCall,
     add_call,
     calls_of,
     find_call,
@@ -54,7 +54,7 @@ def running(store: Store) -> Store:
     return store
 
 
-def call(**changes: Any) -> NewCall:
+def call(**changes: Any) -> CallRecord:
     values: dict[str, Any] = {
         "request_hash": "h1",
         "purpose": "act",
@@ -72,7 +72,7 @@ def call(**changes: Any) -> NewCall:
         "ms": 7,
         "trajectory_id": "aa11",
     }
-    return NewCall(**values | changes)
+    return CallRecord(**values | changes)
 
 
 def append(store: Store, first: int, events: list[Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories
@@ -17,7 +18,6 @@ from flows.workspace import Workspace
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
-from models.chat import CallRecord
 from people.clip_people import ClipPeople
 from perception import worker
 from perception.perceive_clip import Perceived

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import select
 
+from domain.calls import CallRecord
 from domain.errors import NotFound
 from domain.media import ClipState, Percept
 from memory.captions import CaptionTrack, read_captions
 from memory.write_clip import remember
 from memory.writer_calls import CallRecording
-from models.chat import CallRecord
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.events import patches_of

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, EventPatch, MemoryDraft, MemoryKind, MemorySource
@@ -354,6 +355,5 @@ def test_calls_of_a_draft_that_was_lost_are_served_to_the_next_run(store: Store)
 
 
 def call_of(request: str) -> Any:
-    from models.chat import CallRecord
 
     return CallRecord(request, "clip", "p", "m", (), {"text": "{}"}, None, 1, 1, 0.0, 1)

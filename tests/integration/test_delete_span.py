@@ -13,6 +13,7 @@ from sqlalchemy import select, text, update
 
 from domain import faults
 from domain.asking import Mode
+from domain.calls import CallRecord
 from domain.errors import InputError
 from domain.media import ClipState, IdentityKind
 from domain.time import TimeSpan
@@ -26,7 +27,7 @@ from people.across_videos import rename
 from people.corrections import history
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.calls import NewCall, add_call
+from store.queries.calls import add_call
 from store.queries.clips import clips_of, mark_clip, memory_view, next_clips
 from store.queries.events import segments_at
 from store.queries.identities import known_identities
@@ -298,12 +299,12 @@ def test_an_answer_as_of_before_it_stays(talk: Store) -> None:
 
 
 def test_writers_calls_from_there_on_go_and_earlier_ones_stay(talk: Store) -> None:
-    def call(clip: int) -> NewCall:
+    def call(clip: int) -> CallRecord:
         output = {"role": "user", "content": f"the marmalade of {clip}"}
         kept: dict[str, Any] = {"profile": "p", "model": "m", "reply": {}, "error": None}
         paid: dict[str, Any] = {"tokens_in": 1, "tokens_out": 1, "cost_usd": 0.0, "ms": 1}
         of: dict[str, Any] = {"messages": [output], "video_id": VIDEO, "clip": clip}
-        return NewCall(f"r{clip}", "write", **of, **kept, **paid)
+        return CallRecord(f"r{clip}", "write", **of, **kept, **paid)
 
     with talk.begin() as session:
         for clip in (1, 2, 4):

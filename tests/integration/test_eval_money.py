@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
+from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.evaluation import Verdict
 from domain.evaluation_options import Protocol
@@ -16,7 +17,7 @@ from evals.records import BROKEN_OFF, list_runs, run_report, run_rows
 from evals.running import BEFORE, exclusive_run
 from memory.captions import CaptionTrack
 from store.database import Store
-from store.queries.calls import NewCall, add_call
+from store.queries.calls import add_call
 from store.queries.evaluations import begin_run, learned_batches, run_cost, run_results, slot_cost
 from store.queries.videos import add_video
 from tests.support.caption_evaluations import evaluate, houses
@@ -38,7 +39,7 @@ def two(store: Store, tampered: None) -> Store:
 
 def called(store: Store, usd: float, **more: Any) -> None:
     given: dict[str, Any] = {"purpose": "write", "tokens_in": 1, "tokens_out": 1, "ms": 1}
-    call = NewCall(
+    call = CallRecord(
         request_hash=json.dumps(more),
         profile="p",
         model="m",

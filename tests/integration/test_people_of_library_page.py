@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from domain.errors import DatabaseError
 from domain.people import Forgotten
 from library.people import person_of_library
+from models.profile import load_profile
 from people.across_videos import join, rename
 from people.corrections import history
 from people.forget import forget
@@ -26,7 +27,7 @@ from ui.corrections import FORGOTTEN_FILE
 @pytest.fixture
 def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     class Words:
-        text = WordVectors()
+        text, profile = WordVectors(), load_profile("local")
 
     watch_people(store, TALK, {1: 0.9, 2: 0.9})
     watch_people(store, INTERVIEW, {1: 0.9, 3: 0.9})

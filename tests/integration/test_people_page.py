@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from domain.media import ClipState, Percept
 from library.people import likely_same_people, people_of_video
 from memory.write_clip import remember
+from models.profile import load_profile
 from people.across_videos import rename
 from people.corrections import history, keep_apart, merge, split
 from store.database import Store
@@ -66,7 +67,7 @@ def scene(index: int, *who: int) -> Percept:
 @pytest.fixture
 def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     class Words:
-        text = WordVectors()
+        text, profile = WordVectors(), load_profile("local")
 
     with app_over(store, monkeypatch, Words):
         yield store

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select, text
 
+from domain.calls import CallRecord
 from domain.errors import HomerError, InputError
 from domain.limits import ImportLimits
 from domain.trajectory import ForkEdit
@@ -27,7 +28,7 @@ from graphs.runner import Runner
 from perception.jpeg import decode_image
 from store.database import Store
 from store.export import ROWS
-from store.queries.calls import NewCall, add_call, call_of_video, messages_of
+from store.queries.calls import add_call, call_of_video, messages_of
 from store.tables.schema import ModelCallRow, VideoRow
 from store.zips import ANY_RATIO_BELOW
 from tests.support.altered_exports import export_with, members_of, runs, written
@@ -363,7 +364,7 @@ def test_a_message_under_another_ones_name_takes_its_own(
     with empty.begin() as session:
         messages = messages_of(session, session.scalars(select(ModelCallRow.messages)).one())
         assert messages[0]["content"] == "send me all keys"
-        add_call(session, NewCall("h", "p", "f", "m", [asked], {}, None, 0, 0, 0.0, 0))
+        add_call(session, CallRecord("h", "p", "f", "m", [asked], {}, None, 0, 0, 0.0, 0))
         names = session.scalars(select(ModelCallRow.messages).where(ModelCallRow.purpose == "p"))
         assert messages_of(session, names.one()) == [asked]
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, MemorySource
@@ -28,7 +29,7 @@ from memory.writers.budget import (
 )
 from memory.writers.llm_clip import MAX_TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
-from models.chat import CallRecord, Replay, Sink, read_value
+from models.chat import Replay, Sink, read_value
 from models.messages import Message, request_tokens
 from people.clip_people import ClipPeople
 from tests.support.memory import VIDEO, face, keyframe, percept, said

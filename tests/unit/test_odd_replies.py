@@ -17,6 +17,7 @@ from agent.budget import RunBudget
 from agent.model_calls import Calls
 from agent.reasoners.llm import LlmReasoner
 from domain.asking import Ledger, Question
+from domain.calls import CallRecord
 from domain.settings import AskSettings
 from domain.trajectory import (
     AnswerProposed,
@@ -28,7 +29,7 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from models.chat import CallRecord, Replay, Sink, StructuredChat
+from models.chat import Replay, Sink, StructuredChat
 from models.profile import Profile
 from models.specs import ChatSpec
 from models.toolbox import Toolbox

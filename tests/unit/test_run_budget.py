@@ -12,10 +12,11 @@ from agent.budget import RunBudget
 from agent.model_calls import Calls
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
+from domain.calls import CallRecord
 from domain.errors import BudgetExceeded, ModelError
 from domain.settings import AskSettings
 from domain.trajectory import ModelCalled, PartialReply, RunEvent
-from models.chat import CallRecord, ChatReply
+from models.chat import ChatReply
 from models.messages import Message, user
 from strategies.homer.strategy import STRATEGY
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from agent.replay_source import ReplaySource, resume_source, split_recorded_calls
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Answer, Mode, Question, Subtask, SubtaskState
+from domain.calls import CallRecord
 from domain.errors import InputError, ReplayMiss
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
@@ -35,7 +36,6 @@ from domain.trajectory import (
 )
 from graphs.forks import Parent, editable, forked
 from graphs.replay import first_divergence
-from models.chat import CallRecord
 from tests.support.machine import VIDEO, evidence
 from views.comparison import compare_trajectories
 from views.trajectory import History, rounds_of
