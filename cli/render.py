@@ -144,11 +144,6 @@ def _sees(one: Any) -> Iterator[str]:
         yield from (f"{video}  {title}" for video, title in one.videos.items())
 
 
-def _link(link: Any) -> Iterator[str]:
-    yield link.url
-    yield f"valid until {_clock(link.expires_at)}; homer share revoke {link.id}"
-
-
 def _schedule(one: Any) -> Iterator[str]:
     yield f"{one.name}: {one.kind}, {one.when}, {'on' if one.on else 'paused'}"
     yield from (f"  {key} = {shortened(str(value))}" for key, value in one.options.items())
@@ -300,7 +295,7 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "LearningResult": _learned,
     "Rights": _rights,
     "Sees": _sees,
-    "SharedLink": _link,
+    "SharedLink": lambda link: [link.url],
     "ScheduleEntry": _schedule,
     "RecapFile": _recap,
 }
@@ -308,6 +303,10 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
 
 NOTES: dict[str, Callable[[Any], Iterable[str]]] = {}
 """What is said beside these, in lines for the reader and not for a program."""
+
+NOTES["SharedLink"] = lambda links: [
+    f"valid until {_clock(links[0].expires_at)}; homer share revoke {links[0].id}"
+]
 
 
 # People
