@@ -153,7 +153,7 @@ def _schedule(one: Any) -> Iterator[str]:
 
 def _recap(written: Any) -> Iterator[str]:
     for one in written.recaps:
-        yield f"{one.period.name}: {one.title}"
+        yield f"{one.period}: {one.title}"
         yield from cited_times(one.text).splitlines()
     yield "nothing of that time is in memory" if written.file is None else str(written.file)
 

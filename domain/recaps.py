@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from domain.base import Frozen
 from domain.errors import InputError
+from domain.time import TimeSpan
 
 PeriodKind = Literal["day", "hour"]
 _LENGTH = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
@@ -48,6 +49,20 @@ class Period(Frozen):
     def number(self) -> int:
         """Its number, counted from 1970 in hours; an hour and a day may have the same."""
         return int(self.start.timestamp() // 3600)
+
+
+class Recap(Frozen):
+    """A recap of one video: the kind and name of its period, its span of video time, and its text.
+
+    ``text`` is Markdown, without a heading.
+    """
+
+    video: str
+    title: str
+    kind: PeriodKind
+    period: str
+    span: TimeSpan
+    text: str
 
 
 def parse_period(kind: PeriodKind, text: str, now: datetime) -> Period:

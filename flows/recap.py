@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from agent.ask_model import AskModel
 from domain.media import Video
 from domain.memories import Segment
-from domain.recaps import Period
+from domain.recaps import Period, Recap
 from domain.time import TimeSpan
 from flows.recap_text import RecapMaterial, plain, recap_text
 from people.clip_people import ClipPeople
@@ -34,18 +34,6 @@ TRIES = 3
 
 
 @dataclass(frozen=True)
-class VideoRecap:
-    """A recap of one video. ``text`` is Markdown, without a heading."""
-
-    video: str
-    title: str
-    period: Period
-    span: TimeSpan
-    text: str
-    clip: int
-
-
-@dataclass(frozen=True)
 class RecapDraft:
     """What a recap of one video rests on, and the last clip of it."""
 
@@ -60,7 +48,7 @@ class RecapDraft:
 class RecapFile:
     """The recaps of a period that have content, and the file with all of them."""
 
-    recaps: tuple[VideoRecap, ...]
+    recaps: tuple[Recap, ...]
     file: Path | None
 
 
@@ -99,9 +87,7 @@ def write_recap(
     return RecapFile(recaps, path if path.exists() else None)
 
 
-def _store_recap(
-    store: Store, video: Video, period: Period, model_for: ModelFor
-) -> VideoRecap | None:
+def _store_recap(store: Store, video: Video, period: Period, model_for: ModelFor) -> Recap | None:
     """Write a recap and store it, if what it rests on is still so then.
 
     Where that keeps changing, it is put together by rules at last.
@@ -124,9 +110,16 @@ def _store_recap(
         return _put(session, draft, period, recap_text(draft.material, None))
 
 
-def _put(session: Session, draft: RecapDraft, period: Period, text: str) -> VideoRecap:
+def _put(session: Session, draft: RecapDraft, period: Period, text: str) -> Recap:
     put_recap(session, draft.video, period, draft.span, text, draft.clip)
-    return VideoRecap(draft.video, draft.title, period, draft.span, text, draft.clip)
+    return Recap(
+        video=draft.video,
+        title=draft.title,
+        kind=period.kind,
+        period=period.name,
+        span=draft.span,
+        text=text,
+    )
 
 
 def read_material(session: Session, video: Video, period: Period) -> RecapDraft | None:
@@ -170,7 +163,7 @@ def chosen_events(segments: Iterable[Segment], span: TimeSpan) -> list[Segment]:
     return [longest[part] for part in sorted(longest)]
 
 
-def document(period: Period, recaps: Sequence[VideoRecap], app: str) -> str:
+def document(period: Period, recaps: Sequence[Recap], app: str) -> str:
     """Return recaps as one Markdown document whose citations are links to the app.
 
     Args:

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, text
 from sqlalchemy.orm import Session
 
 from domain.media import ClipState
-from domain.recaps import Period
+from domain.recaps import Period, Recap
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_text
 from store.tables.schema import ClipRow, NodeRevisionRow, NodeRow, StreamRow, VideoRow
 
 BUILDER = "recap"
-
-
-@dataclass(frozen=True)
-class StoredRecap:
-    """A recap of a video: the period's kind and name, its span of video time, and its text."""
-
-    video: str
-    title: str
-    kind: str
-    period: str
-    span: TimeSpan
-    text: str
 
 
 class Began(NamedTuple):
@@ -74,7 +61,7 @@ def last_clip_within(session: Session, video: str, span: TimeSpan) -> int | None
 
 
 def put_recap(
-    session: Session, video: str, period: Period, span: TimeSpan, text: str, clip: int
+    session: Session, video: str, period: Period, span: TimeSpan, words: str, clip: int
 ) -> None:
     """Store a recap, in place of an earlier one of the period; it is known from ``clip`` on."""
     row = NodeRow
@@ -86,7 +73,7 @@ def put_recap(
     revision = NodeRevisionRow(
         node_id=node.id,
         label=period.name,
-        text=text,
+        text=words,
         start_ms=span.start_ms,
         end_ms=span.end_ms,
         children=[],
@@ -96,21 +83,17 @@ def put_recap(
     session.add(revision)
 
 
-def recaps_page(session: Session, offset: int, limit: int) -> tuple[Sequence[StoredRecap], int]:
+def recaps_page(session: Session, offset: int, limit: int) -> tuple[list[Recap], int]:
     """Return a page of the recaps, the latest first, and how many there are."""
-    node, revision = NodeRow, NodeRevisionRow
-    total = session.scalar(select(func.count()).where(node.builder == BUILDER)) or 0
-    columns = (revision.label, revision.start_ms, revision.end_ms, revision.text)
-    query = (
-        select(node.video_id, VideoRow.title, node.level, *columns)
-        .join(revision, revision.node_id == node.id)
-        .join(VideoRow, VideoRow.id == node.video_id)
-        .where(node.builder == BUILDER)
-        .order_by(node.number.desc(), node.level, VideoRow.title, node.id)
-    )
-    rows = session.execute(query.offset(offset).limit(limit))
-    recaps = [
-        StoredRecap(video, title, kind, label, TimeSpan.of(start, end), text)
-        for video, title, kind, label, start, end, text in rows
-    ]
-    return recaps, total
+    query = """
+        SELECT n.video_id AS video, v.title, n.level AS kind, r.label AS period, r.text,
+            json_build_object('start_ms', r.start_ms, 'end_ms', r.end_ms) AS span
+        FROM nodes AS n JOIN node_revisions AS r ON r.node_id = n.id
+            JOIN videos AS v ON v.id = n.video_id
+        WHERE n.builder = :builder ORDER BY n.number DESC, n.level, v.title, n.id
+        OFFSET :offset LIMIT :limit
+    """
+    wanted = {"builder": BUILDER, "offset": offset, "limit": limit}
+    rows = session.execute(text(query), wanted).mappings()
+    of_builder = select(func.count()).where(NodeRow.builder == BUILDER)
+    return [Recap.model_validate(dict(row)) for row in rows], session.scalar(of_builder) or 0
