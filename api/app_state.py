@@ -27,13 +27,7 @@ MAX_ESTIMATES = 1
 
 OPEN_TO_VIEWERS = frozenset(
     {
-        ("GET", "/videos"),
-        ("GET", "/videos/{name}"),
-        ("GET", "/videos/{name}/clips"),
         ("GET", "/videos/{name}/people"),
-        ("GET", "/videos/{name}/events"),
-        ("GET", "/videos/{name}/memory"),
-        ("GET", "/videos/{name}/outline"),
         ("POST", "/questions"),
         ("GET", "/questions"),
         ("GET", "/questions/{name}"),

@@ -23,8 +23,6 @@ from api.routes import (
     health,
     ingestion,
     media,
-    moments,
-    outlines,
     people,
     questions,
     videos,
@@ -68,8 +66,6 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
     for module in (
         health,
         videos,
-        moments,
-        outlines,
         ingestion,
         questions,
         chat,

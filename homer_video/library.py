@@ -28,6 +28,7 @@ from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
 from homer_video.trajectories import AskedTrajectory
 from library.registry import ACTS
+from library.videos import all_videos
 from people import across_videos, corrections
 from people.corrections import KnownPerson, list_people
 from people.similar_across import LikelySame
@@ -40,7 +41,6 @@ from store.queries.trajectories import list_trajectories
 from store.queries.videos import named_or_all
 from store.vector_index import build_index
 from strategies.registry import find_strategy
-from views.library import list_library
 from views.persons_view import LibraryPerson, likely_across_videos, load_library_people
 from views.strategies import StrategyLine, list_strategies
 
@@ -127,7 +127,7 @@ class VideoLibrary:
     @property
     def videos(self) -> list[LibraryEntry]:
         """The videos in memory, with length and state."""
-        return list_library(self._store)
+        return list(all_videos(self._store).items)
 
     @property
     def strategies(self) -> tuple[StrategyLine, ...]:

@@ -18,10 +18,11 @@ from domain.asking import (
 )
 from domain.errors import InputError
 from domain.memories import Segment
-from domain.moments import Found, Moment, SearchCost
+from domain.moments import Found, Moment, SearchCost, image_path
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from flows.workspace import Workspace
+from library.moments import frame_at
 from library.params import AsOf, OnCommandLine, Span, Videos
 from retrieval.closeness import close_evidence
 from retrieval.encoders import encoder_note
@@ -32,7 +33,6 @@ from retrieval.search_once import search_alike, search_once
 from store.database import Store
 from strategies.named_tools import ToolLine, find_tool, list_tools, parse_arguments, use_once
 from views.library import videos_named
-from views.moment import frame_at
 
 _SEGMENT = re.compile(r"s?([1-9]\d{0,17})")
 
@@ -253,9 +253,3 @@ def _image(image: ShownImage, titles: dict[str, str]) -> Moment:
         score=round(image.score, 4),
         image=image_path(image.video, image.ref),
     )
-
-
-def image_path(video: str, ref: str) -> str:
-    """Return the path over HTTP of the image that a ref names."""
-    kind = "frames" if ref.startswith("f") else "keyframes"
-    return f"/media/{kind}/{video}/{ref[1:]}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from domain.errors import HomerError, InputError
+from library.suggestions import SuggestedQuestion, suggested_questions
 from store.database import Store
 from ui.answer import show_run
 from ui.app_state import HASH_BY_URL, PageState, page_state
@@ -28,7 +29,6 @@ from views.rounds import (
     recently_asked,
 )
 from views.sentences import translate_sentence
-from views.suggestions import SuggestedQuestion, suggested_questions
 from views.translation import ENGLISH, language, translate
 from views.words import counted, shortened
 

@@ -10,8 +10,8 @@ from pydantic.config import JsonDict
 
 from api.app_state import ApiState, State
 from api.params import DEFAULT_LIMIT, Limit, Offset
+from domain.moments import image_path
 from domain.people import CharacterRef, Correction, tags_in_words
-from library.search import image_path
 from people.across_videos import (
     characters_of_person,
     join,
