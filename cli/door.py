@@ -84,7 +84,9 @@ def command_of(act: Act) -> Any:
 
                 where = opened.enter_context(open_workspace(profile))
                 spending = recorded_search(where.store)
-            with meter() as bar, spending as cost:
+            # A meter keeps back what is asked on the line that it draws.
+            shown: Any = meter() if "progress" in act.from_door else nullcontext()
+            with shown as bar, spending as cost:
                 result = act.call(where, given, progress=bar, confirm=agreed if yes else confirm)
             if cost and cost.usage.requests:
                 note(f"the search took {cost.usage} of the embeddings endpoint")
