@@ -201,12 +201,12 @@ def shown_tags(question: Question, context: RunContext) -> frozenset[str]:
 
 
 def last_neighbours(context: RunContext) -> tuple[Neighbour, ...]:
-    """Return the neighbours given by the last search that moved the focus."""
+    """Return the neighbours of the focus, by the last search that moved it."""
     moves = (Mode.EVENT, Mode.NEIGHBOR)
     retrieved = [
         e for e in context.recorder.of(EvidenceRetrieved) if e.mode in moves and not e.refused
     ]
-    return retrieved[-1].neighbours if retrieved else ()
+    return tuple(n for n in retrieved[-1].neighbours if not n.of) if retrieved else ()
 
 
 def attempt(

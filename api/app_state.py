@@ -27,12 +27,6 @@ MAX_ESTIMATES = 1
 
 OPEN_TO_VIEWERS = frozenset(
     {
-        ("GET", "/videos"),
-        ("GET", "/videos/{name}"),
-        ("GET", "/videos/{name}/clips"),
-        ("GET", "/videos/{name}/events"),
-        ("GET", "/videos/{name}/memory"),
-        ("GET", "/videos/{name}/outline"),
         ("POST", "/questions"),
         ("GET", "/strategies"),
         ("GET", "/v1/models"),

@@ -23,10 +23,7 @@ from api.routes import (
     health,
     ingestion,
     media,
-    moments,
-    outlines,
     questions,
-    videos,
 )
 from auth.headers import SafeHeaders
 
@@ -66,9 +63,6 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
     add_error_handlers(app)
     for module in (
         health,
-        videos,
-        moments,
-        outlines,
         ingestion,
         questions,
         chat,

@@ -17,13 +17,15 @@ from pydantic import BaseModel
 
 from api.app_state import ApiState
 from api.params import MAX_LIMIT, next_offset
-from api.routes import outlines, videos
 from domain.asked import Asked
 from domain.errors import InputError, NotFound
 from domain.time import in_seconds
+from library.memory import clips, events
+from library.outlines import outline
 from library.people import people_of_video
 from library.trajectories import trajectories, trajectory, trajectory_events
-from views.library_view import LibraryEntry, page_of_videos
+from library.videos import page_of_videos, video
+from store.queries.library_pages import LibraryEntry
 from views.words import client_data, client_text
 
 SCHEME = "homer"
@@ -31,13 +33,13 @@ JSON_TYPE = "application/json"
 Read = Callable[[ApiState, str, int], BaseModel]
 
 READERS: Mapping[tuple[str, str], Read] = {
-    ("videos", ""): lambda state, name, _: videos.video(state, name),
-    ("videos", "clips"): lambda state, name, offset: videos.clips(state, name, offset),
+    ("videos", ""): lambda state, name, _: video(state.store, name),
+    ("videos", "clips"): lambda state, name, offset: clips(state.store, name, offset),
     ("videos", "people"): lambda state, name, offset: people_of_video(
         state.store, name, offset=offset
     ),
-    ("videos", "events"): lambda state, name, offset: videos.events(state, name, offset),
-    ("videos", "outline"): lambda state, name, _: outlines.outline(state, name),
+    ("videos", "events"): lambda state, name, offset: events(state.store, name, offset),
+    ("videos", "outline"): lambda state, name, _: outline(state.store, name),
     ("questions", ""): lambda state, name, _: trajectory(state.store, name),
     ("questions", "events"): lambda state, name, offset: trajectory_events(
         state.store, name, offset
@@ -90,9 +92,9 @@ def list_resources(state: ApiState, cursor: str | None) -> ListResourcesResult:
     )
 
 
-def _video(video: LibraryEntry) -> Resource:
-    title = client_text(video.title)
-    uri = f"{SCHEME}://videos/{video.id}"
+def _video(one: LibraryEntry) -> Resource:
+    title = client_text(one.title)
+    uri = f"{SCHEME}://videos/{one.id}"
     return Resource(uri=uri, name=title, description="a video", mime_type=JSON_TYPE)
 
 

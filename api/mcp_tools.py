@@ -12,7 +12,6 @@ from functools import partial
 from typing import Annotated, Any, get_type_hints
 
 from anyio import to_thread
-from fastapi import Query
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -20,18 +19,12 @@ from pydantic_core import to_jsonable_python
 
 from api.app_state import ApiState
 from api.door import describe_in_seconds
-from api.params import DEFAULT_LIMIT, AsOf, Limit, Offset, TitleQuery, as_of_ms
-from api.routes import moments, outlines, videos
 from api.routes.media import IMAGE_TYPE, image_bytes
-from api.routes.moments import Moment, MomentTold
-from api.routes.outlines import Depth
-from api.routes.videos import Name, Videos
 from domain.errors import NotFound
+from domain.moments import Moment, ShownMoment
 from domain.time import in_seconds
 from library.registry import ACTS, Act
 from strategies.named_tools import ToolLine, list_tools
-from views.moment import ShownFrame, frame_at
-from views.outline import Outline
 from views.words import client_data, client_text
 
 CallContext = ServerRequestContext[Any, Any]
@@ -42,10 +35,6 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 VideoNames = Annotated[
     tuple[Annotated[str, Field(max_length=400)], ...],
     Field(max_length=100, description="Ids or titles; without any, all videos."),
-]
-ImageRef = Annotated[
-    str,
-    Query(pattern=r"^([kf][1-9]\d{0,17})?$", description="An image of the video, k7 or f7."),
 ]
 
 
@@ -59,9 +48,6 @@ class McpTool:
 
 def reading_tools() -> Iterator[McpTool]:
     """Yield the tools that read the library without asking a question."""
-    yield _reading("videos", list_videos, Videos)
-    yield _reading("show_moment", show_moment, MomentTold)
-    yield _reading("outline", show_outline, Outline)
     yield from (_tool_of(act) for act in ACTS if act.tool)
 
 
@@ -87,50 +73,26 @@ async def _do(act: Act, state: ApiState, _: CallContext, given: Arguments) -> Ca
     found = await to_thread.run_sync(do)
     told = client_data(in_seconds(to_jsonable_python(found)))
     told = told if isinstance(told, dict) else {"result": told}
-    text = TextContent(text=json.dumps(told, ensure_ascii=False))
-    return CallToolResult(content=[text], structured_content=told)
+    content: list[ContentBlock] = [TextContent(text=json.dumps(told, ensure_ascii=False))]
+    if isinstance(found, ShownMoment) and found.image is not None:
+        content.append(_image(state, found.video, found.image))
+    return CallToolResult(content=content, structured_content=told)
 
 
-def list_videos(
-    state: ApiState, query: TitleQuery = "", offset: Offset = 0, limit: Limit = DEFAULT_LIMIT
-) -> CallToolResult:
-    """List the videos of the library by title, with their lengths, and whether all was watched."""
-    return told(videos.videos(state, offset, limit, query))
-
-
-def show_moment(
-    state: ApiState, video: Name, at: Moment, image: ImageRef = "", as_of: AsOf = None
-) -> CallToolResult:
-    """Show what is remembered of a moment of a video, with an image: the nearest, or `image`."""
-    found = moments.memory(state, video, at, as_of)
-    at_ms = round(found.at_s * 1000)
-    frame = frame_at(state.store, found.video, at_ms, image, as_of_ms(as_of))
-    if frame is None and image:
-        raise NotFound(f"video {found.video} has no image {image}")
-    return told(found, *([] if frame is None else _images(state, found.video, frame)))
-
-
-def _images(state: ApiState, video: str, frame: ShownFrame) -> list[ContentBlock]:
+def _image(state: ApiState, video: str, frame: Moment) -> ContentBlock:
     """Return a stored image; where its file is lost, what is said of it."""
     try:
         data = image_bytes(state, frame.blob, frame.ref, video)
     except NotFound as lost:
-        return [TextContent(text=client_text(str(lost)))]
-    return [ImageContent(data=b64encode(data).decode(), mime_type=IMAGE_TYPE)]
+        return TextContent(text=client_text(str(lost)))
+    return ImageContent(data=b64encode(data).decode(), mime_type=IMAGE_TYPE)
 
 
-def show_outline(
-    state: ApiState, video: Name, depth: Depth = 2, as_of: AsOf = None
-) -> CallToolResult:
-    """Show what a video is about, and its chapters with their times, if its outline was built."""
-    return told(outlines.outline(state, video, depth, as_of))
-
-
-def told(body: BaseModel, *images: ContentBlock) -> CallToolResult:
-    """Return an answer of the API as the result of a tool: as text, as structure, with images."""
+def told(body: BaseModel) -> CallToolResult:
+    """Return an answer of the API as the result of a tool: as text, and as structure."""
     structure = client_data(in_seconds(body.model_dump(mode="json")))
     text = TextContent(text=json.dumps(structure, ensure_ascii=False))
-    return CallToolResult(content=[text, *images], structured_content=structure)
+    return CallToolResult(content=[text], structured_content=structure)
 
 
 def _reading(

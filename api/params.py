@@ -9,7 +9,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from domain.errors import InputError
-from domain.time import TimeSpan, parse_clock, parse_clock_span
+from domain.time import parse_clock
 
 MAX_SECONDS = 1e11
 """Upper bound of times."""
@@ -20,7 +20,6 @@ Offset = Annotated[
     int, Query(ge=0, le=10**9, description="Entries to skip: `next` of the page before.")
 ]
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Entries at most.")]
-TitleQuery = Annotated[str, Query(max_length=200, description="Only titles with these words.")]
 QuestionQuery = Annotated[
     str, Query(max_length=200, description="Only questions with these words.")
 ]
@@ -29,14 +28,6 @@ AsOf = Annotated[
     Query(
         max_length=40,
         description="Use only what was seen by then: seconds, MM:SS, H:MM:SS or d2 H:MM:SS.",
-        examples=["12:30"],
-    ),
-]
-LookAt = Annotated[
-    str | None,
-    Query(
-        max_length=80,
-        description="For `keyframe`: the time to look at, 12:30, or a span, 12:30-12:45.",
         examples=["12:30"],
     ),
 ]
@@ -73,23 +64,6 @@ def as_of_ms(value: str | float | None) -> int | None:
     if milliseconds > MAX_SECONDS * 1000:
         raise InputError("as_of: no video is that long")
     return milliseconds
-
-
-def span_of(value: str | None) -> TimeSpan | None:
-    """Convert a clock time or a span of two to a span of video time.
-
-    Raises:
-        InputError: it is neither, ends before it begins, or is too large.
-    """
-    if value is None:
-        return None
-    try:
-        span = parse_clock_span(value)
-    except ValueError as error:
-        raise InputError(f"at: {error}") from error
-    if span.end_ms > MAX_SECONDS * 1000:
-        raise InputError("at: no video is that long")
-    return span
 
 
 def _milliseconds(seconds: float) -> int:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from domain.errors import HomerError
 from domain.time import parse_clock
+from library.outlines import borders, load_outline
 from store.database import Store, open_store
 from store.home import Home
-from views.outline import borders, load_outline
 
 MARKED = Path(__file__).parent / "marked_chapters"
 NEAR_MS = 20_000

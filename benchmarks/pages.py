@@ -23,6 +23,7 @@ from benchmarks.lines import Line, in_turn
 from domain.asking import Question
 from domain.settings import AskSettings
 from graphs.runner import Runner
+from library.memory import events
 from people.across_videos import rename
 from perception.jpeg import Blobs
 from store.database import Store, open_store
@@ -41,7 +42,6 @@ from tests.support.machine import (
 from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
 from tests.support.signals import slide
-from views.video_view import load_graph_page
 
 SIZES = (2_500, 5_000, 10_000)
 BAR_MS = 1_000.0
@@ -94,7 +94,7 @@ def long_run(store: Store) -> str:
 def addresses(store: Store, clips: int) -> Iterator[Address]:
     """Yield every page, where it has most to show."""
     longest = next(recordings(clips, videos_of(clips))).clips
-    event = load_graph_page(store, VIDEO, limit=1).segments[0].id
+    event = events(store, VIDEO, limit=1).items[0].number
     yield "ask", "ask", {}
     yield "ask, answered", "ask", {"trajectory": a_run(7)}
     yield "trajectories", "trajectory", {}

@@ -8,12 +8,13 @@ import typer
 
 from cli.console import note, say, say_json
 from cli.options import Json, OneVideo, Profile, split_names
-from cli.progress import ProgressMeter, import_progress, meter
+from cli.progress import ProgressMeter, meter
 from flows.build import Built, OnUse
 from flows.builder_model import ModelUse
 from flows.reported_build import build_reported
 from flows.reporting import connect_to_prefect
 from flows.workspace import open_workspace
+from store.progress import import_progress
 from strategies.registry import all_strategies, find_strategy
 from views.words import format_time, plain_line
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import ExitStack, nullcontext
 from enum import Enum
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -66,27 +68,30 @@ def command_of(act: Act) -> Any:
     def command(
         profile: str | None = None, json: bool = False, yes: bool = False, **given: Any
     ) -> None:
-        of_door: dict[str, Any] = {"confirm": agreed if yes else confirm}
         # What is not given has its default, which Typer cannot always show.
         given = {name: value for name, value in given.items() if value is not None}
-        with meter() as bar:
-            of_door |= {"progress": bar}
-            if act.where == "home":
-                result = act.call(Home.default(), given, **of_door)
-            elif act.where == "store":
-                with open_store(Home.default()) as store:
-                    result = act.call(store, given, **of_door)
-            else:
+        if "profile" in act.parameters and profile is not None:
+            given["profile"] = profile
+        # What it was done in is closed last: a result may come line by line.
+        with ExitStack() as opened:
+            where: Any = Home.default()
+            spending: Any = nullcontext()
+            if act.where == "store":
+                where = opened.enter_context(open_store(where))
+            elif act.where == "workspace":
                 # Only what works with models imports them.
                 from flows.workspace import open_workspace
                 from retrieval.search_cost import recorded_search
 
-                with open_workspace(profile) as workspace:
-                    with recorded_search(workspace.store) as cost:
-                        result = act.call(workspace, given, **of_door)
-                    if cost.usage.requests:
-                        note(f"the search took {cost.usage} of the embeddings endpoint")
-        render(result, json=json, empty=act.empty)
+                where = opened.enter_context(open_workspace(profile))
+                spending = recorded_search(where.store)
+            # A meter keeps back what is asked on the line that it draws.
+            shown: Any = meter() if "progress" in act.from_door else nullcontext()
+            with shown as bar, spending as cost:
+                result = act.call(where, given, progress=bar, confirm=agreed if yes else confirm)
+            if cost and cost.usage.requests:
+                note(f"the search took {cost.usage} of the embeddings endpoint")
+            render(result, json=json, empty=act.empty)
         if isinstance(result, list) and "offset" in act.parameters and not json:
             first = int(given.get("offset", 0))
             if len(result) == int(given.get("limit", act.parameters["limit"].default)):
@@ -104,7 +109,7 @@ def command_of(act: Act) -> Any:
     ]
     shared: dict[str, Any] = {"profile": Profile} if act.where == "workspace" else {}
     shared |= {"yes": Yes} if "confirm" in act.from_door else {}
-    shared |= {} if act.hints["return"] is str else {"json": Json}
+    shared |= {"json": Json} if act.hints["return"] not in (str, Iterator[str]) else {}
     for name, option in shared.items():
         kind, default = inspect.Parameter.KEYWORD_ONLY, None if name == "profile" else False
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=option))

@@ -14,7 +14,7 @@ from cli.console import note, say_json, say_table
 from cli.eval_bars import watch_present
 from cli.eval_run import EvalReporter
 from cli.options import Json, Profile
-from cli.progress import ProgressMeter, answer_progress, import_progress, meter
+from cli.progress import ProgressMeter, answer_progress, meter
 from domain.evaluation_options import Protocol
 from evals import egolife, first, local
 from evals.baseline import Closest
@@ -29,6 +29,7 @@ from evals.run import run
 from evals.scores import PercentInterval
 from evals.together import CLIPS, FIRST, WEEK, Measure, of_clips, of_first, of_run, of_week
 from flows.workspace import Workspace, open_workspace
+from store.progress import import_progress
 from store.vector_index import build_index
 from views.words import plain_line
 

@@ -134,26 +134,6 @@ def parse_at(text: str | None, mode: Mode) -> TimeSpan | None:
         raise InputError(f"--at: {error}") from error
 
 
-LAST_MS = 10**15
-"""Later than any video ends."""
-
-
-def parse_span(begin: str | None, end: str | None) -> TimeSpan:
-    """Parse a span of video time; without its begin from the start, without its end to the end.
-
-    Raises:
-        InputError: a text is not a time, or the span ends before it begins.
-    """
-    try:
-        start = 0 if begin is None else parse_clock(begin)
-        stop = LAST_MS if end is None else parse_clock(end)
-    except ValueError as error:
-        raise InputError(f"the span: {error}") from error
-    if stop <= start:
-        raise InputError(f"the end, {end}, is not after the start, {begin or '0:00'}")
-    return TimeSpan.of(start, stop)
-
-
 SEVERAL_WORDS = {"allow_extra_args": True}
 """Context settings of a ``WordsCommand``, which itself rejects extra arguments."""
 

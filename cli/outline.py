@@ -1,40 +1,94 @@
-"""``homer outline``: the chapters of a video with their times."""
+"""How an outline is printed: as text, in Markdown, for YouTube, or as a track of chapters."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import typer
+from cli.console import note
+from library.outlines import Chapter, Outline, OutlineFormat
+from views.words import format_span, without_markup
 
-from cli.console import note, say, say_json
-from cli.options import AsOf, Json, OneVideo, Profile, parse_as_of
-from cli.progress import import_progress, meter
-from flows.build import build
-from flows.workspace import open_workspace
-from store.database import open_store
-from store.home import Home
-from strategies.registry import strategy_of_outlines
-from views.outline import (
-    DEEPEST,
-    as_markdown,
-    as_text,
-    as_vtt,
-    as_youtube,
-    load_outline,
-)
+_MARKS = re.compile(r"[\\`*_\[\]#|~]")
 
 
-class OutlineFormat(StrEnum):
-    """How an outline is printed."""
-
-    TEXT = "text"
-    MD = "md"
-    YOUTUBE = "youtube"
-    VTT = "vtt"
+def as_text(outline: Outline) -> str:
+    """Return an outline as lines, finer chapters indented."""
+    lines = [outline.title, "", outline.text, "", *_indented(outline.chapters, "")]
+    return "\n".join(lines)
 
 
-_WRITTEN = {
+def _indented(chapters: Sequence[Chapter], indent: str) -> Iterator[str]:
+    for chapter in chapters:
+        yield f"{indent}{format_span(chapter.span)}  {chapter.title}"
+        yield from _indented(chapter.parts, f"{indent}  ")
+
+
+def as_markdown(outline: Outline) -> str:
+    """Return an outline in Markdown: a heading, then a nested list."""
+    lines = [f"# {_escaped(outline.title)}", "", _escaped(outline.text), ""]
+    return "\n".join([*lines, *_listed(outline.chapters, "")])
+
+
+def _listed(chapters: Sequence[Chapter], indent: str) -> Iterator[str]:
+    for chapter in chapters:
+        text = f": {chapter.text}" if chapter.text else ""
+        yield f"{indent}- **{format_span(chapter.span)}** {_escaped(f'{chapter.title}{text}')}"
+        yield from _listed(chapter.parts, f"{indent}  ")
+
+
+def _escaped(text: str) -> str:
+    """Return a text in which no character is Markdown or HTML."""
+    words = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKS.sub(r"\\\g<0>", without_markup(words))
+
+
+LEAST_MS = 10_000
+"""YouTube takes no shorter chapters."""
+
+
+def as_youtube(outline: Outline) -> str:
+    """Return the finest chapters as YouTube reads them in a description: the first is at 0:00."""
+    lines: list[str] = []
+    last_ms = -LEAST_MS
+    for chapter in outline.finest():
+        start = chapter.span.start_ms if lines else 0
+        if start - last_ms >= LEAST_MS:
+            lines.append(f"{_youtube_clock(start)} {chapter.title}")
+            last_ms = start
+    return "\n".join(lines)
+
+
+def _youtube_clock(ms: int) -> str:
+    """Format a time as ``m:ss`` or ``h:mm:ss``; hours go on after a day."""
+    minutes, seconds = divmod(ms // 1_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def as_vtt(outline: Outline) -> str:
+    """Return the finest chapters as a WebVTT track of chapters."""
+    cues = [
+        f"{_vtt_clock(one.span.start_ms)} --> {_vtt_clock(one.span.end_ms)}\n{_cue(one.title)}"
+        for one in outline.finest()
+        if one.span.length_ms
+    ]
+    return "\n\n".join(["WEBVTT", *cues])
+
+
+def _cue(text: str) -> str:
+    """Return a text in which no character is markup of WebVTT."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _vtt_clock(ms: int) -> str:
+    seconds, rest = divmod(ms, 1_000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02d}:{minutes:02d}:{seconds:02d}.{rest:03d}"
+
+
+WRITTEN: Mapping[OutlineFormat, Callable[[Outline], str]] = {
     OutlineFormat.TEXT: as_text,
     OutlineFormat.MD: as_markdown,
     OutlineFormat.YOUTUBE: as_youtube,
@@ -42,61 +96,8 @@ _WRITTEN = {
 }
 
 
-def outline(
-    video: OneVideo,
-    depth: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=DEEPEST,
-            help="Levels of chapters: 1 super events, 2 also macro events, 3 also what happens.",
-        ),
-    ] = 2,
-    written: Annotated[
-        OutlineFormat,
-        typer.Option(
-            "--format",
-            help="How it is printed: youtube for a description, vtt for a track of chapters.",
-        ),
-    ] = OutlineFormat.TEXT,
-    build_first: Annotated[
-        bool, typer.Option("--build", help="First build what is missing of it.")
-    ] = False,
-    as_of: AsOf = None,
-    profile: Profile = None,
-    json: Json = False,
-) -> None:
-    """Print the chapters of a video with their times.
-
-    They are of the memory of a strategy, which 'homer build' makes; --build makes it at once.
-    Formats youtube and vtt have the finest chapters only, one after another.
-
-    \b
-    Examples:
-      homer outline talk --build
-      homer outline talk --format youtube
-      homer outline talk --depth 1 --format md
-    """
-    if build_first:
-        _build(video, profile)
-    with open_store(Home.default()) as store:
-        found = load_outline(store, video, depth, parse_as_of(as_of))
-    if json:
-        return say_json(found.model_dump(mode="json"))
-    for line in _WRITTEN[written](found).splitlines():
-        say(line)
-    if written is OutlineFormat.TEXT:
+def outline_lines(outline: Outline) -> Iterator[str]:
+    """Yield the lines of an outline, as it is to be printed."""
+    yield from WRITTEN[outline.written](outline).splitlines()
+    if outline.written is OutlineFormat.TEXT:
         note("a track of chapters:  --format vtt")
-    return None
-
-
-def _build(video: str, profile: str | None) -> None:
-    """Build what is missing of the memory that outlines are made of."""
-    strategy = strategy_of_outlines()
-    with open_workspace(profile) as workspace, meter() as bar:
-        build(workspace, video, strategy, import_progress(bar, strategy.name))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(outline)

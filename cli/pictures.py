@@ -10,9 +10,9 @@ import typer
 from cli.console import note
 from domain.asking import Answer, names_image
 from domain.errors import BlobGone
+from library.moments import frame_at
 from store.database import Store
 from store.files import create_private, make_private
-from views.moment import frame_at
 
 FOLDER = "pictures"
 """Below the folder ``run`` of the data directory, with the images that were opened last."""

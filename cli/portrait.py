@@ -1,8 +1,9 @@
-"""How ``homer show`` prints a video."""
+"""How a video is shown in a terminal."""
 
 from __future__ import annotations
 
-from cli.console import say
+from collections.abc import Iterator
+
 from domain.streams import Gap
 from domain.wording import count_objects, describe_counts
 from views.answer_lines import one_line
@@ -13,52 +14,52 @@ from views.words import counted, format_span, format_time, plain_line
 SHOWN_LINES = 12
 
 
-def show_portrait(portrait: VideoDetails) -> None:
-    """Print a video: its data, people, segments with edges, then its memory clip by clip."""
-    _head(portrait)
+def portrait_lines(portrait: VideoDetails) -> Iterator[str]:
+    """Yield the lines of a video: its data, people, segments with edges, then clip by clip."""
+    yield from _head(portrait)
     if portrait.people:
-        say("people")
+        yield "people"
     for person in portrait.people:
         names = ", ".join(f"{plain_line(name.name)} ({name.source})" for name in person.names)
         tags = " ".join(tag.strip("<>") for tag in person.tags)
-        say(f"  {one_line(person.label)}  {tags}  {names}".rstrip())
-    _segments(portrait)
+        yield f"  {one_line(person.label)}  {tags}  {names}".rstrip()
+    yield from _segments(portrait)
     gaps = list(portrait.stream.gaps) if portrait.stream else []
     for clip in portrait.clips:
         while gaps and gaps[0].span.start_ms < clip.span.start_ms:
-            _gap(gaps.pop(0))
-        _clip(clip, portrait.stream)
+            yield _gap(gaps.pop(0))
+        yield from _clip(clip, portrait.stream)
         while gaps and gaps[0].span.end_ms <= clip.span.end_ms:
-            _gap(gaps.pop(0))
+            yield _gap(gaps.pop(0))
     for gap in gaps:
-        _gap(gap)
+        yield _gap(gap)
 
 
-def _head(portrait: VideoDetails) -> None:
+def _head(portrait: VideoDetails) -> Iterator[str]:
     video = portrait.video
-    say(
+    yield (
         f"{plain_line(video.title)}  {video.id}  {format_time(video.duration_ms)}  {portrait.state}"
     )
     if portrait.error:
-        say(f"  {plain_line(portrait.error)}")
+        yield f"  {plain_line(portrait.error)}"
     size = f"{video.width}x{video.height}" if video.has_video else "no picture"
-    say(f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}")
+    yield f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}"
     if portrait.stream is not None:
-        say(f"  live from {plain_line(portrait.stream.source)}, {_missing(portrait.stream)}")
+        yield f"  live from {plain_line(portrait.stream.source)}, {_missing(portrait.stream)}"
     if portrait.languages:
-        say(f"  spoken in {', '.join(portrait.languages)}")
+        yield f"  spoken in {', '.join(portrait.languages)}"
     if video.has_video:
-        say(f"  {_image_search(portrait)}")
+        yield f"  {_image_search(portrait)}"
     for remark in video.remarks:
-        say(f"  {plain_line(remark)}")
+        yield f"  {plain_line(remark)}"
     if video.subtitles is not None:
-        say(f"  with subtitles: {plain_line(', '.join(video.subtitles)) or 'there were none'}")
+        yield f"  with subtitles: {plain_line(', '.join(video.subtitles)) or 'there were none'}"
     for one in portrait.built:
-        say(f"  memory of {one.strategy}: {plain_line(one.in_words)}")
+        yield f"  memory of {one.strategy}: {plain_line(one.in_words)}"
     if spent := _spent(portrait.cost):
-        say(f"  watching took{spent.replace('  [', ' ').rstrip(']')}")
+        yield f"  watching took{spent.replace('  [', ' ').rstrip(']')}"
     if portrait.last_clip + 1 < len(portrait.clips):
-        say(f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}")
+        yield f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}"
 
 
 def _image_search(portrait: VideoDetails) -> str:
@@ -68,16 +69,16 @@ def _image_search(portrait: VideoDetails) -> str:
     return f"images are found by their likeness ({plain_line(model)})"
 
 
-def _segments(portrait: VideoDetails) -> None:
+def _segments(portrait: VideoDetails) -> Iterator[str]:
     labels = {segment.id: one_line(segment.label) for segment in portrait.segments}
     if labels:
-        say("segments")
+        yield "segments"
     for segment in portrait.segments:
-        say(f"  {format_span(segment.span)}  {labels[segment.id]}  [s{segment.id}]")
+        yield f"  {format_span(segment.span)}  {labels[segment.id]}  [s{segment.id}]"
         for edge in portrait.edges:
             if edge.source == segment.id:
                 how = "said so" if edge.explicit else f"{edge.confidence:.2f}"
-                say(f"    {edge.relation} {labels.get(edge.target, '?')} ({how})")
+                yield f"    {edge.relation} {labels.get(edge.target, '?')} ({how})"
 
 
 def _tries(clip: ShownClip, stream: StreamDetails | None) -> str:
@@ -118,26 +119,26 @@ def _missing(stream: StreamDetails) -> str:
     return f"{count}, {format_time(lost)} in all" if stream.gaps else "no gaps"
 
 
-def _gap(gap: Gap) -> None:
-    say(f"gap     {format_span(gap.span)}  {describe_gap(gap)}")
+def _gap(gap: Gap) -> str:
+    return f"gap     {format_span(gap.span)}  {describe_gap(gap)}"
 
 
-def _clip(clip: ShownClip, stream: StreamDetails | None) -> None:
+def _clip(clip: ShownClip, stream: StreamDetails | None) -> Iterator[str]:
     state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"
     error = f"  {plain_line(clip.error)}" if clip.error else ""
     spent = f"{_spent(clip.cost)}{_budget(clip)}"
-    say(f"clip {clip.index}  {format_span(clip.span)}{state}{error}{spent}")
+    yield f"clip {clip.index}  {format_span(clip.span)}{state}{error}{spent}"
     if stream is not None and clip.index in stream.clips:
-        say(f"  {describe_watching(stream.clips[clip.index])}")
+        yield f"  {describe_watching(stream.clips[clip.index])}"
     for gap in clip.gaps:
-        say(f"  {format_span(gap.span)}  {describe_gap(gap)}")
+        yield f"  {format_span(gap.span)}  {describe_gap(gap)}"
     for line in clip.lines[:SHOWN_LINES]:
-        say(f"  {format_span(line.span)}  {line.source}: {one_line(line.text)}  [m{line.id}]")
+        yield f"  {format_span(line.span)}  {line.source}: {one_line(line.text)}  [{line.ref}]"
     if clip.objects and not any(line.source == "objects" for line in clip.lines):
-        say(f"  seen: {describe_counts(count_objects(clip.objects))}")
+        yield f"  seen: {describe_counts(count_objects(clip.objects))}"
     if len(clip.lines) > SHOWN_LINES:
-        say(f"  and {counted(len(clip.lines) - SHOWN_LINES, 'more line')} (--json has all)")
+        yield f"  and {counted(len(clip.lines) - SHOWN_LINES, 'more line')} (--json has all)"
     for frame in clip.keyframes:
-        if frame.description:
-            clock = format_time(frame.time_ms)
-            say(f"  {clock}  keyframe: {one_line(frame.description)}  [{frame.ref}]")
+        if frame.text:
+            clock = format_time(frame.span.start_ms)
+            yield f"  {clock}  keyframe: {one_line(frame.text)}  [{frame.ref}]"

@@ -159,20 +159,6 @@ class ImportProgress:
         self._done = done
 
 
-def import_progress(bar: ProgressMeter, label: str) -> Callable[[int, int], None]:
-    """Return a callback that moves the bar to where an import is, whatever was done before."""
-    reached: list[int] = []
-
-    def move(done: int, total: int) -> None:
-        if not reached:
-            bar.start(label, total, done)
-        else:
-            bar.step(done - reached[-1])
-        reached.append(done)
-
-    return move
-
-
 def answer_progress(bar: ProgressMeter) -> Callable[[BatchResult], None]:
     """Return a callback that moves the bar by an answer, or says why there is none."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
 from json import dumps
 from typing import Any
 
@@ -17,7 +18,7 @@ from library.params import Page
 from views.answer_lines import answer_line
 from views.recap_links import cited_times
 from views.skill_use import policy_lines, strategy_line
-from views.words import counted, format_span, shortened
+from views.words import counted, format_span, format_time, shortened
 
 Columns = Mapping[str, Callable[[Any], object]]
 
@@ -67,6 +68,22 @@ TABLES: dict[str, Columns] = {
         "last": lambda one: one.last and one.last.state,
         "at": lambda one: one.last and _clock(one.last.at),
         "found": lambda one: one.last and shortened(one.last.told, 80),
+    },
+    "LibraryEntry": {
+        "id": lambda one: one.id,
+        "title": lambda one: one.title,
+        "length": lambda one: format_time(one.duration_ms),
+        "clips": lambda one: f"{one.done}/{one.clips}",
+        "state": lambda one: one.state,
+        "profile": lambda one: one.profile,
+    },
+    "VideoReduction": {
+        "id": lambda one: one.video,
+        "title": lambda one: one.title,
+        "keeps": lambda one: one.keep,
+        "images deleted": lambda one: one.images,
+        "smaller": lambda one: one.smaller,
+        "MB": lambda one: f"{one.bytes / 1e6:.2f}",
     },
     "Moment": {
         "score": lambda one: f"{one.score:.2f}",
@@ -280,9 +297,35 @@ def _difference(found: Any) -> Iterator[str]:
     )
 
 
+def _checked(checked: Any) -> Iterator[str]:
+    size = f"{checked.segments} segments, {checked.edges} edges over {checked.clips} clips"
+    size += f", {checked.images} images"
+    if not checked.findings:
+        yield f"{checked.title}: consistent ({size})"
+        return
+    yield f"{checked.title}: {len(checked.findings)} findings in {size}"
+    for finding in checked.findings:
+        yield f"  {finding.fault}: {finding.text}  [{', '.join(finding.refs)}]"
+
+
+def _cut(cut: Any) -> Iterator[str]:
+    yield f"{cut.file}: {format_span(cut.span)}, {cut.file.stat().st_size / 1e6:.1f} MB"
+    if not cut.copied:
+        note("encoded again: no keyframe is near the start, or MP4 cannot hold it")
+
+
+def _from(module: str, name: str) -> Callable[[Any], Iterable[str]]:
+    """Return what shows something by a module that only commands which show it import."""
+    return lambda one: getattr(import_module(f"cli.{module}"), name)(one)
+
+
 SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "str": str.splitlines,
     "ToolLine": _tool,
+    "VideoDetails": _from("portrait", "portrait_lines"),
+    "VideoCheck": _checked,
+    "Cut": _cut,
+    "Outline": _from("outline", "outline_lines"),
     "Found": _found,
     "Asked": _asked,
     "ForkEdit": _round,
@@ -392,9 +435,14 @@ def table_lines(kind: str, rows: Sequence[Any]) -> Iterable[str]:
 def render(result: Any, *, json: bool, empty: str = "") -> None:
     """Print the result of an act; of an empty list what is said of it.
 
-    A list is a table, where there are columns of what is in it.
+    A list is a table, where there are columns of what is in it. Lines that come one by one are
+    JSON, and printed as they come.
     """
     rows = result.items if isinstance(result, Page) else result
+    if isinstance(result, Iterator):
+        for line in result:
+            say(escaped(line))
+        return None
     if json:
         told = to_jsonable_python(rows)
         # A round is edited and read again: it is written as it is stored.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import BeforeValidator, Field, NonNegativeInt, PlainSerializer, PositiveInt
 
 from domain.base import Frozen
 from domain.people import IdentityStatement
@@ -196,12 +197,20 @@ class Segment(Frozen):
         return [(self.video, clip) for clip in self.clips]
 
 
+SegmentId = Annotated[
+    PositiveInt,
+    BeforeValidator(lambda given: given.removeprefix("s") if isinstance(given, str) else given),
+    PlainSerializer(lambda number: f"s{number}", return_type=str, when_used="json"),
+]
+"""The id of a segment, which is a ref in JSON, s3."""
+
+
 class Edge(Frozen):
     """An edge in a view, between segment ids."""
 
     id: PositiveInt
-    source: PositiveInt
-    target: PositiveInt
+    source: SegmentId
+    target: SegmentId
     relation: Relation
     explicit: bool
     confidence: float = Field(ge=0, le=1)

@@ -2,46 +2,117 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Self
+
 from pydantic import Field
 
 from domain.asking import ToolName
 from domain.base import Frozen
+from domain.memories import Edge
+from domain.people import tags_in_words
 from domain.texts import make_storable, one_line
 from domain.time import TimeSpan, format_clock
+
+
+def _is_empty(value: object) -> bool:
+    return value in (None, "", ())
+
+
+Text = Annotated[str, Field(exclude_if=_is_empty)]
+"""A text that is left out of JSON where it is empty."""
 
 
 class Moment(Frozen):
     """A span of a video with what was said, read or seen in it.
 
+    What does not apply to it is left out of JSON.
+
     Attributes:
         ref: Names it: a line (m12), an event (s3), an image (k7, or f7 for one that a strategy
             kept), or what a strategy built: a node (n2), an entity (e5) or a relation (r4).
-        video: The id of the video.
-        title: Its title.
+        video: The id of the video, and
+        title: its title, where they are not those of what it is listed in.
         span: When it is.
         clip: The clip that it is from; None: it is of several.
+        kind: Of a line: episodic, or a semantic kind; of a node or relation: its scale or kind.
+        source: Of a line: said, read, seen and so on; of a frame: why a strategy kept it.
         text: What was said, read or seen, with names as they are known now.
         label: Of an event: what it is called.
         score: In [0, 1]: how close it is to a query, or how well it supports an answer; None where
             nothing scored it.
+        weight: Of a line: how often it was remembered.
         image: The path of an image that shows it, over HTTP; None: none does.
+        blob: Of an image: the SHA-256 of its JPEG.
     """
 
     ref: str
-    video: str
-    title: str
+    video: Text = ""
+    title: Text = ""
     span: TimeSpan
-    clip: int | None = None
-    text: str
-    label: str = ""
-    score: float | None = None
-    image: str | None = None
+    clip: int | None = Field(default=None, exclude_if=_is_empty)
+    kind: Text = ""
+    source: Text = ""
+    text: str = ""
+    label: Text = ""
+    score: float | None = Field(default=None, exclude_if=_is_empty)
+    weight: int = Field(default=1, exclude_if=lambda weight: weight == 1)
+    image: str | None = Field(default=None, exclude_if=_is_empty)
+    blob: str = Field(default="", exclude=True)
+
+    @property
+    def number(self) -> int:
+        """The number of the row that the ref names."""
+        return int(self.ref[1:])
+
+    def in_words(self) -> Self:
+        """Return it with words in place of people's tags."""
+        words = {"text": tags_in_words(self.text), "label": tags_in_words(self.label)}
+        return self.model_copy(update=words)
 
     def __str__(self) -> str:
         """Return the title, the time and the text."""
         return one_line(
             make_storable(f"{self.title} {format_clock(self.span.start_ms)}: {self.text}")
         )
+
+
+class Event(Moment):
+    """An event of a video, with the edges that lead from it; ``clips`` are those it is of."""
+
+    clips: tuple[int, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+class MemoryOfMoment(Frozen):
+    """What is remembered of a moment by one strategy; without one, what all share.
+
+    Attributes:
+        strategy: Its name.
+        writers: Who wrote its memory of the video, of what all share the event graph: rules, or
+            models by name; empty: not known.
+        nodes: What is remembered with a span that holds the moment: lines, captions, events.
+        relations: Those that hold at the moment, each with the span in which it was stated: the
+            first of ``relations_total``.
+        entities: The ends of these relations, by ref.
+        frames: Stored images near the moment.
+    """
+
+    strategy: str = ""
+    writers: tuple[str, ...] = ()
+    nodes: tuple[Moment, ...] = ()
+    relations: tuple[Moment, ...] = ()
+    relations_total: int = 0
+    entities: dict[str, str] = Field(default_factory=dict)
+    frames: tuple[Moment, ...] = ()
+
+
+class ShownMoment(Frozen):
+    """What is remembered of a moment of a video, and an image of it, where there is one."""
+
+    video: str
+    at_ms: int
+    memory: tuple[MemoryOfMoment, ...]
+    image: Moment | None = None
 
 
 class SearchCost(Frozen):
@@ -89,3 +160,9 @@ class Found(Frozen):
     unbuilt: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cost: SearchCost | None = None
+
+
+def image_path(video: str, ref: str) -> str:
+    """Return the path over HTTP of the image that a ref names."""
+    kind = "frames" if ref.startswith("f") else "keyframes"
+    return f"/media/{kind}/{video}/{ref[1:]}"

@@ -162,9 +162,10 @@ class Guarded(_Event):
 
 
 class Neighbour(Frozen):
-    """A segment one edge away from the focus, and how it relates to it."""
+    """A segment one edge away from ``of``, by default the focus, and how it relates to it."""
 
     ref: str
+    of: str = ""
     label: str
     relation: str
     outgoing: bool = True

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+from pydantic import PlainSerializer
+
+from domain.base import Frozen
 from domain.media import Video
 from domain.time import TimeSpan
 from flows.addresses import forget_fetched
@@ -16,9 +20,9 @@ from memory.delete_span import DeletionRange, SpanDeletion, delete_span, find_de
 from perception.originals import drop_cached_original
 from store.database import Store
 from store.home import Home
+from store.queries.library_pages import Holdings, video_holdings
 from store.queries.videos import clear_path, known_video
 from views.library import delete_video_rows, resolve_video
-from views.library_view import Holdings, video_holdings
 from views.translation import translate
 
 
@@ -42,13 +46,16 @@ class VideoDeletionPreview:
         )
 
 
-@dataclass(frozen=True)
-class DeletedVideo:
-    """What was deleted: ``images`` is a count; ``uploads`` are the files in Homer's directory."""
+class DeletedVideo(Frozen):
+    """What was deleted: ``images`` is a count; ``uploads`` are the files in Homer's directory.
 
-    video: Video
+    In JSON, ``uploads`` is a count too.
+    """
+
+    id: str
+    title: str
     images: int
-    uploads: tuple[Path, ...]
+    uploads: Annotated[tuple[Path, ...], PlainSerializer(len, return_type=int, when_used="json")]
 
 
 def preview_video_deletion(store: Store, name: str) -> VideoDeletionPreview:
@@ -58,7 +65,9 @@ def preview_video_deletion(store: Store, name: str) -> VideoDeletionPreview:
         NotFound: there is no video of that name.
         Ambiguous: there are several.
     """
-    video, held = video_holdings(store, name)
+    with store.begin(snapshot=True) as session:
+        video = resolve_video(session, name)
+        held = video_holdings(session, video.id)
     return VideoDeletionPreview(video, held, tuple(uploaded_files(store.home, video.id)))
 
 
@@ -77,7 +86,8 @@ def delete_video(store: Store, name: str) -> DeletedVideo:
     drop_cached_original(store.home, video.id)
     if video.path:
         Jobs(store.home).forget(video.path)
-    return DeletedVideo(video, images, tuple(_delete_uploads(store.home, video.id)))
+    uploads = tuple(_delete_uploads(store.home, video.id))
+    return DeletedVideo(id=video.id, title=video.title, images=images, uploads=uploads)
 
 
 @dataclass(frozen=True)

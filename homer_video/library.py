@@ -28,6 +28,7 @@ from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
 from library.asking import make_question
 from library.registry import ACTS
+from library.videos import all_videos
 from perception.live import live_source
 from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_llama_index
 from retrieval.search_once import view_of_names
@@ -35,7 +36,6 @@ from store.home import Home
 from store.queries.library_pages import LibraryEntry
 from store.vector_index import build_index
 from strategies.registry import find_strategy
-from views.library import list_library
 from views.strategies import StrategyLine, list_strategies
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class VideoLibrary:
     @property
     def videos(self) -> list[LibraryEntry]:
         """The videos in memory, with length and state."""
-        return list_library(self._store)
+        return list(all_videos(self._store).items)
 
     @property
     def strategies(self) -> tuple[StrategyLine, ...]:

@@ -50,6 +50,12 @@ AsOf = Annotated[
     Field(description="Use only what was seen by then: seconds, MM:SS, H:MM:SS or d2 H:MM:SS."),
     OnCommandLine(metavar="MM:SS"),
 ]
+Time = Annotated[
+    int,
+    BeforeValidator(_milliseconds),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["12:30"]}),
+]
+"""A time of a video, in milliseconds."""
 VideoName = Annotated[
     str,
     Field(max_length=400, description="The video's id, the beginning of it, or its title."),
@@ -58,6 +64,8 @@ VideoName = Annotated[
 
 
 def _span(value: Any) -> Any:
+    if isinstance(value, int | float):
+        return TimeSpan.of(_milliseconds(value), _milliseconds(value))
     if isinstance(value, str):
         return parse_clock_span(value)
     if isinstance(value, tuple | list):

@@ -194,6 +194,22 @@ ACTS = (
     Act("trajectories.trajectory_usage", "trajectory usage"),
     Act("reruns.replay", "replay"),
     Act("trajectories.diff", "diff"),
+    # Videos and what is in memory of them
+    Act("videos.all_videos", "videos"),
+    Act("videos.videos", route="GET /videos", tool="videos", viewers=True),
+    Act("videos.video", route="GET /videos/{video}", viewers=True),
+    Act("memory.show_video", "show"),
+    Act("memory.clips", route="GET /videos/{video}/clips", viewers=True),
+    Act("memory.events", route="GET /videos/{video}/events", viewers=True),
+    Act("moments.show_moment", "", "GET /videos/{video}/memory", "show_moment", viewers=True),
+    Act("outlines.outline", "outline", "GET /videos/{video}/outline", "outline", viewers=True),
+    Act("memory.dump_lines", "dump"),
+    Act("videos.check_video", "check"),
+    Act("removal.export_video", "export"),
+    Act("removal.cut_clip", "clip"),
+    Act("removal.delete_video", "delete"),
+    Act("removal.delete_video_by_id", route="DELETE /videos/{video}"),
+    Act("removal.retain", "retain"),
     # Skills
     Act(
         "skills.skills",

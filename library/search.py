@@ -16,11 +16,11 @@ from domain.asking import (
 )
 from domain.errors import InputError
 from domain.memories import Segment
-from domain.moments import Found, Moment, SearchCost
+from domain.moments import Found, Moment, SearchCost, image_path
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from flows.workspace import Workspace
-from library.moments import image_path, moments_of
+from library.moments import moments_of
 from library.params import AsOf, OnCommandLine, Span, Videos
 from retrieval.closeness import close_evidence
 from retrieval.encoders import encoder_note

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from domain.base import Frozen
 from domain.marked import marked
-from domain.memories import Segment
+from domain.moments import Event
 from domain.people import TAG
+from library.memory import events
 from library.params import MAX_LIMIT
 from library.people import people_of_video
 from store.database import Store
-from views.video_view import load_graph_page
 
 MAX_SEGMENTS = 20
 """Segments of a video that suggestions are taken from: the first ones."""
@@ -52,12 +52,12 @@ def _questions(store: Store, video: str) -> Iterator[str]:
     people = people_of_video(store, video, limit=MAX_LIMIT).items
     named = [person.label for person in people if person.names]
     yield from (marked(f"What does {name} say?") for name in named[:1] if not TAG.search(name))
-    segments = load_graph_page(store, video, 0, MAX_SEGMENTS).segments
+    segments = events(store, video, limit=MAX_SEGMENTS).items
     for segment in sorted(segments, key=lambda one: -one.span.length_ms):
         yield from _about(segment)
 
 
-def _about(segment: Segment) -> Iterator[str]:
+def _about(segment: Event) -> Iterator[str]:
     """Yield a question about a segment: a label with commas is a list of its topic's words."""
     label = segment.label.strip()
     if TAG.search(label) or not label:
@@ -68,7 +68,7 @@ def _about(segment: Segment) -> Iterator[str]:
         return
     # Words that were only read on screen may be misread; spoken ones make better questions.
     spoken = " ".join(
-        line for line in segment.summary.split(". ") if not line.startswith(ON_SCREEN)
+        line for line in segment.text.split(". ") if not line.startswith(ON_SCREEN)
     ).casefold()
     words = [word.strip() for word in label.split(",")]
     topics = [word for word in words if len(word) >= MIN_WORD_CHARS and word.casefold() in spoken]

@@ -160,18 +160,19 @@ def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
 
 
 def neighbours(retrieval: Retrieval) -> list[Neighbour]:
-    """Return the focus's neighbours in the order of the search, each by its first edge."""
-    listed = []
+    """Return the neighbours in the order of the search, each by the first edge of a pair."""
+    focus, listed = retrieval.focus.id if retrieval.focus else 0, dict[frozenset[int], Neighbour]()
     for segment in retrieval.neighbours:
         edges = [e for e in retrieval.edges if segment.id in (e.source, e.target)]
-        edge = edges[0] if edges else None
-        listed.append(
-            Neighbour(
+        for edge in edges or (None,):
+            other = edge.source + edge.target - segment.id if edge else focus
+            one = Neighbour(
                 ref=f"s{segment.id}",
+                of="" if other == focus else f"s{other}",
                 label=segment.label,
                 relation=str(edge.relation) if edge else "near",
                 outgoing=edge is None or edge.target == segment.id,
                 rationale=edge.rationale if edge else "",
             )
-        )
-    return listed
+            listed.setdefault(frozenset({segment.id, other}), one)
+    return [*listed.values()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from retrieval.query_context import QueryContext, nothing_close
 from retrieval.relevance import standardise
 from retrieval.result import Retrieval, UnknownLabel
 from retrieval.terms import terms
-from store.queries.segments_in_view import SegmentArrays
+from store.database import Store
+from store.queries.graph import segments_of_clip
+from store.queries.segments_in_view import SegmentArrays, read_segments
 
 READ = 200
 """Maximum number of segments whose text is read: the nearest, and those with the best clips."""
@@ -166,6 +168,32 @@ def _evidence(
         context.segment_evidence(segment, score)
         for segment, score in zip(segments, shown, strict=True)
     )
+
+
+def with_edges_of(
+    store: Store,
+    context: QueryContext,
+    result: Retrieval,
+    line: int,
+    edges_of: EdgesOf,
+    neighbours: int,
+) -> Retrieval:
+    """Add neighbours and edges of the events that a line is of, which need not be in focus."""
+    video, row = context.lines.line(line)
+    scope, focus = context.scope(video), result.focus.id if result.focus else 0
+    with store.begin() as session:
+        own = segments_of_clip(session, video, scope.last_clip, row.clip)
+    edges = [
+        edge
+        for one in own
+        if one.id != focus
+        for edge in sorted(edges_of(one), key=lambda edge: -edge.confidence)[:neighbours]
+    ]
+    known = {*(one.id for one in own), *(one.id for one in result.neighbours)}
+    ids = {end for edge in edges for end in (edge.source, edge.target)} - known
+    others = store.run_read_only(partial(read_segments, scopes=[scope], ids=ids)).values()
+    more = {"neighbours": (*result.neighbours, *others), "edges": (*result.edges, *edges)}
+    return result.model_copy(update=more)
 
 
 def neighbor(

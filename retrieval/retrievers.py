@@ -18,7 +18,7 @@ from domain.texts import make_storable, one_line
 from domain.time import TimeSpan
 from people.clip_people import replace_names
 from retrieval.chapters import Word
-from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
+from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments, with_edges_of
 from retrieval.heuristics.structure_questions import Asks, StructureQuestions, without_telling
 from retrieval.image_encoders import ImageEncoders, close_pictures
 from retrieval.keyframe_mode import VideoKeyframes, image_evidence, keyframe, keyframes_at
@@ -42,8 +42,7 @@ from store.queries.segments_in_view import read_segments, segment_texts, segment
 from store.queries.videos import video_titles
 from telemetry import tracing
 
-SUPPORT_DIGITS = 4
-"""Decimals of a support score."""
+SUPPORT_DIGITS = 4  # Of a support score.
 FEW_VIDEOS = 5
 """A question over more videos is answered from all of them as one."""
 MOST_PERSONS = 3
@@ -389,9 +388,11 @@ class Retrievers:
         )
         lines = context.evidence(add_strength(best, self._confirmation_counts(context, best)))
         far = nothing_close(lines, context.candidates.view_lines)
-        every = not aim.quotes or bool(context.question.options)
         if best and not aim.quotes:
             lines += lines_beside(self._store, context, best[0].line, lines[0].score)
+            edges_of, most = partial(self._edges, context), self._settings.ask.event_neighbours
+            result = with_edges_of(self._store, context, result, best[0].line, edges_of, most)
+        every = not aim.quotes or bool(context.question.options)
         of_mode = () if result.nothing_close and not (far or every) else result.evidence
         more = () if far and not result.nothing_close and not every else lines
         known = {e.ref for e in of_mode}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -32,3 +33,17 @@ class Megabytes:
 
 def _megabytes(count: int) -> int:
     return round(count / 1e6)
+
+
+def import_progress(progress: Progress, label: str) -> Callable[[int, int], None]:
+    """Return a callback that moves it to where an import is, whatever was done before."""
+    reached: list[int] = []
+
+    def move(done: int, total: int) -> None:
+        if not reached:
+            progress.start(label, total, done)
+        else:
+            progress.step(done - reached[-1])
+        reached.append(done)
+
+    return move

@@ -10,6 +10,7 @@ from domain.asking import PICTURES_NOT_SEARCHED, Citation, Evidence
 from domain.media import Video
 from domain.moments import SearchCost
 from domain.people import tags_in_words
+from library.moments import frame_at
 from models.yolox import coco_labels
 from store.database import Store
 from ui.formatting import escape_markdown
@@ -17,7 +18,6 @@ from ui.media import stored_image
 from ui.player import seek_button
 from ui.saving import save_button
 from ui.sharing import share_button
-from views.moment import frame_at
 from views.translation import format_number, translate
 from views.words import format_span, short_times
 

@@ -20,12 +20,14 @@ from flows.retry import clips_to_retry
 from flows.uploads import store_upload
 from flows.video_locks import is_watched, watched_videos
 from flows.workspace import open_workspace
+from library.videos import being_watched, failed_clips_of, seconds_left, watch_rate
 from models.profile import profile_names
 from perception.source import find_media
 from services.job_status import JobState
 from store.database import Store
 from store.home import Home
 from store.queries.clips import StoredClip
+from store.queries.library_pages import LibraryEntry
 from ui.added_sources import MAX_UPLOAD_MB, parse_source, source_label, upload_hint
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
@@ -33,13 +35,6 @@ from ui.formatting import escape_markdown, format_duration
 from ui.language import use_language
 from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import SIGN_IN, set_acting_user
-from views.library_view import (
-    LibraryEntry,
-    being_watched,
-    failed_clips_of,
-    seconds_left,
-    watch_rate,
-)
 from views.sentences import translate_sentence
 from views.streams import load_stream_details
 from views.translation import translate

@@ -11,8 +11,10 @@ from domain.errors import HomerError, InputError
 from flows.delete import delete_video, preview_video_deletion
 from flows.jobs import Job, Jobs
 from flows.video_locks import is_watched
+from library.videos import page_of_videos
 from perception.originals import original_file
 from store.home import Home
+from store.queries.library_pages import LibraryEntry
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_bytes
@@ -28,7 +30,6 @@ from ui.language import use_language
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from ui.sharing import show_shared_links
-from views.library_view import LibraryEntry, page_of_videos
 from views.sentences import translate_sentence
 from views.translation import translate
 from views.words import capitalized, counted, format_time, join_words

@@ -5,13 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.media import Video
-from ui.app_state import PageState
-from ui.formatting import escape_markdown
-from ui.navigation import int_param, page_link, paginate, requested_offset, set_params
-from ui.outline_graph import as_dot
-from ui.player import seek
-from ui.timeline import TONES, Lane, TimelineBar, show_timeline
-from views.outline_zoom import (
+from library.outline_zoom import (
     BuiltOutline,
     ZoomedOutline,
     ZoomNode,
@@ -19,6 +13,12 @@ from views.outline_zoom import (
     load_zoomed,
     outlines_of,
 )
+from ui.app_state import PageState
+from ui.formatting import escape_markdown
+from ui.navigation import int_param, page_link, paginate, requested_offset, set_params
+from ui.outline_graph import as_dot
+from ui.player import seek
+from ui.timeline import TONES, Lane, TimelineBar, show_timeline
 from views.translation import format_number, translate
 from views.words import capitalized, counted, format_span
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import streamlit as st
 
-from views.outline_zoom import GraphVertex, NodeGraph
+from library.outline_zoom import GraphVertex, NodeGraph
 
 PERSON, NODE, OTHER = "#1d4ed8", "#0f766e", "#4b5563"
 """Fills of people, of nodes of the outline, and of others: dark enough for white text."""

@@ -10,10 +10,11 @@ import streamlit as st
 from auth.signed_links import sign_path
 from domain.errors import InputError
 from domain.media import Video
+from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.time import TimeSpan
+from library.moments import frames_around
 from store.database import Store
-from store.queries.keyframes import StoredKeyframe
 from store.queries.recordings import recordings_in
 from ui.app_state import page_state
 from ui.components import component
@@ -21,7 +22,6 @@ from ui.formatting import escape_markdown
 from ui.media import original_of, stored_image
 from ui.navigation import time_param
 from views.cut import cut_preview
-from views.moment import frames_around
 from views.streams import load_stream_details
 from views.translation import translate
 from views.words import format_span, format_time
@@ -183,14 +183,14 @@ def _show_keyframes(store: Store, video: Video, at_ms: int) -> None:
     st.caption(_why_missing(video, is_stream=load_stream_details(store, video.id) is not None))
     with st.container(horizontal=True, key=f"frames_of_{video.id}"):
         for frame in frames_around(store, video.id, at_ms):
-            show_keyframe(store, frame, tags_in_words(frame.description or ""))
+            show_keyframe(store, frame)
 
 
-def show_keyframe(store: Store, frame: StoredKeyframe, description: str) -> None:
+def show_keyframe(store: Store, frame: Moment) -> None:
     """Draw a keyframe with its time and what it shows under it."""
     data = stored_image(store, frame.blob)
     if data:
-        time = format_time(frame.time_ms)
+        time, description = format_time(frame.span.start_ms), tags_in_words(frame.text)
         caption = f"{time}  {escape_markdown(description)}".strip()
         alt = description or translate("Frame of the video at {time}").format(time=time)
         st.image(data, caption=caption, alt=alt, width=190)

@@ -15,15 +15,15 @@ from domain.audit import acting_user
 from domain.errors import HomerError, NotFound
 from domain.links import SharedLink
 from domain.marked import marked
+from domain.moments import Moment
 from domain.people import tags_in_words
+from library.shared import CitedMoment, SharedAnswer, SharedMoment, load_shared
 from library.sharing import open_link
 from store.database import Store
 from telemetry.logs import log_error
 from ui.formatting import format_date
 from ui.media import shared_store, stored_image
 from views.answer_lines import answer_line, confidence_line, note_line
-from views.moment import ShownFrame
-from views.shared import CitedMoment, SharedAnswer, SharedMoment, load_shared
 from views.translation import best_language, language, translate
 from views.words import format_span, format_time
 
@@ -102,13 +102,13 @@ def _moment(store: Store, shown: SharedMoment) -> str:
     return _box(store, shown.frame, "", *shown.lines)
 
 
-def _box(store: Store, frame: ShownFrame | None, head: str, *lines: str) -> str:
+def _box(store: Store, frame: Moment | None, head: str, *lines: str) -> str:
     title = f'<strong dir="auto">{head}</strong>' if head else ""
     texts = "".join(f'<p dir="auto">{escape(tags_in_words(line))}</p>' for line in lines)
     return f'<div class="moment">{_image(store, frame)}{title}{texts}</div>'
 
 
-def _image(store: Store, frame: ShownFrame | None) -> str:
+def _image(store: Store, frame: Moment | None) -> str:
     data = stored_image(store, frame.blob) if frame else b""
     if not data or frame is None:
         return ""

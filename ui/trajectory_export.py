@@ -12,12 +12,12 @@ from domain.asking import Citation, Evidence
 from domain.errors import HomerError
 from domain.media import Video
 from domain.people import tags_in_words
+from library.moments import frame_at
 from store.database import Store
 from ui.formatting import format_cost, format_date, format_duration, format_usage
 from ui.harness_remarks import remarks_html, state_in_words
 from views.answer_lines import answer_line
 from views.library import videos_named
-from views.moment import frame_at
 from views.rounds import (
     InspectedTrajectory,
     ShownCall,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from domain.marked import marked
 from domain.media import ClipState, Video
-from domain.memories import EdgeType, Segment
+from domain.memories import Edge, EdgeType
+from domain.moments import Event
 from domain.people import tags_in_words
 from domain.streams import Gap
 from flows.video_locks import is_watched
+from library.memory import clip_spans, clips, events, linked_events
 from library.people import most_seen
 from store.database import Store
-from store.queries.keyframes import StoredKeyframe
 from ui.app_state import PageState, page_state
 from ui.appearances import LEGEND, appearance_lane, picked_appearance
 from ui.corrections import display_name
@@ -45,15 +46,6 @@ from views.library import ShownClip
 from views.sentences import translate_sentence
 from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
 from views.translation import format_number, translate
-from views.video_view import (
-    GraphPage,
-    SegmentView,
-    ShownEdge,
-    clip_spans,
-    load_clips_page,
-    load_graph_page,
-    load_segment_view,
-)
 from views.words import format_span, format_time
 
 CLIPS_PER_PAGE = 10
@@ -102,11 +94,11 @@ def _body() -> None:
         page_link("people", translate("Its people"), video=video.id)
         page_link("ask", translate("Ask about it"), video=video.id)
     number = int_param("segment")
-    event = load_segment_view(state.store, video.id, number) if number is not None else None
+    linked = {} if number is None else linked_events(state.store, video.id, number)
     # Where the player starts: at the address's time, else at the segment.
-    segment = event.segment if event else None
+    event = None if number is None else linked.get(number)
     moment = time_param()
-    start_ms = moment if moment is not None else segment.span.start_ms if segment else 0
+    start_ms = moment if moment is not None else event.span.start_ms if event else 0
     _show_facts(video)
     st.html(STYLE)
     with st.container(key="watch"):
@@ -118,7 +110,7 @@ def _body() -> None:
             show_transcript(state, video, start_ms)
     if event is not None:
         with st.container(border=True, key="opened_event"):
-            _show_segment(state.store, video, event)
+            _show_segment(state.store, video, event, linked)
     show_outline(state, video)
     _show_people(state.store, video)
     stream = load_stream_details(state.store, video.id)
@@ -225,21 +217,23 @@ def _show_gaps(stream: StreamDetails, video: Video) -> None:
                 st.write(escape_markdown(f"{format_span(gap.span)}  {describe_gap(gap)}"))
 
 
-def _show_segment(store: Store, video: Video, event: SegmentView) -> None:
-    segment = event.segment
-    st.header(escape_markdown(segment.label), anchor=False)
-    with st.container(horizontal=True, key=f"ways_s{segment.id}"):
-        _play_button(video, segment.span.start_ms, format_span(segment.span), f"play_s{segment.id}")
-        save_button(store, video, segment.span, f"s{segment.id}")
-    st.write(escape_markdown(segment.summary))
-    for edge in event.links:
-        _show_edge(store, video, edge, segment)
+def _show_segment(store: Store, video: Video, event: Event, linked: Mapping[int, Event]) -> None:
+    st.header(escape_markdown(event.label), anchor=False)
+    with st.container(horizontal=True, key=f"ways_{event.ref}"):
+        _play_button(video, event.span.start_ms, format_span(event.span), f"play_{event.ref}")
+        save_button(store, video, event.span, event.ref)
+    st.write(escape_markdown(event.text))
+    for edge in event.edges:
+        if edge.target in linked:
+            _show_edge(store, video, edge, "→", event, linked[edge.target])
+    for other in linked.values():
+        for edge in other.edges if other is not event else ():
+            _show_edge(store, video, edge, "←", event, other)
 
 
-def _show_edge(store: Store, video: Video, shown: ShownEdge, here: Segment) -> None:
-    edge = shown.edge
-    other = shown.target if shown.source.id == here.id else shown.source
-    arrow = "→" if shown.source.id == here.id else "←"
+def _show_edge(
+    store: Store, video: Video, edge: Edge, arrow: str, here: Event, other: Event
+) -> None:
     chosen = int_param("edge") == edge.id
     label = escape_markdown(
         f"{arrow} {translate(edge.relation)} ({translate(edge.relation.type)}): {other.label}"
@@ -252,11 +246,11 @@ def _show_edge(store: Store, video: Video, shown: ShownEdge, here: Segment) -> N
                 origin=origin, confidence=format_number(edge.confidence, ".2f")
             )
         )
-        with st.container(horizontal=True, key=f"proof_{here.id}_{edge.id}"):
+        with st.container(horizontal=True, key=f"proof_{here.number}_{edge.id}"):
             for span in clip_spans(store, video.id, edge.evidence[:MAX_EVIDENCE]):
-                key = f"e{here.id}_{edge.id}_{span.start_ms}"
+                key = f"e{here.number}_{edge.id}_{span.start_ms}"
                 _play_button(video, span.start_ms, format_span(span), key)
-        if st.button(translate("Go there"), key=f"go_{here.id}_{edge.id}"):
+        if st.button(translate("Go there"), key=f"go_{here.number}_{edge.id}"):
             _open_segment(video, other)
 
 
@@ -264,22 +258,22 @@ def _play_button(video: Video, at_ms: int, label: str, key: str) -> None:
     st.button(f"▶ {label}", key=key, on_click=seek, args=(video.id, at_ms))
 
 
-def _open_segment(video: Video, segment: Segment, edge: int | None = None) -> None:
-    seek(video.id, segment.span.start_ms)
-    set_params(segment=segment.id, edge=edge)
+def _open_segment(video: Video, event: Event, edge: int | None = None) -> None:
+    seek(video.id, event.span.start_ms)
+    set_params(segment=event.number, edge=edge)
     st.rerun()
 
 
 def _show_events(state: PageState, video: Video) -> None:
     requested = requested_offset("events", EVENTS_PER_PAGE)
-    graph = load_graph_page(state.store, video.id, requested, EVENTS_PER_PAGE)
+    graph = events(state.store, video.id, requested, EVENTS_PER_PAGE)
     if not graph.total:
         st.write(translate("There are no events yet: they are written every ten clips."))
         return
     offset = paginate(graph.total, "events", EVENTS_PER_PAGE)
     if offset != requested:
-        graph = load_graph_page(state.store, video.id, offset, EVENTS_PER_PAGE)
-    segments = graph.segments
+        graph = events(state.store, video.id, offset, EVENTS_PER_PAGE)
+    segments = graph.items
     chosen = int_param("segment")
     picked = show_timeline(
         translate("Events of {title}").format(title=video.title),
@@ -293,17 +287,17 @@ def _show_events(state: PageState, video: Video) -> None:
         ],
         "events_timeline",
         chosen=f"s{chosen}",
-        arcs=_arcs(graph.links),
+        arcs=_arcs(segments),
         arcs_name=translate("Links"),
     )
     st.caption(translate("Dashed grey lines are temporal links, orange lines causal ones."))
-    _open_picked(video, graph, picked)
+    _open_picked(video, segments, picked)
     st.caption(translate("Click an event to see its summary and evidence."))
     for segment in segments[:MAX_LISTED]:
-        with st.container(horizontal=True, vertical_alignment="center", key=f"event_{segment.id}"):
+        with st.container(horizontal=True, vertical_alignment="center", key=f"event_{segment.ref}"):
             if st.button(
                 translate("Open"),
-                key=f"open_s{segment.id}",
+                key=f"open_{segment.ref}",
                 help=escape_markdown(
                     translate("Open the event {label}").format(label=segment.label)
                 ),
@@ -318,20 +312,18 @@ def _show_events(state: PageState, video: Video) -> None:
         )
 
 
-def _open_picked(video: Video, graph: GraphPage, picked: str | None) -> None:
+def _open_picked(video: Video, shown: Sequence[Event], picked: str | None) -> None:
     """Open the event of a clicked bar, or the source of a clicked arc with its evidence."""
-    targets: dict[str, tuple[Segment, int | None]] = {
-        f"s{segment.id}": (segment, None) for segment in graph.segments
-    }
-    targets |= {f"e{link.edge.id}": (link.source, link.edge.id) for link in graph.links}
+    targets: dict[str, tuple[Event, int | None]] = {one.ref: (one, None) for one in shown}
+    targets |= {f"e{edge.id}": (one, edge.id) for one in shown for edge in one.edges}
     if picked in targets:
         _open_segment(video, *targets[picked])
 
 
-def _event_rows(segments: Sequence[Segment]) -> list[list[TimelineBar]]:
+def _event_rows(segments: Sequence[Event]) -> list[list[TimelineBar]]:
     bars = [
         TimelineBar(
-            f"s{segment.id}",
+            segment.ref,
             segment.span.start_ms,
             segment.span.end_ms,
             f"{format_span(segment.span)} {segment.label}",
@@ -343,40 +335,42 @@ def _event_rows(segments: Sequence[Segment]) -> list[list[TimelineBar]]:
     return pack_rows(bars)
 
 
-def _arcs(links: Sequence[ShownEdge]) -> list[Arc]:
+def _arcs(shown: Sequence[Event]) -> list[Arc]:
+    by_number = {one.number: one for one in shown}
     return [
         Arc(
-            _midpoint(link.source),
-            _midpoint(link.target),
-            f"{link.source.label} {translate(link.edge.relation)} {link.target.label}: "
-            f"{link.edge.rationale}",
-            "causal" if link.edge.relation.type is EdgeType.CAUSAL else "temporal",
-            f"e{link.edge.id}",
+            _midpoint(one),
+            _midpoint(target),
+            f"{one.label} {translate(edge.relation)} {target.label}: {edge.rationale}",
+            "causal" if edge.relation.type is EdgeType.CAUSAL else "temporal",
+            f"e{edge.id}",
         )
-        for link in links
+        for one in shown
+        for edge in one.edges
+        if (target := by_number.get(edge.target))
     ]
 
 
-def _midpoint(segment: Segment) -> int:
-    return (segment.span.start_ms + segment.span.end_ms) // 2
+def _midpoint(event: Event) -> int:
+    return (event.span.start_ms + event.span.end_ms) // 2
 
 
 def _show_clips(state: PageState, video: Video) -> None:
     requested = requested_offset("clips", CLIPS_PER_PAGE)
-    page = load_clips_page(state.store, video, requested, CLIPS_PER_PAGE)
+    page = clips(state.store, video.id, requested, CLIPS_PER_PAGE)
     offset = paginate(page.total, "clips", CLIPS_PER_PAGE)
     if offset != requested:
-        page = load_clips_page(state.store, video, offset, CLIPS_PER_PAGE)
+        page = clips(state.store, video.id, offset, CLIPS_PER_PAGE)
     stream = load_stream_details(state.store, video.id)
-    for clip in page.clips:
+    for clip in page.items:
         starts = [
-            earlier.span.start_ms for earlier in page.clips if earlier.index == clip.index - 1
+            earlier.span.start_ms for earlier in page.items if earlier.index == clip.index - 1
         ]
         since = starts[0] if starts else 0
         for gap in stream.gaps if stream and (starts or not clip.index) else ():
             if since <= gap.span.start_ms < clip.span.start_ms:
                 _show_gap(gap)
-        _show_clip(state.store, video, clip, page.frames.get(clip.index, ()), stream)
+        _show_clip(state.store, video, clip, stream)
 
 
 def _show_gap(gap: Gap) -> None:
@@ -388,7 +382,6 @@ def _show_clip(
     store: Store,
     video: Video,
     clip: ShownClip,
-    frames: Sequence[StoredKeyframe],
     stream: StreamDetails | None,
 ) -> None:
     with st.container(border=True, key=f"clip_{clip.index}"):
@@ -409,10 +402,9 @@ def _show_clip(
             retry_button(store, video.id, clip.index)
         for gap in clip.gaps:
             _show_gap(gap)
-        described = {frame.id: tags_in_words(frame.description) for frame in clip.keyframes}
         with st.container(horizontal=True, key=f"frames_{clip.index}"):
-            for frame in frames:
-                show_keyframe(store, frame, described.get(frame.id, ""))
+            for frame in clip.keyframes:
+                show_keyframe(store, frame)
         if clip.dropped:
             st.caption(
                 escape_markdown(

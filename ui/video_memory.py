@@ -8,13 +8,14 @@ import streamlit as st
 
 from domain.marked import marked
 from domain.media import Video
+from domain.moments import MemoryOfMoment, Moment
 from domain.people import tags_in_words
+from library.moments import load_moment
 from store.database import Store
 from ui.app_state import PageState
 from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.player import played_ms
-from views.moment_memory import MomentNode, RememberedMoment, load_moment
 from views.strategies import list_strategies
 from views.translation import translate
 from views.words import format_span, format_time, join_words
@@ -36,7 +37,7 @@ def show_memory(state: PageState, video: Video) -> None:
         _show(state.store, moment, titles.get(moment.strategy, ""))
 
 
-def _show(store: Store, moment: RememberedMoment, title: str) -> None:
+def _show(store: Store, moment: MemoryOfMoment, title: str) -> None:
     with st.container(border=True, key=f"moment_of_{moment.strategy or 'all'}"):
         st.markdown(f"**{escape_markdown(moment.strategy or translate(SHARED))}**")
         if title:
@@ -54,27 +55,27 @@ def _show(store: Store, moment: RememberedMoment, title: str) -> None:
         key = f"strip_{moment.strategy or 'all'}"
         with st.container(horizontal=True, key=key):
             for frame in moment.frames:
-                data, time = stored_image(store, frame.blob), format_time(frame.time_ms)
+                data, time = stored_image(store, frame.blob), format_time(frame.span.start_ms)
                 if data:
-                    caption = escape_markdown(f"{time} {frame.reason}".strip())
+                    caption = escape_markdown(f"{time} {frame.source}".strip())
                     st.image(
                         data,
                         caption=caption,
                         alt=translate("Frame of the video at {time}").format(time=time),
                         width=150,
                     )
-        for level, nodes in groupby(moment.nodes, key=lambda node: node.level):
+        for level, nodes in groupby(moment.nodes, key=lambda node: node.kind):
             _show_level(level, list(nodes))
         _show_relations(moment)
 
 
-def _show_level(level: str, nodes: list[MomentNode]) -> None:
+def _show_level(level: str, nodes: list[Moment]) -> None:
     lines = [f"{format_span(node.span)} {_labelled(node)}" for node in nodes]
     st.markdown("  \n".join([f"**{escape_markdown(translate(level))}**", *lines]))
 
 
-def _labelled(node: MomentNode) -> str:
-    parts = (part for part in (node.label, node.text) if part)
+def _labelled(node: Moment) -> str:
+    parts = (part for part in (node.label or node.source, node.text) if part)
     return escape_markdown(_shortened(": ".join(dict.fromkeys(parts))))
 
 
@@ -83,7 +84,7 @@ def _shortened(text: str) -> str:
     return shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rstrip() + " …"
 
 
-def _show_relations(moment: RememberedMoment) -> None:
+def _show_relations(moment: MemoryOfMoment) -> None:
     if not moment.relations:
         return
     count = moment.relations_total
@@ -97,10 +98,10 @@ def _show_relations(moment: RememberedMoment) -> None:
     ):
         lines = [
             f"{escape_markdown(_shortened(one.text))} "
-            f"({escape_markdown(translate(one.level))}, {format_span(one.span)})"
+            f"({escape_markdown(translate(one.kind))}, {format_span(one.span)})"
             for one in moment.relations
         ]
         st.markdown("  \n".join(lines))
         if moment.entities:
-            named = join_words([_shortened(one.text) for one in moment.entities])
+            named = join_words([_shortened(text) for text in moment.entities.values()])
             st.caption(escape_markdown(translate("Between: {named}").format(named=named)))

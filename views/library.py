@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from pydantic import Field
 from sqlalchemy.orm import Session
@@ -15,6 +14,7 @@ from domain.base import Frozen
 from domain.errors import BlobGone, NotFound
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Edge, Memory, Scope, Segment
+from domain.moments import Moment, image_path
 from domain.people import KnownName, PersonOfVideo
 from domain.time import TimeSpan
 from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, find_faults
@@ -22,7 +22,6 @@ from people.clip_people import ClipPeople
 from people.corrected import characters_at
 from people.memory_lines import display_line
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
-from store.export import export_video
 from store.progress import Megabytes, Progress
 from store.queries import (
     blobs,
@@ -45,7 +44,6 @@ from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.events import PatchAt
 from store.queries.keyframes import StoredKeyframe
 from store.queries.library_pages import LibraryEntry
-from store.queries.records import dump_video
 from store.recap_files import remove_recap_files
 from views.built import BuiltOf, built_memories
 from views.streams import StreamDetails, stream_details
@@ -56,24 +54,11 @@ __all__ = [
     "all_titles",
     "check_video",
     "delete_video_rows",
-    "dump_lines",
-    "export_to_file",
     "list_library",
     "resolve_video",
     "show_video",
     "videos_named",
 ]
-
-
-class ShownLine(Frozen):
-    """A memory as shown to a person: with names in place of tags where they are known."""
-
-    id: int
-    span: TimeSpan
-    kind: str
-    source: str
-    text: str
-    weight: int
 
 
 class ClipCost(Frozen):
@@ -95,30 +80,17 @@ class ClipCost(Frozen):
         return ClipCost(**{name: ours[name] + theirs[name] for name in ours})
 
 
-class DescribedKeyframe(Frozen):
-    """A keyframe and what it shows, with names in place of tags; "" where nothing is known."""
-
-    id: int
-    time_ms: int
-    description: str
-
-    @property
-    def ref(self) -> str:
-        """How answers cite it, without brackets."""
-        return f"k{self.id}"
-
-
 class ShownClip(StoredClip):
-    """A clip with its memories, line by line, with who said them.
+    """A clip with its memories, line by line, with who said them, and its keyframes.
 
     ``given_up``: it is retried only on request.
     """
 
     given_up: bool = False
     cost: ClipCost = ClipCost()
-    lines: tuple[ShownLine, ...]
+    lines: tuple[Moment, ...]
     objects: tuple[SeenObject, ...] = Field(default=(), description="things on its keyframes")
-    keyframes: tuple[DescribedKeyframe, ...] = ()
+    keyframes: tuple[Moment, ...] = ()
 
 
 class VideoDetails(Frozen):
@@ -150,6 +122,11 @@ class VideoCheck(Frozen):
     edges: int
     images: int
     findings: tuple[GraphFinding, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that finds this."""
+        return 1 if self.findings else 0
 
 
 def list_library(store: Store) -> list[LibraryEntry]:
@@ -262,13 +239,13 @@ def shown_clips(
     named = ClipPeople(characters=tuple(person.character for person in people))
     watched = [clip.index for clip in stored if clip.index <= last]
     rows = memories.memories_of_clips(session, video_id, watched, last)
-    lines: dict[int, list[ShownLine]] = {}
+    lines: dict[int, list[Moment]] = {}
     for row in rows:
         lines.setdefault(row.memory.clip, []).append(_line(row.memory, named))
     objects = clip_contents.objects_on(session, Scope(video=video_id, last_clip=last), watched)
-    frames: dict[int, list[DescribedKeyframe]] = {}
+    frames: dict[int, list[Moment]] = {}
     for frame in keyframes.frames_of(session, video_id, watched):
-        frames.setdefault(frame.clip, []).append(_keyframe(frame, named))
+        frames.setdefault(frame.clip, []).append(_keyframe(video_id, frame, named))
     costs = _costs(session, video_id, stored)
     for clip in stored:
         yield ShownClip(
@@ -284,9 +261,14 @@ def shown_clips(
         )
 
 
-def _keyframe(frame: StoredKeyframe, people: ClipPeople) -> DescribedKeyframe:
-    text = people.display(people.replace_tags(frame.description or ""))
-    return DescribedKeyframe(id=frame.id, time_ms=frame.time_ms, description=text)
+def _keyframe(video: str, frame: StoredKeyframe, people: ClipPeople) -> Moment:
+    return Moment(
+        ref=f"k{frame.id}",
+        span=TimeSpan.of(frame.time_ms, frame.time_ms),
+        text=people.display(people.replace_tags(frame.description or "")),
+        image=image_path(video, f"k{frame.id}"),
+        blob=frame.blob,
+    )
 
 
 def shown_segment(segment: Segment, people: ClipPeople) -> Segment:
@@ -298,9 +280,9 @@ def shown_segment(segment: Segment, people: ClipPeople) -> Segment:
     return segment.model_copy(update=texts)
 
 
-def _line(memory: Memory, people: ClipPeople) -> ShownLine:
-    return ShownLine(
-        id=memory.id,
+def _line(memory: Memory, people: ClipPeople) -> Moment:
+    return Moment(
+        ref=f"m{memory.id}",
         span=memory.span,
         kind=memory.kind,
         source=memory.source,
@@ -419,28 +401,3 @@ def delete_video_rows(store: Store, name: str) -> int:
     faults.fault_point(faults.FaultPoint.DELETED)
     remove_recap_files(store.home, video)
     return remove_unused_blobs(store, unused) + remove_orphaned_blobs(store)
-
-
-def dump_lines(store: Store, name: str) -> Iterator[str]:
-    """Yield canonical JSON lines of a video; two ingestions of a video give equal bytes.
-
-    Raises:
-        NotFound: there is no video of that name.
-        Ambiguous: there are several.
-    """
-    with store.begin(snapshot=True) as session:
-        yield from dump_video(session, resolve_video(session, name).id)
-
-
-def export_to_file(store: Store, name: str, out: Path) -> None:
-    """Write everything about a video, including blobs, into one zip file.
-
-    Raises:
-        NotFound: there is no video of that name.
-        Ambiguous: there are several.
-    """
-    with store.begin(snapshot=True) as session:
-        video = resolve_video(session, name)
-    export_video(store, video.id, out)
-    with store.begin() as session:
-        record_deed(session, Deed.EXPORTED, video.id)

@@ -79,7 +79,7 @@ def card_lines(
     head = [CardLine(text=line) for line in _card_head(retrieval, repeats)]
     evidence = [CardLine(text=memory_line(e), score=e.score) for e in shown]
     tail = ["Nothing new."] if repeats and not shown and not retrieval.refused else []
-    tail += [] if repeats else [_neighbour(n) for n in retrieval.neighbours]
+    tail += [_neighbour(n) for n in retrieval.neighbours if n.of or not repeats]
     return (*head, *evidence, *(CardLine(text=line) for line in [*tail, "</card>"]))
 
 
@@ -113,13 +113,14 @@ def _neighbour(neighbour: Neighbour) -> str:
     arrow = "->" if neighbour.outgoing else "<-"
     why = f" ({quote_untrusted(neighbour.rationale, 160)})" if neighbour.rationale else ""
     label = quote_label(neighbour.label)
-    return f'Neighbour {arrow} {neighbour.relation}: "{label}" [{neighbour.ref}]{why}'
+    of = f"[{neighbour.of}] " if neighbour.of else ""
+    return f'{of}Neighbour {arrow} {neighbour.relation}: "{label}" [{neighbour.ref}]{why}'
 
 
 def edge_lines(searches: Sequence[EvidenceRetrieved]) -> Iterable[str]:
-    """Return how the events in focus stand to their neighbours, each once."""
+    """Return how the events in focus, and of the best lines, stand to others, each once."""
     found = (
-        f"[{search.focus}] {_neighbour(one)}"
+        _neighbour(one if one.of else one.model_copy(update={"of": search.focus}))
         for search in searches
         if search.focus
         for one in search.neighbours

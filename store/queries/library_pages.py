@@ -31,19 +31,23 @@ from store.tables.schema import (
 class LibraryEntry(Frozen):
     """A video in the list, with counts of its clips.
 
-    ``thumb`` is the SHA-256 of its first keyframe.
+    ``thumb`` is the SHA-256 of its first keyframe; ``held`` is what its deletion removes, where
+    that was asked for.
     """
 
     id: str
     title: str
-    path: str | None
+    path: str | None = Field(default=None, exclude_if=lambda path: path is None)
     duration_ms: int
+    width: int = 0
+    height: int = 0
     state: str
-    error: str | None
+    error: str | None = Field(default=None, exclude_if=lambda error: error is None)
     profile: str
     clips: int
     done: int
     failed: int
+    held: Holdings | None = Field(default=None, exclude_if=lambda held: held is None)
     thumb: str | None = Field(default=None, exclude=True)
 
 
@@ -56,8 +60,7 @@ class WatchRate:
     last: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Holdings:
+class Holdings(Frozen):
     """Counts of what is deleted with a video; ``bytes`` are those of its images."""
 
     clips: int
@@ -82,21 +85,21 @@ def videos_page(
     ``only``: ids to choose from; None: all.
     """
     v = VideoRow
-    columns = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
+    columns = (v.id, v.title, v.path, v.duration_ms, v.width, v.height, v.state, v.error, v.profile)
     done = and_(ClipRow.state.in_(FINISHED_STATES), not_(is_waiting()))
-    counts = (_clips(true()), _clips(done), _clips(is_left()))
-    query = (
-        select(*columns, *counts, _first_keyframe())
-        .where(*_title_has(words))
-        .order_by(v.title, v.id)
+    counts = (
+        _clips(true()).label("clips"),
+        _clips(done).label("done"),
+        _clips(is_left()).label("failed"),
+        _first_keyframe().label("thumb"),
     )
+    query = select(*columns, *counts).where(*_title_has(words)).order_by(v.title, v.id)
     if state is not None:
         query = query.where(v.state == state)
     if only is not None:
         query = query.where(v.id.in_(only))
-    rows = session.execute(query.offset(offset).limit(limit))
-    names = LibraryEntry.model_fields
-    return [LibraryEntry(**dict(zip(names, row, strict=True))) for row in rows]
+    rows = session.execute(query.offset(offset).limit(limit)).mappings()
+    return [LibraryEntry.model_validate(dict(row)) for row in rows]
 
 
 def count_videos(session: Session, words: str = "") -> int:

@@ -17,6 +17,7 @@ from cli.main import app
 from domain.asking import Question
 from domain.media import ClipState
 from graphs.ask import ask
+from library.memory import events
 from models.toolbox import Toolbox
 from people.across_videos import rename
 from perception.originals import cache_original, stat_digest
@@ -32,7 +33,6 @@ from tests.support.media import make_video
 from tests.support.several_videos import list_people
 from ui.server import AppServer
 from views.library import all_titles
-from views.video_view import load_graph_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -96,7 +96,7 @@ def ways(place: Home, toolbox: Toolbox) -> dict[str, str]:
             mark_clip(session, name, 0, ClipState.FAILED, "the model was away")
             set_video_state(session, name, FAILED, "1 clips could not be watched")
         rename(store, name, str(list_people(store, name)[0].number), "Ada")
-        event = load_graph_page(store, name).segments[0].id
+        event = events(store, name).items[0].number
     return {
         "Ask": f"?trajectory={asked.trajectory_id}",
         "Trajectory": f"trajectory?trajectory={asked.trajectory_id}&round=1",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from library.memory import events
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -16,7 +17,6 @@ from tests.support.asking import PARTY
 from tests.support.markup_video import plant
 from tests.support.media import make_video
 from ui.server import AppServer
-from views.video_view import load_graph_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -71,7 +71,7 @@ def ways(place: Home) -> dict[str, str]:
     """The address of every page, in each of its views, by a name."""
     asked = (place.root.parent / "asked").read_text()
     with open_store(place) as store:
-        event = load_graph_page(store, PARTY).segments[0].id
+        event = events(store, PARTY).items[0].number
     return {
         "ask": f"?trajectory={asked}",
         "trajectories": "trajectory",

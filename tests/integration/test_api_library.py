@@ -54,26 +54,27 @@ def test_videos_come_by_title_a_page_at_a_time(client: TestClient) -> None:
     assert (first["total"], first["next"]) == (2, 1)
     rest = client.get("/videos", params={"limit": 1, "offset": first["next"]}).json()
     assert rest["next"] is None
-    names = [one["title"] for page in (first, rest) for one in page["videos"]]
+    names = [one["title"] for page in (first, rest) for one in page["items"]]
     assert names == [PARTY, "garden"]
-    assert rest["videos"][0] == {
+    assert rest["items"][0] == {
         "id": VIDEO,
         "title": "garden",
         "duration_s": 180.0,
+        "width": 0,
+        "height": 0,
         "state": "paused",
         "profile": "local",
         "clips": 6,
         "done": 6,
         "failed": 0,
     }
-    assert client.get("/videos", params={"q": "gard"}).json()["total"] == 1
+    assert client.get("/videos", params={"query": "gard"}).json()["total"] == 1
 
 
-def test_a_video_is_found_by_its_title_and_leads_to_its_parts(client: TestClient) -> None:
+def test_a_video_is_found_by_its_title_with_the_size_of_its_memory(client: TestClient) -> None:
     found = client.get("/videos/garden").json()
-    assert (found["id"], found["clips"]) == (VIDEO, 6)
-    for link in client.get(f"/videos/{PARTY}").json()["links"].values():
-        assert client.get(link).json()["total"] > 0
+    assert (found["id"], found["held"]["clips"]) == (VIDEO, 6)
+    assert "path" not in found
     output = problem(client.get("/videos/nothing"), 404, "not-found")
     assert "'nothing'" in output["detail"]
 
@@ -81,10 +82,10 @@ def test_a_video_is_found_by_its_title_and_leads_to_its_parts(client: TestClient
 def test_clips_tell_what_was_said_with_their_images(client: TestClient) -> None:
     page = client.get(f"/videos/{PARTY}/clips", params={"limit": 3}).json()
     assert (page["total"], page["next"]) == (6, 3)
-    texts = [[line["text"] for line in clip["lines"]] for clip in page["clips"]]
+    texts = [[line["text"] for line in clip["lines"]] for clip in page["items"]]
     assert texts[0] == ["Ann opens the wooden gate of the garden", "The sky is clear"]
-    (image,) = page["clips"][2]["images"]
-    found = client.get(image)
+    (frame,) = page["items"][2]["keyframes"]
+    found = client.get(frame["image"])
     assert (found.status_code, found.content) == (200, JPEG + b"65000")
     assert found.headers["content-type"] == "image/jpeg"
     assert found.headers["cache-control"].startswith("private")
@@ -94,10 +95,9 @@ def test_clips_tell_what_their_keyframes_show(library: Store, client: TestClient
     with library.begin() as session:
         at_65_s = (KeyframeRow.video_id == PARTY, KeyframeRow.time_ms == 65_000)
         session.execute(update(KeyframeRow).where(*at_65_s).values(description="<face_90> waves."))
-    (clip,) = client.get(f"/videos/{PARTY}/clips", params={"offset": 2, "limit": 1}).json()["clips"]
+    (clip,) = client.get(f"/videos/{PARTY}/clips", params={"offset": 2, "limit": 1}).json()["items"]
     (frame,) = clip["keyframes"]
-    assert frame["description"] == "An unnamed person waves."
-    assert (frame["time_s"], frame["image"]) == (65.0, clip["images"][0])
+    assert (frame["text"], frame["start_s"]) == ("An unnamed person waves.", 65.0)
     assert frame["ref"] == f"k{frame['image'].rpartition('/')[2]}"
 
 
@@ -105,16 +105,17 @@ def test_as_of_a_moment_nothing_later_is_there(client: TestClient) -> None:
     """Two clips of thirty seconds had ended by 1:15."""
     at = {"as_of": "1:15"}
     clips = client.get(f"/videos/{PARTY}/clips", params=at).json()
-    assert [one["number"] for one in clips["clips"]] == [0, 1]
+    assert [one["index"] for one in clips["items"]] == [0, 1]
     assert (clips["total"], clips["next"]) == (2, None)
-    assert [one["images"] for one in clips["clips"]] != [[], []]
+    assert [one["keyframes"] for one in clips["items"]] != [[], []]
     assert client.get(f"/videos/{PARTY}/events", params=at).json()["total"] == 0
     early = client.get(f"/videos/{PARTY}/events", params={"as_of": "95"}).json()
-    assert [one["label"] for one in early["events"]] == [
+    assert [one["label"] for one in early["items"]] == [
         "arrival in the garden",
         "rain and retreat",
     ]
-    assert [one["relation"] for one in early["edges"]] == ["before"]
+    (edge,), ends = early["items"][0]["edges"], [one["ref"] for one in early["items"]]
+    assert (edge["relation"], [edge["source"], edge["target"]]) == ("before", ends)
     assert client.get(f"/videos/{PARTY}/people", params={"as_of": "5"}).json()["items"] == []
 
 
@@ -258,7 +259,7 @@ def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> No
         row = session.query(KeyframeRow).one()
         row.blob = sha = store.blobs.put(JPEG)
     with client_of(WordState(store, "local")) as client:
-        image = client.get(f"/videos/{PARTY}/clips").json()["clips"][0]["images"][0]
+        image = client.get(f"/videos/{PARTY}/clips").json()["items"][0]["keyframes"][0]["image"]
         assert client.get(image).content == JPEG
         problem(client.delete(f"/videos/{PARTY[:8]}"), 422, "request")
         problem(client.delete(f"/videos/{'0' * 16}"), 404, "not-found")
@@ -277,7 +278,7 @@ def test_what_is_being_watched_is_not_deleted(store: Store) -> None:
     remember_party(store)
     with client_of(WordState(store, "local")) as client:
         with video_locks.exclusive_lock(store, PARTY, "party"):
-            assert client.get("/videos").json()["videos"][0]["state"] == "watching"
+            assert client.get("/videos").json()["items"][0]["state"] == "watching"
             problem(client.delete(f"/videos/{PARTY}"), 409, "busy")
         assert client.delete(f"/videos/{PARTY}").status_code == 200
 

@@ -115,7 +115,7 @@ def test_the_process_serves_whoever_has_a_key_and_ends_with_ctrl_c(
         code, refused = ask(address, "/videos")
         assert (code, json.loads(refused)["code"]) == (401, "key")
         code, output = ask(address, "/videos", KEY)
-        assert [one["id"] for one in json.loads(output)["videos"]] == [PARTY]
+        assert [one["id"] for one in json.loads(output)["items"]] == [PARTY]
         code, output = ask(address, "/videos/%00", KEY)
         assert code == 404
         # Somebody who is connected and says nothing holds up nothing.

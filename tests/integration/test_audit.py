@@ -17,6 +17,7 @@ from domain.asking import Question
 from domain.audit import Deed, acting_user
 from flows.restore import import_exported_video
 from graphs.ask import ask
+from library.removal import export_video
 from people.across_videos import rename
 from people.corrections import undo
 from people.forget import forget, restore_forgotten
@@ -29,7 +30,7 @@ from tests.support.library import Quiet
 from tests.support.memory import VIDEO, WordVectors
 from tests.support.span_deletion import cut, watch_talk
 from ui.sign_in import provider_user_name
-from views.library import delete_video_rows, export_to_file
+from views.library import delete_video_rows
 
 pytestmark = pytest.mark.usefixtures("tampered")
 
@@ -47,7 +48,7 @@ def test_every_deed_is_on_record_by_its_id(store: Store, tmp_path: Path) -> None
     undo(store, PARTY)
     forget(store, PARTY, "Bob", WordVectors(), tmp_path / "bob.zip")
     restore_forgotten(store, PARTY, tmp_path / "bob.zip")
-    export_to_file(store, PARTY, tmp_path / "party.zip")
+    export_video(store, PARTY, tmp_path / "party.zip")
     back_up(store, tmp_path / "all.homer", Quiet())
     delete_video_rows(store, PARTY)
     import_exported_video(store, tmp_path / "party.zip", Quiet())

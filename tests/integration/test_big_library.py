@@ -15,6 +15,7 @@ from sqlalchemy import Engine, delete, event, insert, update
 
 from domain.media import IdentityKind
 from domain.time import TimeSpan
+from library.memory import clip_spans, events, linked_events
 from library.params import MAX_LIMIT
 from library.people import likely_same_people, people_of_video, person_of_library
 from people import similar
@@ -30,7 +31,6 @@ from tests.support.big_library import CLIP_MS, fill_library, span_of
 from tests.support.full_suite import examples, in_full
 from tests.support.machine import VIDEO
 from tests.support.memory import known_video
-from views.video_view import clip_spans, load_graph_page, load_segment_view
 
 CLIPS = 1_200
 WATCHED = 20 * (8 + 3) + 8 * 40
@@ -88,54 +88,52 @@ def test_the_last_events_are_on_the_last_page(long: Store) -> None:
 
 
 def test_events_come_by_time_with_what_joins_those_that_are_shown(long: Store) -> None:
-    found = load_graph_page(long, VIDEO, 100, 50)
+    found = events(long, VIDEO, 100, 50)
     assert found.total == 400
-    assert [one.span for one in found.segments] == [span_of(n) for n in range(100, 150)]
-    assert len(found.links) == 49
-    first, last = found.segments[0], found.segments[-1]
-    assert (found.links[0].source, found.links[-1].target) == (first, last)
+    assert [one.span for one in found.items] == [span_of(n) for n in range(100, 150)]
+    edges = [(edge.source, edge.target) for one in found.items for edge in one.edges]
+    numbers = [one.number for one in found.items]
+    assert edges == [*pairwise(numbers)]
     # By itself an event has what lies beyond the page too.
-    alone = load_segment_view(long, VIDEO, first.id)
-    assert alone is not None
-    assert [link.source.id == first.id for link in alone.links] == [True, False]
-    assert alone.segment == first
+    alone = linked_events(long, VIDEO, numbers[0])
+    assert alone[numbers[0]] == found.items[0]
+    assert len(alone) == 3
 
 
 def test_events_have_the_names_that_people_gave(long: Store) -> None:
     rename(long, VIDEO, "0", "Ada Lovelace")
-    assert load_graph_page(long, VIDEO, 0, 1).segments[0].summary == "Ada Lovelace does 0."
+    assert events(long, VIDEO, 0, 1).items[0].text == "Ada Lovelace does 0."
 
 
 def test_an_event_of_another_video_or_of_none_does_not_open(long: Store) -> None:
     remember_party(long)
-    other = load_graph_page(long, PARTY).segments[0].id
-    assert load_segment_view(long, VIDEO, other) is None
-    assert load_segment_view(long, VIDEO, 999_999) is None
-    assert load_segment_view(long, PARTY, other) is not None
+    other = events(long, PARTY).items[0].number
+    assert linked_events(long, VIDEO, other) == {}
+    assert linked_events(long, VIDEO, 999_999) == {}
+    assert other in linked_events(long, PARTY, other)
 
 
 def test_what_was_merged_or_ended_is_no_event_any_more(store: Store) -> None:
     remember_party(store)
-    first, rain, music = load_graph_page(store, PARTY).segments
+    first, rain, music = events(store, PARTY).items
     with store.begin() as session:
-        gone = SegmentRevisionRow.segment_id == rain.id
+        gone = SegmentRevisionRow.segment_id == rain.number
         session.execute(update(SegmentRevisionRow).where(gone).values(to_clip=3))
         session.execute(update(EdgeRow).values(to_clip=3))
-    left = load_graph_page(store, PARTY)
-    assert [one.id for one in left.segments] == [first.id, music.id]
-    assert (left.total, left.links) == (2, ())
-    assert load_segment_view(store, PARTY, rain.id) is None
+    left = events(store, PARTY)
+    assert [(one.ref, one.edges) for one in left.items] == [(first.ref, ()), (music.ref, ())]
+    assert left.total == 2
+    assert linked_events(store, PARTY, rain.number) == {}
 
 
 def test_a_clip_that_is_not_there_is_passed_over(store: Store) -> None:
     remember_party(store)
-    music = load_graph_page(store, PARTY).segments[-1]
+    music = events(store, PARTY).items[-1]
     with store.begin() as session:
         session.execute(update(SegmentRevisionRow).values(clips=[3, 4, 77]))
         session.execute(delete(ClipRow).where(ClipRow.clip == 4))
-    found = load_segment_view(store, PARTY, music.id)
-    assert found is not None
-    assert found.segment.span == TimeSpan.of(90_000, 120_000)
+    found = linked_events(store, PARTY, music.number)[music.number]
+    assert found.span == TimeSpan.of(90_000, 120_000)
     assert clip_spans(store, PARTY, [5, 77, 3]) == [
         TimeSpan.of(90_000, 120_000),
         TimeSpan.of(150_000, 180_000),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -128,12 +127,6 @@ def test_show_has_people_segments_and_clips(homer: Homer, lecture: str) -> None:
     portrait = data(homer("show", lecture[:6], "--json"))
     assert [clip["index"] for clip in portrait["clips"]] == [0, 1, 2]
     assert portrait["segments"]
-
-
-def test_show_as_of_a_moment_knows_nothing_later(homer: Homer, lecture: str) -> None:
-    portrait = data(homer("show", "lecture", "--as-of", "1:00", "--json"))
-    assert portrait["last_clip"] == 1
-    assert "fish market" not in json.dumps(portrait)
 
 
 def test_ask_prints_answer_confidence_citations_and_trajectory(homer: Homer, lecture: str) -> None:
@@ -270,9 +263,6 @@ def test_a_batch_without_out_goes_to_stdout(homer: Homer, lecture: str, tmp_path
         (["search", "--like", "k1"], "use the mode keyframe"),
         (["search", "x", "-m", "keyframe", "--like", "k1"], "leave out query and time"),
         (["show", "nothing"], "no video goes by 'nothing'"),
-        (["dump", "nothing"], "no video goes by 'nothing'"),
-        (["delete", "nothing", "--yes"], "no video goes by 'nothing'"),
-        (["export", "nothing", "--out", "x.zip"], "no video goes by 'nothing'"),
         (["trajectory", "ffff"], "no trajectory goes by 'ffff'"),
         (["import", "x", "--captions", "missing.srt"], "missing.srt"),
         (["models", "pull", "no-such-model"], "there is no model 'no-such-model'"),
@@ -327,22 +317,6 @@ def _run_sql(url: str, command: str) -> None:
     with engine.begin() as connection:
         connection.execute(text(command))
     engine.dispose()
-
-
-def test_dump_is_canonical_json_lines(homer: Homer, lecture: str) -> None:
-    first, second = homer("dump", "lecture"), homer("dump", lecture)
-    assert first.stdout == second.stdout
-    rows = [json.loads(line) for line in first.stdout.splitlines()]
-    assert {"clip", "memory"} <= {row["row"] for row in rows}
-
-
-def test_export_is_a_whole_zip(homer: Homer, lecture: str, tmp_path: Path) -> None:
-    out = tmp_path / "lecture.zip"
-    done = homer("export", "lecture", "--out", str(out))
-    assert done.exit_code == 0
-    with ZipFile(out) as archive:
-        assert archive.testzip() is None
-        assert "rows.jsonl" in archive.namelist()
 
 
 def test_delete_takes_an_upload_along_and_says_so(homer: Homer, home: Home, database: str) -> None:

@@ -15,6 +15,7 @@ from flows import clip_memory
 from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
+from library.memory import dump_lines
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
@@ -26,7 +27,7 @@ from store.home import Home
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS
-from views.library import ClipCost, dump_lines, show_video
+from views.library import ClipCost, show_video
 
 
 class Writer(LocalClipWriter):

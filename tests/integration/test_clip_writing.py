@@ -12,6 +12,7 @@ from domain.media import ClipState, Percept, Sound
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from domain.streams import Gap, GapReason
+from library.memory import dump_lines
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
@@ -35,7 +36,7 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from views.library import dump_lines, show_video
+from views.library import show_video
 
 
 def watch(

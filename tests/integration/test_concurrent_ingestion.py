@@ -15,6 +15,7 @@ from sqlalchemy import select
 from domain.calls import CallRecord
 from domain.errors import NotFound
 from domain.media import ClipState, Percept
+from library.memory import dump_lines
 from memory.captions import CaptionTrack, read_captions
 from memory.write_clip import remember
 from memory.writer_calls import CallRecording
@@ -35,7 +36,7 @@ from tests.support.memory import (
     said,
     voice,
 )
-from views.library import check_video, delete_video_rows, dump_lines, list_library, show_video
+from views.library import check_video, delete_video_rows, list_library, show_video
 
 T = TypeVar("T")
 TOOLS: Any = Tools()

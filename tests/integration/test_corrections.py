@@ -10,6 +10,7 @@ import pytest
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import ClipState, Percept
 from domain.people import Correction
+from library.memory import dump_lines
 from library.people import people_of_video
 from memory.write_clip import remember
 from people.across_videos import rename
@@ -31,7 +32,7 @@ from tests.support.memory import (
     voice,
 )
 from tests.support.several_videos import list_people
-from views.library import dump_lines, show_video
+from views.library import show_video
 
 Person = tuple[int, str | None, tuple[int, ...], tuple[int, ...]]
 Act = Callable[[Store], Correction]

@@ -132,8 +132,6 @@ def test_the_command_cuts_a_moment_and_leaves_no_half_file(
     made = out.read_bytes()
     late = clip(ident, "1:00", "2:00")
     assert (late.exit_code, "the end of the video" in late.stderr) == (2, True)
-    backwards = clip(ident, "0:02", "0:01")
-    assert (backwards.exit_code, "is not after the start" in backwards.stderr) == (2, True)
     path.write_bytes(path.read_bytes() + b"changed")
     changed = clip(ident, "0:01", "0:02")
     assert (changed.exit_code, "has changed since it was watched" in changed.stderr) == (2, True)

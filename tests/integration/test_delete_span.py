@@ -20,6 +20,7 @@ from domain.time import TimeSpan
 from flows.delete import delete_video_span, preview_span_deletion
 from flows.uploads import store_upload
 from flows.workspace import Workspace
+from library.memory import dump_lines
 from memory.delete_span import list_deleted_spans
 from memory.write_clip import remember
 from models.profile import load_profile
@@ -59,7 +60,7 @@ from tests.support.span_deletion import (
     update_graph,
     watch_talk,
 )
-from views.library import check_video, dump_lines, list_library, show_video
+from views.library import check_video, list_library, show_video
 
 # Their trajectories are made up.
 pytestmark = pytest.mark.usefixtures("tampered")

@@ -14,6 +14,7 @@ from domain.time import TimeSpan
 from flows.delete import delete_video, delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
 from graphs.checkpoints import make_checkpoint_tables
+from library.removal import export_video
 from models.profile import load_profile
 from people.forget import forget
 from store.backup import back_up
@@ -21,7 +22,6 @@ from store.database import Store
 from tests.support.library import Quiet
 from tests.support.marked_library import MARK, NUMBER, VIDEO, contents, plant, sorted_out, traces
 from tests.support.memory import WordVectors
-from views.library import export_to_file
 
 # Their trajectories are made up.
 pytestmark = pytest.mark.usefixtures("tampered")
@@ -86,7 +86,7 @@ def test_postgres_keeps_no_samples_of_what_was_said(marked: Store) -> None:
 
 
 def exported(store: Store, folder: Path) -> bytes:
-    export_to_file(store, VIDEO, folder / "video.zip")
+    export_video(store, VIDEO, folder / "video.zip")
     back_up(store, folder / "library", Quiet())
     with zipfile.ZipFile(folder / "video.zip") as archive:
         held = [archive.read(name) for name in archive.namelist()]

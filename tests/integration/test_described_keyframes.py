@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
-from cli.portrait import show_portrait
+from cli.render import render
 from domain.asking import Mode
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, KeyframeDescription
 from domain.settings import MemorySettings, Settings
 from domain.time import TimeSpan
+from library.memory import clips, dump_lines
+from library.moments import frames_around
 from memory.delete_span import delete_span
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
@@ -41,9 +43,7 @@ from tests.support.memory import (
     percept,
     said,
 )
-from views.library import dump_lines, show_video
-from views.moment import frames_around
-from views.video_view import load_clips_page
+from views.library import show_video
 
 IMAGES = [f"image {n}".encode() for n in range(4)]
 SHA = [hashlib.sha256(one).hexdigest() for one in IMAGES]
@@ -170,12 +170,11 @@ def test_a_name_that_is_given_later_stands_under_the_picture(
         .description.startswith("Mary Poppins holds a yellow umbrella.")
     )
     details = show_video(store, video)
-    assert details.clips[1].keyframes[0].description == "Mary Poppins holds a yellow umbrella."
-    page = load_clips_page(store, details.video, 0, 5)
-    assert page.clips[1].keyframes == details.clips[1].keyframes
-    near = {one.time_ms: one.description for one in frames_around(store, video, 32_000)}
+    assert details.clips[1].keyframes[0].text == "Mary Poppins holds a yellow umbrella."
+    assert clips(store, video).items[1].keyframes == details.clips[1].keyframes
+    near = {one.span.start_ms: one.text for one in frames_around(store, video, 32_000)}
     assert near[32_000] == "Mary Poppins holds a yellow umbrella."
-    show_portrait(details)
+    render(details, json=False)
     frame = details.clips[1].keyframes[0]
     assert (
         f"0:32  keyframe: Mary Poppins holds a yellow umbrella.  [{frame.ref}]"
@@ -239,5 +238,5 @@ def test_what_the_model_wrote_that_could_not_be_stored_is_shown(
     video = known_video(store, 1)
     writers = Writers(Dropping(), local_writers().event)
     assert remember(store, video, Perceived(scenes()[0]), writers, Tools(), SETTINGS) == "done"
-    show_portrait(show_video(store, video))
+    render(show_video(store, video), json=False)
     assert "not stored: the description of the keyframe at 2.0 s: none" in capsys.readouterr().out

@@ -21,6 +21,8 @@ from flows.workspace import Workspace
 from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
+from library.memory import dump_lines
+from library.moments import load_moment
 from library.search import found_of
 from memory.writers import make_writers
 from memory.writers.local_event import LocalEventWriter
@@ -42,8 +44,7 @@ from tests.support.light_models import light_toolbox
 from tests.support.media import make_video
 from tests.support.remembered import Said, watch
 from views.built import built_memories
-from views.library import delete_video_rows, dump_lines
-from views.moment_memory import load_moment
+from views.library import delete_video_rows
 
 PARTY = "a" * 16
 TALK = ("Ann paints the fence", "Bob plays the piano", "the rain begins", "everybody eats cake")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
+from library.memory import dump_lines
 from memory.event_graph import OpenGraph, apply_change, change_from_patch
 from memory.event_graph_update import to_open_edge, to_open_segment
 from memory.graph_check import GraphFault
@@ -32,7 +33,7 @@ from tests.support.memory import (
     said,
 )
 from tests.support.patch_strategies import SEEDS, Seed
-from views.library import check_video, delete_video_rows, dump_lines, show_video
+from views.library import check_video, delete_video_rows, show_video
 
 SENTENCES = (
     "We pack the red tent and the blue sleeping bags for the mountain trip",

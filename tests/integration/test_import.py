@@ -11,6 +11,7 @@ import pytest
 from domain.errors import ModelError, NotFound
 from domain.media import Percept
 from domain.memories import ClipMemories
+from library.memory import dump_lines
 from memory.captions import CaptionTrack, caption_clips, read_captions
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
@@ -20,7 +21,7 @@ from store.database import Store
 from store.queries.videos import add_video
 from tests.support.event_graphs import import_with_events, update_event_graph
 from tests.support.memory import SETTINGS, Perceived, Tools, local_writers
-from views.library import delete_video_rows, dump_lines, list_library, resolve_video, show_video
+from views.library import delete_video_rows, list_library, resolve_video, show_video
 
 WORDS = ("tent", "soup", "laptop", "garden", "violin", "paper", "train", "coffee", "mirror")
 

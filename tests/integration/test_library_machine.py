@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 from domain.errors import NotFound
 from domain.media import ClipState, Percept, Video
 from domain.settings import MemorySettings, Settings
+from library.memory import dump_lines
 from memory.graph_check import GraphFault
 from memory.write_clip import remember
 from store.database import Store, open_store
@@ -35,7 +36,7 @@ from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_st
 from tests.support.event_graphs import update_event_graph
 from tests.support.full_suite import examples
 from tests.support.memory import Perceived, Tools, clip, face, local_writers, percept, said, voice
-from views.library import check_video, delete_video_rows, dump_lines, list_library, show_video
+from views.library import check_video, delete_video_rows, list_library, show_video
 
 SMALL = Settings(memory=MemorySettings(patch_every=2))
 TOOLS: Any = Tools()

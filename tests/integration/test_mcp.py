@@ -128,7 +128,7 @@ def test_what_a_tool_finds_is_what_the_api_answers(party: ApiState) -> None:
     assert first["text"] == "Ann opens the wooden gate of the garden"
     assert json.loads(found.content[0].text) == found.structured_content
     listed = called(party, "videos").structured_content
-    assert [one["id"] for one in listed["videos"]] == [PARTY]
+    assert [one["id"] for one in listed["items"]] == [PARTY]
     people = called(party, "people", video=PARTY).structured_content
     assert [one["label"] for one in people["items"]] == ["Ann", "Bob"]
     everybody = called(party, "library_people").structured_content["result"]
@@ -242,7 +242,7 @@ def test_a_fault_reveals_nothing(party: ApiState, monkeypatch: pytest.MonkeyPatc
     def broken(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("api.routes.videos.videos", broken)
+    monkeypatch.setattr("library.videos.page_of_videos", broken)
     assert "internal error" in refused(party, "videos")
 
 
@@ -268,7 +268,7 @@ def test_videos_and_questions_are_resources(party: ApiState) -> None:
     video, question = (json.loads(one.text) for one in texts)
     assert (video["id"], video["clips"]) == (PARTY, 6)
     assert "wooden gate" in question["answer"]
-    assert json.loads(clips.text)["clips"][0]["number"] == 3
+    assert json.loads(clips.text)["items"][0]["index"] == 3
 
 
 def test_resources_are_listed_a_page_at_a_time(

@@ -14,6 +14,7 @@ import strategies
 from domain.errors import WeightsMissing
 from domain.faults import FaultPoint
 from flows.build import build
+from library.outlines import load_outline
 from models.sentences import SentenceParser
 from store.database import Store
 from store.queries.builds import cut_builds, delete_builds, read_built
@@ -28,7 +29,6 @@ from tests.support.full_suite import sample
 from tests.support.killed_runs import killed_at
 from tests.support.library_templates import FilledLibraries
 from tests.support.remembered import Said, watch
-from views.outline import load_outline
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
 MINUTE = 60_000

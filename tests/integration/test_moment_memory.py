@@ -35,7 +35,7 @@ def library(store: Store) -> Store:
     return store
 
 
-def memory(client: TestClient, at: str, **more: str) -> dict[str | None, dict[str, Any]]:
+def memory(client: TestClient, at: str, **more: str) -> dict[str, dict[str, Any]]:
     told = client.get(f"/videos/{A}/memory", params={"at": at, **more}).json()
     assert told["video"] == A
     return {one["strategy"]: one for one in told["memory"]}
@@ -43,17 +43,17 @@ def memory(client: TestClient, at: str, **more: str) -> dict[str | None, dict[st
 
 def test_a_moment_has_what_all_share_and_what_each_built(client: TestClient) -> None:
     found = memory(client, "0:45")
-    assert list(found) == [None, "captions"]
-    assert {node["level"] for node in found[None]["nodes"]} == {"event", "line"}
+    assert list(found) == ["", "captions"]
+    assert {node["kind"] for node in found[""]["nodes"]} == {"event", "line"}
     own = found["captions"]
     assert [(node["label"], node["text"]) for node in own["nodes"]] == [
         ("caption 1", "what happened by clip 2")
     ]
     assert all(node["start_s"] <= 45 < node["end_s"] for node in own["nodes"])
     assert own["relations_total"] == len(own["relations"]) > 0
-    assert {entity["ref"][0] for entity in own["entities"]} == {"e"}
+    assert {ref[0] for ref in own["entities"]} == {"e"}
     (frame,) = own["frames"]
-    assert frame["reason"] == "it differs from the last"
+    assert frame["source"] == "it differs from the last"
     assert client.get(frame["image"]).content == CARD
     earlier = memory(client, "0:05", as_of="0:30")["captions"]
     assert [node["label"] for node in earlier["nodes"]] == ["caption 0"]
@@ -61,11 +61,11 @@ def test_a_moment_has_what_all_share_and_what_each_built(client: TestClient) -> 
 
 
 def test_only_what_was_known_by_then_is_remembered(client: TestClient) -> None:
-    assert memory(client, "0:45", as_of="0:30")[None]["nodes"] == []
+    assert memory(client, "0:45", as_of="0:30")[""]["nodes"] == []
     (node,) = memory(client, "0:45", as_of="1:00")["captions"]["nodes"]
     assert node["text"] == "what happened by clip 1"
     problem(client.get(f"/videos/{A}/memory", params={"at": "soon"}), 422, "input")
-    assert memory(client, "9:00:00") == {None: memory(client, "9:00:00")[None]}
+    assert memory(client, "9:00:00") == {"": memory(client, "9:00:00")[""]}
 
 
 def test_a_relation_that_was_closed_by_then_does_not_hold(

@@ -15,6 +15,7 @@ from domain.media import Video
 from domain.texts import make_storable
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
+from library.removal import export_video
 from memory.captions import read_captions
 from models.profile import load_profile
 from retrieval.retrievers import Retrievers
@@ -28,7 +29,7 @@ from tests.support.event_graphs import import_with_events
 from tests.support.full_suite import sample
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
-from views.library import delete_video_rows, export_to_file, list_library, show_video
+from views.library import delete_video_rows, list_library, show_video
 
 TOOLS: Any = Tools()
 LATIN = os.fsdecode(b"caf\xe9")
@@ -113,7 +114,7 @@ def test_an_export_goes_to_a_file_and_never_to_a_folder(store: Store, tmp_path: 
     add(store, "abc")
     for out in (tmp_path, tmp_path / "absent/x.zip", Path(), Path("/"), tmp_path / ".."):
         with pytest.raises(InputError, match=r"cannot be written|is a folder"):
-            export_to_file(store, "abc", out)
+            export_video(store, "abc", out)
     assert [one.name for one in tmp_path.iterdir()] == ["home"]
-    export_to_file(store, "abc", tmp_path / f"{LATIN}.zip")
+    export_video(store, "abc", tmp_path / f"{LATIN}.zip")
     assert {one.name for one in tmp_path.iterdir()} == {"home", f"{LATIN}.zip"}

@@ -7,27 +7,18 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import update
 
+from cli.outline import as_markdown, as_text, as_vtt, as_youtube
 from domain.errors import InputError
 from domain.time import TimeSpan
 from flows.build import build
+from library.outlines import Chapter, Outline, borders, load_outline
 from store.database import Store
 from store.tables.schema import VideoRow
 from strategies.registry import find_strategy
-from tests.support.api import WordState, client_of
 from tests.support.asking import PARTY
 from tests.support.caption_evaluations import workspace_of
 from tests.support.markup_video import BAIT
 from tests.support.remembered import Said, name, see, watch
-from views.outline import (
-    Chapter,
-    Outline,
-    as_markdown,
-    as_text,
-    as_vtt,
-    as_youtube,
-    borders,
-    load_outline,
-)
 
 CLIPS = 50
 TOPICS = (
@@ -97,16 +88,6 @@ def test_as_of_a_moment_there_are_the_chapters_of_then(built: Store) -> None:
 def test_without_the_memory_the_command_that_builds_it_is_named(party: Store) -> None:
     with pytest.raises(InputError, match=r"homer build .* --memory memdreamer"):
         load_outline(party, PARTY, 2)
-
-
-def test_the_api_returns_it(built: Store) -> None:
-    with client_of(WordState(built, "local")) as client:
-        found = client.get(f"/videos/{PARTY}/outline", params={"depth": 2}).json()
-        wrong = client.get(f"/videos/{PARTY}/outline", params={"depth": 4})
-    chapters = [part for chapter in found["chapters"] for part in chapter["parts"]]
-    assert chapters[0]["start_s"] == 0
-    assert chapters[-1]["end_s"] == CLIPS * 30
-    assert wrong.status_code == 422
 
 
 def chapter(start: int, end: int, title: str, *parts: Chapter) -> Chapter:

@@ -9,6 +9,16 @@ from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
 from flows.build import build
+from library.outline_zoom import (
+    BuiltOutline,
+    DrawnEdge,
+    GraphVertex,
+    NodeGraph,
+    ZoomedOutline,
+    load_graph,
+    load_zoomed,
+    outlines_of,
+)
 from people.across_videos import rename
 from store.database import Store
 from strategies.registry import find_strategy
@@ -19,16 +29,6 @@ from tests.support.caption_evaluations import workspace_of
 from tests.support.full_suite import sample
 from tests.support.remembered import see
 from ui.outline_graph import as_dot
-from views.outline_zoom import (
-    BuiltOutline,
-    DrawnEdge,
-    GraphVertex,
-    NodeGraph,
-    ZoomedOutline,
-    load_graph,
-    load_zoomed,
-    outlines_of,
-)
 
 
 @pytest.fixture

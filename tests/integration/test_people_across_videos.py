@@ -12,7 +12,9 @@ from sqlalchemy import text
 from domain.errors import InputError
 from domain.memories import Scope
 from flows.restore import import_exported_video
+from library.memory import dump_lines
 from library.people import likely_same_people, people_of_library, person_of_library
+from library.removal import export_video
 from people.across_videos import join, keep_apart, rename, split_off
 from people.corrected import people_in_view
 from people.corrections import history, merge, split, undo
@@ -35,7 +37,7 @@ from tests.support.several_videos import (
     labels,
     watch_people,
 )
-from views.library import delete_video_rows, dump_lines, export_to_file
+from views.library import delete_video_rows
 
 Place = tuple[str, int]
 
@@ -275,7 +277,7 @@ def test_libraries_that_are_merged_keep_both_histories(
     keep_apart(three, TALK, "1", INTERVIEW, "1")
     undo(three, TALK)
     for video in (TALK, INTERVIEW):
-        export_to_file(three, video, tmp_path / f"{video}.zip")
+        export_video(three, video, tmp_path / f"{video}.zip")
     with ZipFile(tmp_path / f"{TALK}.zip") as archive:
         assert INTERVIEW.encode() not in archive.read("rows.jsonl")
     watch_people(other, LECTURE, {1: 0.9})

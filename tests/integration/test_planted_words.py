@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from library.memory import events
 from people.across_videos import rename
 from store.database import Store
 from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY
 from tests.support.markup_video import BAIT, MARKS, markup_of, plant
-from views.video_view import load_graph_page
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def planted(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Sto
 
 def pages_of(store: Store, asked: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every page, in each of its views."""
-    event = load_graph_page(store, PARTY).segments[0].id
+    event = events(store, PARTY).items[0].number
     yield "ask", {"trajectory": asked}
     yield "trajectory", {}
     for number in (0, 1, 2):

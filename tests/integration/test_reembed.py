@@ -21,6 +21,7 @@ from domain.errors import Busy, ModelError
 from domain.settings import Settings
 from flows.reembed import fitting_thresholds, plan_reembedding, reembed
 from flows.workspace import Workspace
+from library.memory import dump_lines
 from memory.reembed import reembed_video
 from memory.write_clip import remember
 from models.ports import TextEmbedder
@@ -47,7 +48,6 @@ from tests.support.memory import (
 from tests.support.remembered import Tools as SearchTools
 from tests.support.span_deletion import SETTINGS, cut, scenes, update_graph, watch_talk
 from tests.support.tiny_text_encoder import encoder
-from views.library import dump_lines
 
 NEW = LongerVectors()
 OF_CLIPS = ("clip", "memory", "keyframe", "segment", "segment_revision")

@@ -14,6 +14,7 @@ from domain.search import Aim
 from domain.settings import Settings
 from domain.time import TimeSpan
 from models.ports import Image, Vector
+from nodes.retrieve import neighbours
 from retrieval.adapters import as_llama_index
 from retrieval.citations import cite
 from retrieval.result import Retrieval, UnknownLabel
@@ -491,6 +492,26 @@ def test_a_model_is_shown_the_line_with_the_words_of_its_query_and_what_came_rig
     assert "Max hides the striped mug" in shown
     assert set(after) <= set(shown)
     assert found.quotes == ()
+
+
+def test_a_model_is_told_what_joins_the_event_of_the_best_line_where_another_is_in_focus(
+    store: Store, retrievers: Retrievers
+) -> None:
+    watch(store, V, [[Said("The bus leaves")], [Said("Max hides the mug")], [Said("Rain falls")]])
+    events = [
+        Event(0, "Max hides the mug", "Max hides the mug", (0,), 2),
+        Event(1, "Noon", "Noon", (1,), 2),
+        Event(2, "Weather", "Rain", (2,), 2),
+    ]
+    ids = add_event_graph(store, V, events, [(2, 1, "causes", 2)])
+    told = Aim(text="Max hides the mug", moments=5, quotes=False)
+    found = retrievers.search(seen(2), Mode.EVENT, told.text, aim=told)
+    assert found.focus is not None
+    assert found.focus.id == ids[0]
+    (edge,) = neighbours(found)
+    assert (edge.ref, edge.of) == (f"s{ids[2]}", f"s{ids[1]}")
+    rules = retrievers.search(seen(2), Mode.EVENT, told.text, aim=Aim(text=told.text, moments=5))
+    assert rules.neighbours == ()
 
 
 def test_ranking_weighs_options_and_names_what_speaks_for_them(

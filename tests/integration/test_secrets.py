@@ -16,6 +16,7 @@ from sqlalchemy import text
 from domain.asking import Question
 from domain.errors import HomerError, SetupError
 from graphs.ask import ask
+from library.removal import export_video
 from models import secrets
 from models.chat_models import api_key
 from models.profile import load_profile
@@ -29,7 +30,6 @@ from tests.support.asking import PARTY, remember_party
 from tests.support.library import Quiet
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import Answer, OpenAIServer
-from views.library import export_to_file
 
 pytestmark = pytest.mark.usefixtures("tampered")
 
@@ -76,7 +76,7 @@ def told_back(status: int) -> Any:
 
 def search(store: Store, folder: Path, *more: str) -> set[str]:
     """Where any of it is: rows, files of the data directory, an export, a back-up, ``more``."""
-    export_to_file(store, PARTY, folder / "party.zip")
+    export_video(store, PARTY, folder / "party.zip")
     back_up(store, folder / "all.homer", Quiet())
     held = {"rows": "\n".join(row for _, row in everything(store)), "said": "\n".join(more)}
     for path in store.home.root.rglob("*"):

@@ -110,8 +110,8 @@ def test_no_request_of_a_stranger_shows_the_video(client: TestClient) -> None:
 
 def test_the_operator_sees_what_the_stranger_does_not(client: TestClient) -> None:
     whole, part = (client.get("/videos", headers=bearer(key)).json() for key in (OPERATOR, READER))
-    assert (len(whole["videos"]), whole["total"]) == (2, 2)
-    assert ([one["id"] for one in part["videos"]], part["total"]) == ([PARTY], 1)
+    assert (len(whole["items"]), whole["total"]) == (2, 2)
+    assert ([one["id"] for one in part["items"]], part["total"]) == ([PARTY], 1)
     for path in (f"/videos/{VIDEO}", f"/videos/{VIDEO}/clips", "/videos", "/alerts/hits"):
         assert leaks(client.get(path, headers=bearer(OPERATOR)).text), path
     for path in (f"/videos/{VIDEO}", f"/videos/{VIDEO}/clips", f"/questions/{TRAJECTORY}"):

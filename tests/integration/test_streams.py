@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.portrait import show_portrait
+from cli.render import render
 from domain.audit import Deed
 from domain.errors import InputError, ModelError, SetupError
 from domain.media import Video
@@ -27,6 +27,7 @@ from flows.stream import steps as flow
 from flows.stream.steps import watch_stream
 from flows.stream.watching import StreamIngestion, open_stream
 from flows.workspace import Workspace
+from library.memory import dump_lines
 from models.slots import Slots
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
@@ -41,7 +42,7 @@ from tests.support.light_models import in_little_clips, light_toolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.streams import Camera, Fed, Hands, segment
 from tests.support.worker_pools import limited
-from views.library import VideoDetails, delete_video_rows, dump_lines, show_video
+from views.library import VideoDetails, delete_video_rows, show_video
 
 
 class Heard:
@@ -116,7 +117,7 @@ def test_a_stream_with_a_break_is_one_video_with_a_gap_that_is_shown(
     assert portrait.stream is not None
     assert sum(one.tally.came for one in portrait.stream.clips.values()) == 60
     assert all(one.lag_ms is not None for one in portrait.stream.clips.values())
-    show_portrait(portrait)
+    render(portrait, json=False)
     shown = capsys.readouterr().out
     assert f"live from {tmp_path}/door, 1 gap, 0:5" in shown
     assert "gap     0:03-1:00  the connection was lost" in shown
@@ -221,7 +222,7 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
     assert [clip.state for clip in portrait.clips] == ["failed", "done"]
     assert portrait.clips[0].given_up
     assert portrait.last_clip == 1
-    show_portrait(portrait)
+    render(portrait, json=False)
     assert "clip 0  0:00-0:02  failed  it is away" in capsys.readouterr().out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.memories import Segment
+from domain.moments import Event
 from domain.time import TimeSpan
 from library import suggestions
 from library.suggestions import suggested_questions
@@ -23,10 +23,8 @@ def test_what_happens_in_an_event_is_asked_and_nothing_of_a_video_without_memory
     assert suggested_questions(party, []) == []
 
 
-def segment(label: str, summary: str) -> Segment:
-    span = TimeSpan.of(0, 1_000)
-    held = {"id": 1, "video": PARTY, "number": 0, "clips": (0,), "span": span}
-    return Segment.model_validate({**held, "label": label, "summary": summary})
+def segment(label: str, summary: str) -> Event:
+    return Event(ref="s1", span=TimeSpan.of(0, 1_000), clips=(0,), label=label, text=summary)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from domain.trajectory import ForkEdit
 from flows.restore import import_exported_video
 from graphs.replay import replay
 from graphs.runner import Runner
+from library.memory import dump_lines
+from library.removal import export_video
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -30,7 +32,7 @@ from tests.support.asking import PARTY, WordToolbox
 from tests.support.commands import run
 from tests.support.full_suite import sample
 from tests.support.library import FULL, OTHER, Quiet, all_images, all_rows, fill_library
-from views.library import delete_video_rows, dump_lines, export_to_file, list_library
+from views.library import delete_video_rows, list_library
 
 LIBRARY_WIDE = {
     "alerts",
@@ -74,7 +76,7 @@ def library(
 def exported(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
     for video in (FULL, OTHER, PARTY):
-        export_to_file(library[0], video, folder / f"{video}.zip")
+        export_video(library[0], video, folder / f"{video}.zip")
     return folder
 
 
@@ -100,7 +102,7 @@ def test_a_video_dumps_the_same_in_an_empty_library(
     assert dumped(empty, video) == dumped(library[0], video)
     assert [one.id for one in list_library(empty)] == [video]
     assert all_images(empty).items() <= all_images(library[0]).items()
-    export_to_file(empty, video, empty.home.root / "again.zip")
+    export_video(empty, video, empty.home.root / "again.zip")
     if video == PARTY:
         again, first = empty.home.root / "again.zip", exported / f"{PARTY}.zip"
         assert rows_of(again) == renumbered(rows_of(first), "questions")
@@ -274,7 +276,7 @@ def test_a_damaged_image_is_reported_when_it_is_exported(store: Store, tmp_path:
     for sha in all_images(store):
         store.blobs.delete(sha)
     with pytest.raises(DatabaseError, match="missing"):
-        export_to_file(store, FULL, tmp_path / "out.zip")
+        export_video(store, FULL, tmp_path / "out.zip")
 
 
 def test_the_commands_take_a_video_from_the_embedded_to_another_database_and_back(

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
+from library.memory import clips, events
 from memory.delete_span import list_deleted_spans
 from memory.write_clip import remember
 from perception.jpeg import Blobs
@@ -38,7 +39,6 @@ from tests.support.remembered import paint_keyframes
 from ui.span_deletion import deleted_lane
 from ui.timeline import TimelineBar, pack_rows
 from views.library import resolve_video
-from views.video_view import load_clips_page, load_graph_page, load_segment_view
 
 
 @pytest.fixture
@@ -71,17 +71,14 @@ def test_events_are_listed_with_their_times(party: Store) -> None:
 
 
 def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) -> None:
-    graph = load_graph_page(party, PARTY)
-    rain = next(one for one in graph.segments if one.label == "rain and retreat")
-    page = open_page("video", video=PARTY, segment=rain.id)
+    rain = next(one for one in events(party, PARTY).items if one.label == "rain and retreat")
+    page = open_page("video", video=PARTY, segment=rain.number)
     shown = words(page)
     assert "Rain starts and the party moves inside." in shown
     assert "→ causes (causal): music in the kitchen" in shown
     assert "← before (temporal): arrival in the garden" in shown
     press(page, "Go there")
-    event = load_segment_view(party, PARTY, rain.id)
-    assert event is not None
-    assert output(page, "segment") == str(event.links[0].target.id)
+    assert output(page, "segment") == str(rain.edges[0].target)
     assert "Ann shows a piano" in words(page)
 
 
@@ -94,14 +91,9 @@ def test_clips_have_their_lines_a_page_at_a_time(party: Store) -> None:
     page = open_page("video", video=PARTY, show="Clips")
     assert "Bob carries a blue cup of coffee" in words(page)
     assert "2:20 *" not in words(page)
-    found = load_clips_page(party, _video(party, PARTY), 2, 2)
-    assert [clip.index for clip in found.clips] == [2, 3]
+    found = clips(party, PARTY, 2, 2)
+    assert [clip.index for clip in found.items] == [2, 3]
     assert found.total == 6
-
-
-def _video(store: Store, name: str) -> Any:
-    with store.begin() as session:
-        return resolve_video(session, name)
 
 
 def test_many_clips_are_read_a_page_at_a_time(app_library: Store) -> None:
@@ -181,8 +173,8 @@ def test_an_empty_search_is_one_message(party: Store) -> None:
 def test_any_label_is_shown_as_words(party: Store, text: str) -> None:
     with party.begin() as session:
         session.execute(update(SegmentRevisionRow).values(label=text, summary=text))
-    first = load_graph_page(party, PARTY).segments[0]
-    page = open_page("video", video=PARTY, segment=first.id)
+    first = events(party, PARTY).items[0]
+    page = open_page("video", video=PARTY, segment=first.number)
     assert text in words(page)
     assert not any(one.allow_html for one in page.markdown)
 
@@ -216,7 +208,9 @@ def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> No
     assert "rain and retreat" not in words(page)
     clips = words(open_page("video", video=PARTY, show="Clips"))
     assert "This part was deleted, and is not watched again." in clips
-    lane = deleted_lane(party, _video(party, PARTY))[0]
+    with party.begin() as session:
+        video = resolve_video(session, PARTY)
+    lane = deleted_lane(party, video)[0]
     assert [bar.label for bar in lane.spans] == ["1:00-1:30 was deleted"]
 
 

@@ -22,6 +22,8 @@ from flows.build import build
 from flows.builder_model import ModelUse
 from graphs.replay import replay
 from graphs.runner import Runner
+from library.memory import dump_lines
+from library.moments import load_moment
 from store.database import Store
 from store.queries.builds import build_writers, delete_builds, read_built
 from store.queries.videos import delete_calls
@@ -37,8 +39,6 @@ from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
 from tests.support.world_model import WorldModel, answering
-from views.library import dump_lines
-from views.moment_memory import load_moment
 
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate")
 MINUTES = 25

@@ -25,6 +25,7 @@ from domain.limits import ImportLimits
 from domain.trajectory import ForkEdit
 from flows.restore import import_exported_video
 from graphs.runner import Runner
+from library.removal import export_video
 from perception.jpeg import decode_image
 from store.database import Store
 from store.export import ROWS
@@ -36,7 +37,7 @@ from tests.support.asking import PARTY, WordToolbox
 from tests.support.full_suite import examples, in_full
 from tests.support.full_video import SHARED, picture
 from tests.support.library import ADVICE, FULL, Quiet, all_images, all_rows
-from views.library import check_video, delete_video_rows, export_to_file, list_library
+from views.library import check_video, delete_video_rows, list_library
 
 Rows = list[Any]
 
@@ -45,7 +46,7 @@ Rows = list[Any]
 def exported(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
     for video in (FULL, PARTY):
-        export_to_file(library[0], video, folder / f"{video}.zip")
+        export_video(library[0], video, folder / f"{video}.zip")
     return folder
 
 

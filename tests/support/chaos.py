@@ -36,6 +36,7 @@ from flows.ingest_video import open_video
 from flows.restore import import_exported_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
+from library.removal import export_video
 from memory.reembed import reembed_pictures, reembed_video
 from models.profile import Profile
 from models.specs import ChatSpec
@@ -62,7 +63,7 @@ from tests.support.obedient_model import obedient, texts_of
 from tests.support.remembered import Said
 from tests.support.remembered import watch as remember
 from tests.support.tiny_image_encoder import Doubled, painted_jpeg
-from views.library import delete_video_rows, export_to_file, list_library
+from views.library import delete_video_rows, list_library
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 NEW_CLIPS = re.compile(r"New clips: ([\d, ]+)")
@@ -287,7 +288,7 @@ class Import(Scenario):
     points = (P.BLOB_WRITING, P.BLOB_WRITTEN, P.IMPORTED_IMAGES, P.IMPORTED_ROWS, P.IMPORTED)
 
     def prepare(self, store: Store) -> None:
-        emptied(store, lambda: export_to_file(store, FULL, store.home.root / "v.zip"))
+        emptied(store, lambda: export_video(store, FULL, store.home.root / "v.zip"))
         full_video.fill(store, OTHER, "other")
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:

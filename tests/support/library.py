@@ -9,13 +9,14 @@ from sqlalchemy import text
 from domain.asking import Question
 from domain.media import Video
 from graphs.ask import ask
+from library.memory import dump_lines
 from store.database import Store
 from store.driver import driver_of
 from store.queries.backup import copied_tables
 from store.tables.schema import SkillRow
 from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from views.library import dump_lines, list_library
+from views.library import list_library
 
 ADVICE = {
     "name": "advice",

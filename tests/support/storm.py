@@ -33,6 +33,7 @@ from flows.ingest_steps import SilentListener, open_direct_steps, watch
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
+from library.memory import dump_lines
 from models.ports import Face
 from people import across_videos, corrections
 from people.forget import forget
@@ -51,7 +52,7 @@ from tests.support.library import Quiet
 from tests.support.media import COLOURS, make_video
 from tests.support.replaying import replay_all
 from tests.support.several_videos import list_people
-from views.library import check_video, delete_video_rows, dump_lines, list_library
+from views.library import check_video, delete_video_rows, list_library
 
 VIDEOS = 4
 FELL = "fault"

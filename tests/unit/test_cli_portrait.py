@@ -7,23 +7,25 @@ from typing import Any
 import pytest
 
 from cli.doctor import _show
-from cli.portrait import SHOWN_LINES, show_portrait
+from cli.portrait import SHOWN_LINES
+from cli.render import render
 from domain.media import Box, SeenObject, Video
 from domain.memories import Edge, Relation, Segment
+from domain.moments import Moment
 from domain.people import KnownName, PersonOfVideo
 from domain.time import TimeSpan
 from services.health import Check
-from views.library import ClipCost, ShownClip, ShownLine, VideoDetails
+from views.library import ClipCost, ShownClip, VideoDetails
 
 VIDEO = "0123456789abcdef"
 
 
-def line(number: int, text: str = "a word") -> ShownLine:
+def line(number: int, text: str = "a word") -> Moment:
     span = TimeSpan.of(number * 1000, number * 1000 + 500)
-    return ShownLine(id=number + 1, span=span, kind="episodic", source="said", text=text, weight=1)
+    return Moment(ref=f"m{number + 1}", span=span, kind="episodic", source="said", text=text)
 
 
-def clip(index: int, *lines: ShownLine, state: str = "done", error: str | None = None) -> ShownClip:
+def clip(index: int, *lines: Moment, state: str = "done", error: str | None = None) -> ShownClip:
     span = TimeSpan.of(index * 30_000, (index + 1) * 30_000)
     return ShownClip(index=index, span=span, state=state, error=error, lines=lines)
 
@@ -74,7 +76,7 @@ def portrait(**changes: Any) -> VideoDetails:
 
 
 def shown(capsys: pytest.CaptureFixture[str], **changes: Any) -> list[str]:
-    show_portrait(portrait(**changes))
+    render(portrait(**changes), json=False)
     return capsys.readouterr().out.splitlines()
 
 

@@ -12,6 +12,7 @@ import pytest
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
 from domain.errors import BlobGone
 from domain.media import Video
+from domain.moments import Moment
 from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,
@@ -28,7 +29,6 @@ from tests.support.machine import VIDEO
 from tests.support.stored_rounds import ROW
 from ui import trajectory_export
 from views.answer_lines import citation_line
-from views.moment import ShownFrame
 from views.rounds import InspectedTrajectory, ShownCall
 from views.trajectory import history_of
 
@@ -95,7 +95,7 @@ class Tags(HTMLParser):
 
 @pytest.fixture
 def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    frame = ShownFrame(ref="k1", blob="sha", span=TimeSpan.of(5_000, 5_000))
+    frame = Moment(ref="k1", blob="sha", span=TimeSpan.of(5_000, 5_000))
     calls = [
         ShownCall(CALL, [("user", EVIL)], EVIL),
         ShownCall(CALL.model_copy(update={"error": EVIL})),
@@ -151,7 +151,7 @@ def test_a_moment_without_an_image_has_its_words(around: pytest.MonkeyPatch) -> 
 
 
 def test_an_image_that_cannot_be_read_leaves_the_page_whole(around: pytest.MonkeyPatch) -> None:
-    frame = ShownFrame(ref="k1", blob="gone", span=TimeSpan.of(5_000, 5_000))
+    frame = Moment(ref="k1", blob="gone", span=TimeSpan.of(5_000, 5_000))
     around.setattr(trajectory_export, "frame_at", lambda *_: frame)
     page = page_of(*EVENTS)
     assert "<img" not in page

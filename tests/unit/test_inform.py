@@ -11,6 +11,7 @@ from agent.harness.inform import (
     SUMMARY,
     action_line,
     card,
+    edge_lines,
     focus_line,
     has_news,
     hint_lines,
@@ -71,6 +72,16 @@ def test_an_edge_that_leads_here_is_drawn_the_other_way() -> None:
     assert 'Neighbour <- causes: "breakfast" [s7]' in card(
         found(1, neighbours=(near,)), (), repeats=False
     )
+
+
+def test_an_edge_of_another_event_than_the_focus_says_of_which_also_in_the_same_focus() -> None:
+    far = BREAKFAST.model_copy(update={"of": "s5"})
+    shown = card(found(1, neighbours=(far,)), {"m1"}, repeats=True)
+    assert '[s5] Neighbour -> causes: "breakfast" [s7] (it says so)' in shown
+    assert [*edge_lines([found(1, neighbours=(far, BREAKFAST))])] == [
+        '[s5] Neighbour -> causes: "breakfast" [s7] (it says so)',
+        '[s1] Neighbour -> causes: "breakfast" [s7] (it says so)',
+    ]
 
 
 def test_a_card_of_the_same_focus_spells_out_only_what_is_new() -> None:

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from cli.options import LAST_MS, parse_as_of, parse_span
-from domain.errors import InputError
+from cli.options import parse_as_of
+from domain.errors import InputError, NotFound
 from domain.retention import RANK, RetainSettings, Tier
 from domain.time import TimeSpan, format_clock
+from library.registry import ACTS
+from library.removal import LONGEST_MS
 
 FEWER = Tier(after_days=7, keep="fewer")
 TEXT = Tier(after_days=30, keep="text")
@@ -101,37 +103,37 @@ def test_a_tier_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None
         Tier.model_validate(wrong)
 
 
+DELETE = next(act for act in ACTS if act.command == "delete")
+
+
 @pytest.mark.parametrize(
     ("begin", "end", "span"),
     [
-        (None, None, (0, LAST_MS)),
         ("12:00", "14:30", (720_000, 870_000)),
         (None, "5", (0, 5_000)),
-        ("1:00:00", None, (3_600_000, LAST_MS)),
+        ("1:00:00", None, (3_600_000, LONGEST_MS)),
         ("d2 0:00:00", "d2 0:00:00.5", (86_400_000, 86_400_500)),
     ],
 )
 def test_a_span_lies_between_two_clocks(
-    begin: str | None, end: str | None, span: tuple[int, int]
+    begin: str | None, end: str | None, span: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert parse_span(begin, end) == TimeSpan.of(*span)
+    deleted: list[TimeSpan] = []
+
+    def preview(_: object, __: str, found: TimeSpan) -> None:
+        deleted.append(found)
+        raise NotFound("it is only looked at")
+
+    monkeypatch.setattr("library.removal.preview_span_deletion", preview)
+    with pytest.raises(NotFound):
+        DELETE.call(None, {"video": "talk", "begin": begin, "end": end})
+    assert deleted == [TimeSpan.of(*span)]
 
 
-@pytest.mark.parametrize(
-    ("begin", "end", "output"),
-    [
-        ("5", "5", "the end, 5, is not after the start, 5"),
-        ("6", "5", "the end, 5, is not after the start, 6"),
-        (None, "0", "the end, 0, is not after the start, 0:00"),
-        ("noon", "5", "the span: 'noon' is not a time"),
-        ("5", "", "the span: '' is not a time"),
-    ],
-)
-def test_a_span_that_is_none_is_refused_by_the_names_of_the_options(
-    begin: str | None, end: str, output: str
-) -> None:
-    with pytest.raises(InputError, match=output):
-        parse_span(begin, end)
+@pytest.mark.parametrize("end", ["5", "noon", ""])
+def test_a_span_that_is_none_is_refused(end: str) -> None:
+    with pytest.raises(InputError, match=r"not after the start, 00:06|end: .* is not a time"):
+        DELETE.call(None, {"video": "talk", "begin": "6", "end": end})
 
 
 @given(st.integers(0, 10**7))

@@ -56,10 +56,10 @@ ROOT = Path(__file__).parents[2]
 NO_PAGES = {"__main__.py", "application.py", "media.py", "server.py", "outline_graph.py"}
 """Files of ``ui`` that draw nothing in words: the server, its files over HTTP, and a graph."""
 VIEWS = (
-    *("library_search", "live_memory", "rounds", "saved_searches", "shared"),
-    *("skill_use", "streams", "transcript"),
+    *("views/library_search", "views/live_memory", "views/rounds", "views/saved_searches"),
+    *("views/skill_use", "views/streams", "views/transcript", "library/shared"),
 )
-"""Modules of ``views`` whose words are all on pages."""
+"""Modules whose words are all on pages."""
 NO_WORDS = frozenset(
     {
         # Keys of the session, fields of charts, names of parts and files.
@@ -93,7 +93,7 @@ NO_WORDS = frozenset(
 
 def pages() -> list[Path]:
     drawn = [path for path in (ROOT / "ui").rglob("*.py") if path.name not in NO_PAGES]
-    return [*sorted(drawn), *(ROOT / "views" / f"{name}.py" for name in VIEWS)]
+    return [*sorted(drawn), *(ROOT / f"{name}.py" for name in VIEWS)]
 
 
 BELOW = (ROOT / "services" / "health.py",)

@@ -6,14 +6,15 @@ from domain.asking import Answer, Citation, Question
 from domain.base import Frozen
 from domain.errors import NotFound
 from domain.links import SharedLink
+from domain.moments import Moment
 from domain.time import TimeSpan
+from library.moments import frame_at
 from people.corrected import characters_at
 from store.database import Store
 from store.queries.clips import clips_of, memory_view
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import known_video
 from views.library import shown_clips, videos_named
-from views.moment import ShownFrame, frame_at
 from views.translation import translate
 
 
@@ -22,7 +23,7 @@ class CitedMoment(Frozen):
 
     citation: Citation
     title: str
-    frame: ShownFrame | None
+    frame: Moment | None
 
 
 class SharedAnswer(Frozen):
@@ -39,7 +40,7 @@ class SharedMoment(Frozen):
     title: str
     span: TimeSpan
     lines: tuple[str, ...]
-    frame: ShownFrame | None
+    frame: Moment | None
 
 
 def load_shared(store: Store, link: SharedLink) -> SharedAnswer | SharedMoment:

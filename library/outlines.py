@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field, computed_field
+from pydantic import Field
 
 from domain.base import Frozen
 from domain.built import OutlineLevel
@@ -13,50 +14,60 @@ from domain.errors import InputError
 from domain.memories import Scope
 from domain.people import tags_in_words
 from domain.time import TimeSpan
+from flows.build import build
+from flows.workspace import open_workspace
+from library.params import AsOf, OnCommandLine, VideoName
 from people.corrected import people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
+from store.progress import Progress, import_progress
 from store.queries.builds import built_through
 from store.queries.clips import memory_view
 from store.queries.outline import OutlineNode, nodes_of_levels
+from store.queries.videos import find_video
 from strategies.registry import strategy_of_outlines
-from views.library import resolve_video
-from views.words import format_span, plain_line, without_markup
+from views.words import plain_line
 
-_MARKS = re.compile(r"[\\`*_\[\]#|~]")
 DEEPEST = 3
 """Levels of chapters at most."""
+Depth = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=DEEPEST,
+        description="Levels of chapters: 1 super events, 2 also macro events, 3 also what happens.",
+    ),
+    OnCommandLine(metavar="N"),
+]
+
+
+class OutlineFormat(StrEnum):
+    """How an outline is printed."""
+
+    TEXT = "text"
+    MD = "md"
+    YOUTUBE = "youtube"
+    VTT = "vtt"
 
 
 class Chapter(Frozen):
     """A part of a video, with the parts that it is made of."""
 
-    span: TimeSpan = Field(exclude=True)
+    span: TimeSpan
     title: str
     text: str
     parts: tuple[Chapter, ...] = ()
 
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def start_s(self) -> float:
-        """When it begins, in seconds."""
-        return self.span.start_ms / 1000
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def end_s(self) -> float:
-        """When it ends, in seconds."""
-        return self.span.end_ms / 1000
-
 
 class Outline(Frozen):
-    """What a video is about, and its chapters in order of time."""
+    """What a video is about, and its chapters in order of time; ``written``: how it is printed."""
 
     video: str
     title: str
     text: str
     depth: int = Field(description="levels of chapters")
     chapters: tuple[Chapter, ...]
+    written: OutlineFormat = Field(default=OutlineFormat.TEXT, exclude=True)
 
     def finest(self) -> list[Chapter]:
         """Return the chapters of the finest level, which are a partition of what was watched."""
@@ -69,6 +80,50 @@ def _finest(chapters: Sequence[Chapter], depth: int) -> Iterator[Chapter]:
             yield from _finest(chapter.parts, depth - 1)
         else:
             yield chapter
+
+
+def outline(
+    store: Store,
+    video: VideoName,
+    depth: Depth = 2,
+    written: Annotated[
+        OutlineFormat,
+        Field(description="How it is printed: youtube for a description, vtt for a track."),
+        OnCommandLine("--format", only=True),
+    ] = OutlineFormat.TEXT,
+    build_first: Annotated[
+        bool,
+        Field(description="First build what is missing of it."),
+        OnCommandLine("--build", only=True),
+    ] = False,
+    as_of: AsOf = None,
+    profile: Annotated[
+        str | None,
+        Field(description="The models that build it. Default: as configured."),
+        OnCommandLine("--profile", "-p", metavar="NAME|FILE", only=True),
+    ] = None,
+    progress: Progress | None = None,
+) -> Outline:
+    """Print the chapters of a video with their times.
+
+    They are of the memory of a strategy, which 'homer build' makes; 'homer outline VIDEO --build'
+    makes it at once. Formats youtube and vtt have the finest chapters only, one after another.
+
+    Examples:
+      homer outline talk --build
+      homer outline talk --format youtube
+      homer outline talk --depth 1 --format md
+
+    Raises:
+        NotFound: there is no such video.
+        InputError: its memory was not built; the message has the command that builds it.
+    """
+    if build_first:
+        strategy = strategy_of_outlines()
+        moved = import_progress(progress, strategy.name) if progress else lambda *_: None
+        with open_workspace(profile, store.home) as workspace:
+            build(workspace, video, strategy, moved)
+    return load_outline(store, video, depth, as_of).model_copy(update={"written": written})
 
 
 def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = None) -> Outline:
@@ -86,7 +141,7 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
     strategy = strategy_of_outlines()
     levels = strategy.levels[: depth + 1]
     with store.begin(snapshot=True) as session:
-        video = resolve_video(session, name)
+        video = find_video(session, name)
         scope: Scope = memory_view(session, [video.id], as_of_ms).scopes[0]
         nodes = nodes_of_levels(session, scope, strategy.memory, [one.level for one in levels])
         built = built_through(session, video.id, strategy.memory) >= 0
@@ -146,82 +201,6 @@ def _chapters(
 
 def _beginning_in(span: TimeSpan, nodes: Sequence[OutlineNode]) -> list[OutlineNode]:
     return [one for one in nodes if span.start_ms <= one.span.start_ms < span.end_ms]
-
-
-def as_text(outline: Outline) -> str:
-    """Return an outline as lines, finer chapters indented."""
-    lines = [outline.title, "", outline.text, "", *_indented(outline.chapters, "")]
-    return "\n".join(lines)
-
-
-def _indented(chapters: Sequence[Chapter], indent: str) -> Iterator[str]:
-    for chapter in chapters:
-        yield f"{indent}{format_span(chapter.span)}  {chapter.title}"
-        yield from _indented(chapter.parts, f"{indent}  ")
-
-
-def as_markdown(outline: Outline) -> str:
-    """Return an outline in Markdown: a heading, then a nested list."""
-    lines = [f"# {_escaped(outline.title)}", "", _escaped(outline.text), ""]
-    return "\n".join([*lines, *_listed(outline.chapters, "")])
-
-
-def _listed(chapters: Sequence[Chapter], indent: str) -> Iterator[str]:
-    for chapter in chapters:
-        text = f": {chapter.text}" if chapter.text else ""
-        yield f"{indent}- **{format_span(chapter.span)}** {_escaped(f'{chapter.title}{text}')}"
-        yield from _listed(chapter.parts, f"{indent}  ")
-
-
-def _escaped(text: str) -> str:
-    """Return a text in which no character is Markdown or HTML."""
-    words = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _MARKS.sub(r"\\\g<0>", without_markup(words))
-
-
-LEAST_MS = 10_000
-"""YouTube takes no shorter chapters."""
-
-
-def as_youtube(outline: Outline) -> str:
-    """Return the finest chapters as YouTube reads them in a description: the first is at 0:00."""
-    lines: list[str] = []
-    last_ms = -LEAST_MS
-    for chapter in outline.finest():
-        start = chapter.span.start_ms if lines else 0
-        if start - last_ms >= LEAST_MS:
-            lines.append(f"{_youtube_clock(start)} {chapter.title}")
-            last_ms = start
-    return "\n".join(lines)
-
-
-def _youtube_clock(ms: int) -> str:
-    """Format a time as ``m:ss`` or ``h:mm:ss``; hours go on after a day."""
-    minutes, seconds = divmod(ms // 1_000, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
-
-
-def as_vtt(outline: Outline) -> str:
-    """Return the finest chapters as a WebVTT track of chapters."""
-    cues = [
-        f"{_vtt_clock(one.span.start_ms)} --> {_vtt_clock(one.span.end_ms)}\n{_cue(one.title)}"
-        for one in outline.finest()
-        if one.span.length_ms
-    ]
-    return "\n\n".join(["WEBVTT", *cues])
-
-
-def _cue(text: str) -> str:
-    """Return a text in which no character is markup of WebVTT."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _vtt_clock(ms: int) -> str:
-    seconds, rest = divmod(ms, 1_000)
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:02d}:{minutes:02d}:{seconds:02d}.{rest:03d}"
 
 
 def borders(outline: Outline) -> list[int]:
