@@ -34,7 +34,6 @@ OPEN_TO_VIEWERS = frozenset(
         ("GET", "/videos/{name}/memory"),
         ("GET", "/videos/{name}/outline"),
         ("POST", "/questions"),
-        ("GET", "/strategies"),
         ("GET", "/v1/models"),
         ("POST", "/v1/chat/completions"),
         ("GET", "/media/keyframes/{video}/{frame}"),

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from cli.console import is_terminal, note, say, say_json
 from cli.options import parse_as_of
 from cli.pictures import open_cited
-from cli.progress import ProgressMeter, meter
+from cli.progress import meter
 from domain.asking import Question, check_options
 from domain.errors import InputError
 from domain.trajectory import PartialReply, RunEvent, RunListener
@@ -28,6 +28,7 @@ from graphs.ask_result import AskResult, StoppedEarly, answer_json
 from graphs.batch import BatchResult, answered_ids, read_questions, run_batch, write_batch
 from models.preload import Name, preloading
 from models.toolbox import Toolbox
+from store.progress import Meter
 from store.queries.videos import list_videos, named_or_all
 from views.answer_lines import (
     answer_lines,
@@ -214,7 +215,7 @@ def models_needed(toolbox: Toolbox) -> tuple[Name, ...]:
     return ("text", "reranker") if toolbox.profile.reasoner == "local" else ("text",)
 
 
-def _follow_batch(results: Iterator[BatchResult], bar: ProgressMeter) -> int:
+def _follow_batch(results: Iterator[BatchResult], bar: Meter) -> int:
     """Move the bar along; return the highest exit code of the errors."""
     code = 0
     try:

@@ -1,9 +1,9 @@
-"""``homer compare`` and ``homer strategies``: several ways to answer, side by side."""
+"""``homer compare``: several ways to answer, side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated
 
 import typer
 
@@ -22,83 +22,18 @@ from cli.options import (
 )
 from domain.asking import Question
 from domain.errors import HomerError
-from domain.settings import AskSettings
 from flows.workspace import Workspace, open_workspace
 from graphs.runner import Runner
 from models.preload import preloading
-from store.database import open_store
-from store.home import Home
-from store.queries.videos import find_video
 from strategies.registry import check_strategy, strategy_names
 from views.answer_lines import one_line
-from views.built import BuiltOf, built_memories
 from views.library import all_titles
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
-from views.strategies import StrategyLine, list_strategies
 from views.trajectory import load_history
 from views.words import counted, format_span, plain_line, shortened
 
 SHOWN = 3
 """Pieces of evidence shown that only one strategy found."""
-
-
-def strategies(
-    video: Annotated[
-        str | None,
-        typer.Option(
-            "--video",
-            "-v",
-            metavar="VIDEO",
-            help="Say also what each has built of this video, and who wrote it.",
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """List the strategies: ways of remembering and of asking.
-
-    Any of them answers with 'homer ask --strategy NAME'. The setting [ask] strategy in homer.toml
-    changes the default. 'homer ask --strategy auto' asks the one that answered similar questions
-    best, by what was learned of judged answers ('homer skills' lists it), else the default.
-
-    \b
-    Examples:
-      homer strategies
-      homer strategies --video talk
-      homer strategies --json
-    """
-    known, built = list_strategies(), _built_of(video)
-    if json:
-        return say_json([_as_json(one, built.get(one.name)) for one in known])
-    return _list(known, built)
-
-
-def _built_of(video: str | None) -> dict[str, BuiltOf]:
-    """Return what strategies have built of a video, by name; nothing without a video."""
-    if video is None:
-        return {}
-    with open_store(Home.default()) as store, store.begin() as session:
-        found = built_memories(session, find_video(session, video).id)
-    return {one.strategy: one for one in found}
-
-
-def _as_json(line: StrategyLine, built: BuiltOf | None) -> dict[str, Any]:
-    row = line.model_dump(mode="json")
-    return row | {"built": built.model_dump(mode="json")} if built else row
-
-
-def _list(known: Sequence[StrategyLine], built: Mapping[str, BuiltOf]) -> None:
-    default = AskSettings().strategy
-    for one in known:
-        say(f"{one.name}{' (default)' if one.name == default else ''}: {one.title}")
-        say(f"  paper: {one.paper}")
-        say(f"  builds: {one.builds}")
-        if one.name in built:
-            say(f"  of this video: {plain_line(built[one.name].in_words)}")
-        say(f"  needs: {one.needs}")
-        say(f"  tools: {', '.join(one.tools)}")
-        if one.parts:
-            parts = "; ".join(f"{part} ({what})" for part, what in one.parts.items())
-            say(f"  parts that {one.name}-without-PART leaves out: {parts}")
 
 
 def compare(
@@ -206,6 +141,5 @@ def _cells(row: StrategyRow) -> tuple[object, ...]:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(strategies)
+    """Add the command."""
     app.command(cls=WordsCommand, context_settings=SEVERAL_WORDS, no_args_is_help=True)(compare)

@@ -35,7 +35,7 @@ class ListingGroup(TyperGroup):
 
 def register(app: typer.Typer, name: str) -> None:
     """Add the command of that name, or the group, which by itself does what its ``list`` does."""
-    acts = {act.command: act for act in ACTS if act.command.split(" ")[0] == name}
+    acts = {act.command: act for act in ACTS if f"{act.command} ".startswith(f"{name} ")}
     target = app
     if name not in acts:
         lists = f"{name} list" in acts
@@ -69,6 +69,8 @@ def command_of(act: Act) -> Any:
         of_door: dict[str, Any] = {"confirm": agreed if yes else confirm}
         # What is not given has its default, which Typer cannot always show.
         given = {name: value for name, value in given.items() if value is not None}
+        if profile is not None and "profile" in act.parameters:
+            given["profile"] = profile
         with meter() as bar:
             of_door |= {"progress": bar}
             if act.where == "home":
@@ -79,19 +81,18 @@ def command_of(act: Act) -> Any:
             else:
                 # Only what works with models imports them.
                 from flows.workspace import open_workspace
-                from retrieval.search_cost import recorded_search
 
                 with open_workspace(profile) as workspace:
-                    with recorded_search(workspace.store) as cost:
-                        result = act.call(workspace, given, **of_door)
-                    if cost.usage.requests:
-                        note(f"the search took {cost.usage} of the embeddings endpoint")
+                    result = act.call(workspace, given, **of_door)
         render(result, json=json, empty=act.empty)
         if isinstance(result, list) and "offset" in act.parameters and not json:
             first = int(given.get("offset", 0))
             if len(result) == int(given.get("limit", act.parameters["limit"].default)):
                 note(f"there may be more: --offset {first + len(result)}")
-        if code := getattr(result, "exit_code", 0):
+        done = result if isinstance(result, list) else getattr(result, "items", None)
+        rows = done if isinstance(done, list | tuple) else [result]
+        # That of a list is the worst of its entries.
+        if code := max((getattr(one, "exit_code", 0) for one in rows), default=0):
             raise typer.Exit(code)
 
     parameters = [

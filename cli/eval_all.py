@@ -14,7 +14,7 @@ from cli.console import note, say_json, say_table
 from cli.eval_bars import watch_present
 from cli.eval_run import EvalReporter
 from cli.options import Json, Profile
-from cli.progress import ProgressMeter, answer_progress, import_progress, meter
+from cli.progress import answer_progress, meter
 from domain.evaluation_options import Protocol
 from evals import egolife, first, local
 from evals.baseline import Closest
@@ -29,6 +29,7 @@ from evals.run import run
 from evals.scores import PercentInterval
 from evals.together import CLIPS, FIRST, WEEK, Measure, of_clips, of_first, of_run, of_week
 from flows.workspace import Workspace, open_workspace
+from store.progress import Meter, import_progress
 from store.vector_index import build_index
 from views.words import plain_line
 
@@ -79,7 +80,7 @@ def _parse_set(text: str) -> tuple[str, Path]:
 
 
 def _measure(
-    workspace: Workspace, bar: ProgressMeter, name: str, folder: Path
+    workspace: Workspace, bar: Meter, name: str, folder: Path
 ) -> tuple[list[Measure], bool]:
     """Measure a data set; return its lines and whether all of its videos were asked about."""
     ways = {CLIPS: _clips, FIRST: _first, WEEK: _week}
@@ -88,7 +89,7 @@ def _measure(
     )
 
 
-def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
+def _clips(workspace: Workspace, bar: Meter, folder: Path) -> tuple[list[Measure], bool]:
     every = read_media_questions(folder / "questions.json")
     present, absent = split_by_presence(every, folder)
     ids, failed = watch_present(workspace, present, folder, bar)
@@ -99,7 +100,7 @@ def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list
     return list(of_clips(report, closest, ids)), not failed and not absent
 
 
-def _first(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
+def _first(workspace: Workspace, bar: Meter, folder: Path) -> tuple[list[Measure], bool]:
     measures, complete = list[Measure](), True
     for of in (QuestionSet.FIRST, QuestionSet.WORK):
         present, absent = split_by_presence(read_first_questions(of.path), folder)
@@ -112,7 +113,7 @@ def _first(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list
     return measures, complete
 
 
-def _week(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
+def _week(workspace: Workspace, bar: Meter, folder: Path) -> tuple[list[Measure], bool]:
     questions = egolife.questions_in(folder)
     imported = egolife.import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
     build_index(workspace.store, bar)
@@ -122,9 +123,7 @@ def _week(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[
     return list(of_week(report)), not report.errors
 
 
-def _run(
-    workspace: Workspace, bar: ProgressMeter, name: str, folder: Path
-) -> tuple[list[Measure], bool]:
+def _run(workspace: Workspace, bar: Meter, name: str, folder: Path) -> tuple[list[Measure], bool]:
     planned = plan(read(name, folder), workspace.profile, Protocol.NONE, baseline=True)
     called = checked_name(f"{run_name(planned)}-{datetime.now():%Y%m%d-%H%M%S}")
     ran = run(workspace, called, planned, EvalReporter(bar), direct=True)

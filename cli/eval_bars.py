@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from cli.console import note, say, say_json, say_table
 from cli.ingest import Reporter
 from cli.options import Json, MoreStrategies, Profile, split_names
-from cli.progress import ProgressMeter, answer_progress, import_progress, meter
+from cli.progress import answer_progress, meter
 from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
 from evals import local as local_evaluation
@@ -36,6 +36,7 @@ from evals.scores import PercentInterval, Summary
 from evals.word_baseline import WORDS
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
+from store.progress import Meter, import_progress
 from strategies.registry import find_strategy
 from views.words import counted, plain_line, shortened
 
@@ -338,7 +339,7 @@ def _wrong_answer_line(answer: FirstAnswer) -> str:
 
 
 def watch_present(
-    workspace: Workspace, questions: Sequence[OfVideo], folder: Path, bar: ProgressMeter
+    workspace: Workspace, questions: Sequence[OfVideo], folder: Path, bar: Meter
 ) -> tuple[dict[str, str], bool]:
     """Watch the clips that are asked about, and print which of them failed.
 

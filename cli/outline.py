@@ -9,11 +9,12 @@ import typer
 
 from cli.console import note, say, say_json
 from cli.options import AsOf, Json, OneVideo, Profile, parse_as_of
-from cli.progress import import_progress, meter
+from cli.progress import meter
 from flows.build import build
 from flows.workspace import open_workspace
 from store.database import open_store
 from store.home import Home
+from store.progress import import_progress
 from strategies.registry import strategy_of_outlines
 from views.outline import (
     DEEPEST,

@@ -121,6 +121,7 @@ def report(
         strategies=tuple(_strategies(tested, settings, main)),
         auto=auto,
         cost_usd=cost_usd,
+        questions=tuple(rows),
     )
 
 

@@ -265,7 +265,8 @@ class RunReport(Frozen):
     """The report of a run.
 
     ``main`` is the arm of the headline. Scores, faults and usage are over the tested questions;
-    ``faults`` counts wrong answers by arm and fault.
+    ``faults`` counts wrong answers by arm and fault. ``questions`` are those of every arm, by arm
+    and place, answered or not.
     """
 
     run: RunLine
@@ -284,6 +285,7 @@ class RunReport(Frozen):
     strategies: tuple[StrategyScore, ...] = ()
     auto: AutoReport | None = None
     cost_usd: float
+    questions: tuple[AnsweredQuestion, ...] = ()
 
     @property
     def headline(self) -> TypeScore:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -13,6 +14,49 @@ class Progress(Protocol):
 
     def step(self, steps: int = 1) -> None:
         """Report that many steps done."""
+
+
+class Meter(Progress, Protocol):
+    """Reports progress, and says what is worth knowing meanwhile."""
+
+    def say(self, text: str) -> None:
+        """Say a line."""
+
+    def aside(self, text: str) -> None:
+        """Set a few words beside the count, such as the cost so far."""
+
+
+class SilentMeter:
+    """Shows nothing, for work that is a step of other work or whose progress nobody wants."""
+
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        """Ignore new work."""
+
+    def step(self, steps: int = 1) -> None:
+        """Ignore finished steps."""
+
+    def say(self, text: str) -> None:
+        """Ignore a line."""
+
+    def aside(self, text: str) -> None:
+        """Ignore words beside the count."""
+
+
+SILENT = SilentMeter()
+
+
+def import_progress(bar: Progress, label: str) -> Callable[[int, int], None]:
+    """Return a callback that moves the bar to where an import is, whatever was done before."""
+    reached: list[int] = []
+
+    def move(done: int, total: int) -> None:
+        if not reached:
+            bar.start(label, total, done)
+        else:
+            bar.step(done - reached[-1])
+        reached.append(done)
+
+    return move
 
 
 class Megabytes:

@@ -21,7 +21,6 @@ from domain.errors import InputError
 from graphs.runner import Runner
 from store.queries.videos import named_or_all
 from strategies.registry import check_strategy
-from views.strategies import StrategyLine, list_strategies
 
 router = APIRouter(tags=["questions"])
 
@@ -147,9 +146,3 @@ def videos_asked(state: ApiState, names: Sequence[str]) -> tuple[str, ...]:
     if not videos:
         raise InputError("nothing has been watched yet: POST /videos adds a video")
     return videos
-
-
-@router.get("/strategies", summary="List strategies")
-def strategies() -> tuple[StrategyLine, ...]:
-    """All strategies: what each builds of a video, what it needs, and its tools."""
-    return list_strategies()

@@ -178,7 +178,7 @@ def test_a_file_that_is_there_is_not_written_over(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://x@127.0.0.1:1/x")
-    monkeypatch.setattr("cli.doctor.check_setup", lambda *_: [])
+    monkeypatch.setattr("library.machine.check_setup", lambda *_: [])
     out = tmp_path / "report.zip"
     out.write_text("a letter")
     done = CliRunner().invoke(app, ["doctor", "--bundle", str(out)])

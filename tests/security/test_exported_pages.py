@@ -96,7 +96,7 @@ def evaluated() -> str:
         name=BAIT, dataset=BAIT, profile=BAIT, protocol=Protocol.NONE, state="done", note=BAIT,
         began_at=LAST, ended_at=None, questions=1, planned=1, judged=1,
     )  # fmt: skip
-    return reports.as_page(report(run, line, [row], {}, 1.5), [row])
+    return reports.as_page(report(run, line, [row], {}, 1.5))
 
 
 def shown(browser_page: tuple[Page, list[str]], html: str, folder: Path) -> list[str]:

@@ -340,7 +340,7 @@ class Text(HTMLParser):
 def test_a_page_shows_words_as_words_whatever_they_are(words: str) -> None:
     evil = f"<script>alert(1)</script>{words}$title"
     rows = [row("1", False, question=evil, answer=evil, why=evil, types=(evil,), id=evil)]
-    page = as_page(made(rows), rows)
+    page = as_page(made(rows))
     read = Text()
     read.feed(page)
     assert "script" not in read.tags
@@ -349,7 +349,7 @@ def test_a_page_shows_words_as_words_whatever_they_are(words: str) -> None:
 
 def test_a_page_has_every_table_and_draws_the_curve() -> None:
     rows = learned()
-    page = as_page(made(rows, Protocol.SPLIT, SHELVES), rows)
+    page = as_page(made(rows, Protocol.SPLIT, SHELVES))
     for table in tables(made(rows, Protocol.SPLIT, SHELVES)):
         assert f"<caption>{table.title}" in page.replace("&#x27;", "'")
     assert page.count("<polyline") == 2
