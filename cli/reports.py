@@ -122,14 +122,14 @@ TABLES: dict[str, Mapping[str, Callable[[Any], object]]] = {
         ),
         "licence": lambda one: one.licence,
     },
-    "RunLine": {
+    "EvaluationRun": {
         "run": lambda one: one.name,
-        "data set": lambda one: one.dataset,
-        "profile": lambda one: one.profile,
-        "protocol": lambda one: one.protocol,
+        "data set": lambda one: one.settings.dataset,
+        "profile": lambda one: one.settings.profile,
+        "protocol": lambda one: one.settings.protocol,
         "state": lambda one: one.state,
         "judged": lambda one: one.judged,
-        "of": lambda one: max(one.planned, one.questions),
+        "of": lambda one: one.total,
         "begun": lambda one: f"{one.began_at.astimezone():%Y-%m-%d %H:%M}",
     },
     "DatasetSource": {

@@ -68,7 +68,9 @@ def record_skills(store: Store, name: str) -> ExampleSkills:
         sum(row.part is QuestionPart.LEARN and row.right is not None for row in report.questions),
     )
     skills = tuple(entry.skill for entry in list_skills(store) if not entry.banned)
-    return ExampleSkills(dataset=run.dataset, profile=run.profile, answers=answers, skills=skills)
+    return ExampleSkills(
+        dataset=run.settings.dataset, profile=run.settings.profile, answers=answers, skills=skills
+    )
 
 
 def main() -> None:

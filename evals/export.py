@@ -44,7 +44,7 @@ def _plain(value: object) -> str:
 
 def as_page(report: RunReport) -> str:
     """Return the whole page; all text is escaped."""
-    settings, run = report.settings, report.run
+    settings, run = report.run.settings, report.run
     facts = (
         headline(report),
         f"data set {settings.dataset}, {settings.questions} questions",

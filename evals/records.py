@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from domain.errors import NotFound
-from domain.evaluation import QuestionPart
+from domain.evaluation import EvaluationRun, QuestionPart
 from evals.report import report, row_of
 from evals.running import is_in_progress
-from evals.tables import AnsweredQuestion, RunLine, RunReport, main_arm
+from evals.tables import AnsweredQuestion, RunReport, main_arm
 from store.queries import evaluations as stored
-from store.queries.evaluations import StoredRun
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
 BROKEN_OFF = "broken off"
 
 
-def find_run(store: Store, name: str) -> RunLine:
-    """Return the line of one run.
+def find_run(store: Store, name: str) -> EvaluationRun:
+    """Return one run.
 
     Raises:
         NotFound: there is no such run.
     """
     with store.begin() as session:
-        return run_line(store, stored_run(session, name))
+        return as_it_is(store, stored_run(session, name))
 
 
 def run_report(store: Store, name: str) -> RunReport:
@@ -39,7 +38,7 @@ def run_report(store: Store, name: str) -> RunReport:
     with store.begin(snapshot=True) as session:
         run, rows = stored_run(session, name), _rows(session, name)
         skill_states, cost = stored.learned_batches(session, name), stored.run_cost(session, name)
-    return report(run, run_line(store, run), rows, skill_states, cost)
+    return report(as_it_is(store, run), rows, skill_states, cost)
 
 
 def tested_rows(session: Session, name: str) -> list[AnsweredQuestion]:
@@ -59,7 +58,7 @@ def _rows(session: Session, name: str) -> list[AnsweredQuestion]:
     return [row_of(result, learned) for result in results]
 
 
-def stored_run(session: Session, name: str) -> StoredRun:
+def stored_run(session: Session, name: str) -> EvaluationRun:
     """Return a run as it is stored.
 
     Raises:
@@ -71,20 +70,8 @@ def stored_run(session: Session, name: str) -> StoredRun:
     return matching[0]
 
 
-def run_line(store: Store, run: StoredRun) -> RunLine:
-    """Return the line of a run, with whether a process still works on it."""
-    working = run.state == stored.RUNNING and is_in_progress(store.home, run.name)
-    interrupted = run.state == stored.RUNNING and not working
-    return RunLine(
-        name=run.name,
-        dataset=run.settings.dataset,
-        profile=run.settings.profile,
-        protocol=run.settings.protocol,
-        state=BROKEN_OFF if interrupted else run.state,
-        note=run.note,
-        began_at=run.began_at,
-        ended_at=run.ended_at,
-        questions=run.settings.questions,
-        planned=run.planned,
-        judged=run.judged,
-    )
+def as_it_is(store: Store, run: EvaluationRun) -> EvaluationRun:
+    """Return a run, as broken off where it was left running and no process works on it."""
+    if run.state != stored.RUNNING or is_in_progress(store.home, run.name):
+        return run
+    return run.model_copy(update={"state": BROKEN_OFF})

@@ -31,7 +31,7 @@ def write_submissions(folder: Path, report: RunReport) -> list[Submission]:
         InputError: the data set has no leaderboard, nothing was chosen, or nothing can be written.
         NotFound: there is no such data set.
     """
-    run, asked = report.run.name, source(report.settings.dataset)
+    run, asked = report.run.name, source(report.run.settings.dataset)
     if asked.submission is None:
         raise InputError(f"{asked.title} has no leaderboard that Homer can write for")
     chosen: dict[str, dict[str, str]] = {}

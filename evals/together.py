@@ -85,7 +85,9 @@ def of_run(report: RunReport) -> Iterator[Measure]:
         ours, plain = (None if f is None else _percent(f.value, f.low, f.high) for f in both)
         if ours is not None:
             name = f"right option, {comparison.type}"
-            yield Measure(report.settings.dataset, name, comparison.effect.questions, ours, plain)
+            yield Measure(
+                report.run.settings.dataset, name, comparison.effect.questions, ours, plain
+            )
 
 
 def _percent(value: float, low: float, high: float) -> PercentInterval:

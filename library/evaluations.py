@@ -9,6 +9,7 @@ from pydantic import Field
 
 from domain.asking import Calibration
 from domain.errors import InputError, NotFound
+from domain.evaluation import EvaluationRun
 from evals import export
 from evals.calibration import fit, save
 from evals.caption_scales import ScaleAgreement, compare_scales
@@ -16,9 +17,9 @@ from evals.dataset import DatasetSource
 from evals.datasets import read, source, sources
 from evals.datasets.census import Census, census
 from evals.paired import Comparison, changes, effect
-from evals.records import run_line, run_report, stored_run, tested_rows
+from evals.records import as_it_is, run_report, stored_run, tested_rows
 from evals.submission import write_submissions
-from evals.tables import RunLine, RunReport
+from evals.tables import RunReport
 from flows.workspace import Workspace
 from library.params import (
     MAX_LIMIT,
@@ -43,7 +44,9 @@ Run = Annotated[
 ]
 
 
-def evaluation_runs(store: Store, offset: Offset = 0, limit: Limit = MAX_LIMIT) -> Page[RunLine]:
+def evaluation_runs(
+    store: Store, offset: Offset = 0, limit: Limit = MAX_LIMIT
+) -> Page[EvaluationRun]:
     """List the runs, the latest first.
 
     Examples:
@@ -52,7 +55,7 @@ def evaluation_runs(store: Store, offset: Offset = 0, limit: Limit = MAX_LIMIT) 
     """
     with store.begin(snapshot=True) as session:
         runs, total = stored.list_runs(session, None, offset, limit), stored.count_runs(session)
-    return page([run_line(store, run) for run in runs], total, offset)
+    return page([as_it_is(store, run) for run in runs], total, offset)
 
 
 def evaluation_report(

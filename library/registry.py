@@ -233,13 +233,13 @@ ACTS = (
     # Upkeep
     Act("upkeep.audit", "audit", empty="nothing of that kind is on record"),
     Act("upkeep.recap", "recap"),
+    Act("upkeep.doctor", "doctor"),
     Act("backups.backup", "backup"),
     Act("backups.restore", "restore"),
     Act("backups.upgrade_database", "db upgrade"),
     Act("backups.build_index", "db index"),
-    Act("machine.models", "models list"),
-    Act("machine.pull_models", "models pull"),
-    Act("machine.doctor", "doctor"),
+    Act("weights.models", "models list"),
+    Act("weights.pull_models", "models pull"),
     # What is made of what was watched
     Act("strategies.strategies", "strategies", "GET /strategies", viewers=True),
     Act("memories.build", "build"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.errors import HomerError
+from domain.evaluation import EvaluationRun
 from domain.marked import marked
 from domain.people import tags_in_words
 from evals.example import example_run
@@ -12,7 +13,7 @@ from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
 from evals.paired import Comparison, Flip
 from evals.records import find_run
-from evals.tables import RunLine, RunReport
+from evals.tables import RunReport
 from library.evaluations import compare_evaluations, evaluation_report, evaluation_runs
 from store.database import Store
 from ui import charts
@@ -93,12 +94,14 @@ def _show_example() -> None:
     show_questions(report.questions)
 
 
-def _facts(run: RunLine) -> str:
+def _facts(run: EvaluationRun) -> str:
     counts = translate("{judged} of {total} answers judged").format(
-        judged=run.judged, total=max(run.planned, run.questions)
+        judged=run.judged, total=run.total
     )
     settings = translate("data set {dataset}, models {profile}, protocol {protocol}").format(
-        dataset=run.dataset, profile=run.profile, protocol=run.protocol
+        dataset=run.settings.dataset,
+        profile=run.settings.profile,
+        protocol=run.settings.protocol,
     )
     return translate("{state}, {counts}, {settings}, begun {date}").format(
         state=translate(run.state), counts=counts, settings=settings, date=format_date(run.began_at)
@@ -177,7 +180,7 @@ def _rerun_if_changed(name: str, judged: int) -> None:
         st.rerun()
 
 
-def _show_comparison_form(store: Store, run: RunLine) -> None:
+def _show_comparison_form(store: Store, run: EvaluationRun) -> None:
     st.header(translate("Compare with another run"), anchor=False)
     others = [one.name for one in evaluation_runs(store, limit=10**6).items if one.name != run.name]
     if not others:

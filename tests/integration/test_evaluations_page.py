@@ -264,7 +264,7 @@ def test_a_run_without_learning_has_no_curve(library: Store) -> None:
     by_type, *_ = charts(page)
     assert "fact 100.0" in by_type
     assert "With and without skills" not in words(page)
-    assert find_run(library, "mine").protocol is Protocol.NONE
+    assert find_run(library, "mine").settings.protocol is Protocol.NONE
 
 
 def test_a_run_that_is_deleted_while_it_is_shown_is_one_message(runs: Store) -> None:

@@ -26,7 +26,7 @@ from domain.errors import MediaError
 from domain.media import Video
 from flows.ingest_files import FileOutcome
 from flows.ingest_video import IngestResult
-from library import machine
+from library import weights
 from models import profile as profiles
 from models.extras import Extra
 from models.profile import Profile, load_profile
@@ -233,5 +233,5 @@ def test_a_model_is_as_good_as_its_worst_file(
     states: str, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [SimpleNamespace(state=FileState(one)) for one in states.split()]
-    monkeypatch.setattr("library.machine.status", lambda *_: files)
-    assert machine.models(home).items[0].state == states.split()[-1]
+    monkeypatch.setattr("library.weights.status", lambda *_: files)
+    assert weights.models(home).items[0].state == states.split()[-1]

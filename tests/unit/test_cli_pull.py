@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.progress import PlainMeter
-from library.machine import pull_models
+from library.weights import pull_models
 from models.fetch import FetchProgress
 from store.home import Home
 
@@ -21,7 +21,7 @@ def test_a_small_file_is_a_line_a_source_and_a_large_one_a_line_a_quarter(
                 report(FetchProgress("minilm/model.onnx", source, done, total))
             return []
 
-        monkeypatch.setattr("library.machine.pull_weights", pull)
+        monkeypatch.setattr("library.weights.pull_weights", pull)
         pull_models(home, ("minilm",), progress=PlainMeter())
         return capsys.readouterr().err.splitlines()
 

@@ -280,8 +280,7 @@ def test_a_wrong_question_is_reported(
 def answered(dataset: str, *arms: str) -> Any:
     """The report of a run with an answer in each of these arms."""
     return SimpleNamespace(
-        run=SimpleNamespace(name="run"),
-        settings=SimpleNamespace(dataset=dataset),
+        run=SimpleNamespace(name="run", settings=SimpleNamespace(dataset=dataset)),
         questions=[SimpleNamespace(arm=a, id=str(n), option="A") for n, a in enumerate(arms)],
     )
 

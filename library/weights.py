@@ -1,4 +1,4 @@
-"""This machine: what it lacks, and the model files of a profile."""
+"""The model files of a profile on this machine."""
 
 from __future__ import annotations
 
@@ -14,16 +14,10 @@ from models.fetch import FetchProgress
 from models.hub import is_hub_name
 from models.manifest import weights_named
 from models.profile import Profile, load_profile
-from models.toolbox import Toolbox
 from models.weights import FileState, status
 from models.weights import pull as pull_weights
-from services.bug_report import write_bug_report
-from services.health import Check, check_setup
-from services.model_probe import probe_models
-from store.files import find_exposed, restrict_exposed
 from store.home import Home
 from store.progress import SILENT, Meter
-from views.words import plain_line
 
 MEGABYTE = 1e6
 LARGE = 50 * MEGABYTE
@@ -32,8 +26,6 @@ RECOMMENDED = "Xenova/siglip-base-patch16-224"
 RECOMMENDED_BYTES, RECOMMENDED_LICENCE = 815_000_000, "Apache-2.0"
 """The image-text model for profiles without one, Google's SigLIP in ONNX: its towers of 441 and
 372 MB and 2.4 MB of words, as the hub rounds them."""
-MOST_NAMED = 10
-"""How many files that could not be changed are named."""
 
 
 class ModelOnDisk(Frozen):
@@ -173,63 +165,3 @@ def pull_models(
     if not names and used.images is None:
         progress.say(_recommendation(used))
     return "\n".join(lines)
-
-
-def doctor(
-    home: Home,
-    profile: ProfileName = None,
-    bundle: Annotated[
-        Path | None,
-        Field(description="Write a zip file for a bug report, without content of videos."),
-        OnCommandLine(metavar="FILE", only=True),
-    ] = None,
-    fix: Annotated[
-        bool, Field(description="Remove other users' access to files of the data directory.")
-    ] = False,
-    progress: Meter = SILENT,
-) -> Page[Check]:
-    """Check this machine, and say how to fix what is missing.
-
-    It checks the database, the models of the profile, codecs, extras and file permissions. The
-    exit code is 3 if something that the profile needs is missing.
-
-    With --profile, and if nothing is missing, each language model of the profile is asked a dozen
-    short questions, about a small picture and a clip of two seconds: whether it sees, watches
-    videos, calls tools and keeps to a JSON schema, and which settings follow. The models that write
-    clips and answer are sent a clip and a step of a question as they will be. One that runs in this
-    process is measured instead: how fast it reads and writes, and how long an hour of video takes.
-
-    The bug report of --bundle has versions, settings, states, sizes, times and the log. It has no
-    titles, texts, questions, answers, names, paths or keys, and is not sent anywhere.
-
-    Examples:
-      homer doctor --profile gemini
-      homer doctor --fix
-      homer doctor --bundle report.zip
-
-    Raises:
-        InputError: the file of the bug report is there already.
-    """
-    chosen, notes = load_profile(profile, home.config), list[str]()
-    places = home.places()
-    if fix and (total := sum(1 for _ in find_exposed(places))):
-        progress.start("permissions", total)
-        done = restrict_exposed(places, progress.step)
-        notes.append(f"{done.closed} files and folders are for their owner only now")
-        notes += [
-            f"homer: {plain_line(str(path))} stays as it is: another user's, a socket, or a hard "
-            "link"
-            for path in done.left[:MOST_NAMED]
-        ]
-        if (more := len(done.left) - MOST_NAMED) > 0:
-            notes.append(f"homer: and {more} more")
-    elif fix:
-        notes.append("others can read nothing of the data directory")
-    checks = list(check_setup(home, chosen))
-    if profile is not None and all(check.ok for check in checks):
-        checks += probe_models(Toolbox(chosen, home.weights))
-    if bundle is not None:
-        lines = write_bug_report(home, chosen, checks, bundle)
-        notes += [f"{bundle} has, without content:", *(f"  {line}" for line in lines)]
-        notes.append("Nothing was sent. Look into it, and pass it on if you like.")
-    return Page(items=tuple(checks), total=len(checks), notes=tuple(notes))
