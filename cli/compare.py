@@ -28,7 +28,7 @@ from models.preload import preloading
 from strategies.registry import check_strategy, strategy_names
 from views.answer_lines import one_line
 from views.library import all_titles
-from views.side_by_side import SideBySide, StrategyRow, side_by_side
+from views.side_by_side import SideBySide, side_by_side
 from views.trajectory import load_history
 from views.words import counted, format_span, plain_line, shortened
 
@@ -64,7 +64,8 @@ def compare(
       homer compare "Where was it?" -v talk -o Paris -o Berlin --strategy homer,NAME
     """
     as_of_ms = parse_as_of(as_of)
-    names = _names(strategy or [])
+    wanted = split_names(strategy or []) or strategy_names()
+    names = tuple(dict.fromkeys(map(check_strategy, wanted)))
     with open_workspace(profile) as workspace:
         asked = build_question(
             workspace, question, tuple(video or ()), tuple(option or ()), as_of_ms
@@ -73,16 +74,6 @@ def compare(
             found = _ask_each(workspace, asked, names, silent=json)
         titles = all_titles(workspace.store) if len(asked.videos) > 1 else {}
     say_json(found.model_dump(mode="json")) if json else _show(found, titles)
-
-
-def _names(given: list[str]) -> tuple[str, ...]:
-    """Return the strategies to ask, each once.
-
-    Raises:
-        NotFound: there is no such strategy.
-    """
-    wanted = split_names(given) or strategy_names()
-    return tuple(dict.fromkeys(map(check_strategy, wanted)))
 
 
 def _ask_each(
@@ -114,7 +105,20 @@ def _ask_each(
 def _show(found: SideBySide, titles: Mapping[str, str]) -> None:
     """Print the answers and what one strategy alone found, with its video if it has a title."""
     heads = ("strategy", "answer", "confidence", "cited", "rounds", "calls", "tokens", "seconds")
-    say_table((*heads, "trajectory"), (_cells(row) for row in found.rows))
+    rows = list[tuple[object, ...]]()
+    for row in found.rows:
+        answer = row.answer
+        option = f"{answer.option}: " if answer and answer.option else ""
+        rows.append(
+            (
+                row.strategy,
+                shortened(f"{option}{one_line(answer.text)}") if answer else "none",
+                f"{answer.confidence:.2f}" if answer else "",
+                len(answer.citations) if answer else 0,
+                *(row.rounds, row.calls, row.tokens, f"{row.seconds:.1f}", row.trajectory),
+            )
+        )
+    say_table((*heads, "trajectory"), rows)
     agree = "agree" if found.answers_agree else "differ"
     say(f"the answers {agree}; {counted(found.shared, 'moment')} found by all")
     for row in found.rows:
@@ -122,22 +126,6 @@ def _show(found: SideBySide, titles: Mapping[str, str]) -> None:
             title = f"  {plain_line(titles[piece.video])}" if piece.video in titles else ""
             text = shortened(one_line(piece.text))
             say(f"only {row.strategy}: {format_span(piece.span)}{title}  {text}")
-
-
-def _cells(row: StrategyRow) -> tuple[object, ...]:
-    answer = row.answer
-    text = "" if answer is None else f"{answer.option}: " if answer.option else ""
-    return (
-        row.strategy,
-        shortened(f"{text}{one_line(answer.text)}") if answer else "none",
-        f"{answer.confidence:.2f}" if answer else "",
-        len(answer.citations) if answer else 0,
-        row.rounds,
-        row.calls,
-        row.tokens,
-        f"{row.seconds:.1f}",
-        row.trajectory,
-    )
 
 
 def register(app: typer.Typer) -> None:

@@ -15,6 +15,7 @@ from cli.console import note, say, say_json, say_table
 from cli.ingest import Reporter
 from cli.options import Json, MoreStrategies, Profile, split_names
 from cli.progress import answer_progress, meter
+from cli.reports import with_interval
 from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
 from evals import local as local_evaluation
@@ -195,7 +196,7 @@ def _show_egolife(report: EgoReport) -> None:
         say_table(("part: on, off", *heads[2:]), parts)
         say()
     kinds = [
-        (f"{kind}: {who}", made.questions, *map(_with_interval, _figures(made)))
+        (f"{kind}: {who}", made.questions, *map(with_interval, _figures(made)))
         for kind, one in report.types.items()
         for who, made in (("Homer", one.homer), ("baseline", one.plain))
     ]
@@ -218,13 +219,9 @@ def compared_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
     for name, one in report.strategies.items():
         answered[name] = (one.summary, f"{one.seconds:.0f}", f"{one.slowest_s:.1f}")
     for name, (made, *took) in answered.items():
-        figures = (made.questions, *map(_with_interval, _figures(made)))
+        figures = (made.questions, *map(with_interval, _figures(made)))
         times = (f"{top_3_times(made, plain):.2f}", f"{iou_times(made, plain):.2f}")
         yield (name, *figures, *times, *took)
-
-
-def _with_interval(figure: PercentInterval) -> str:
-    return f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
 
 
 def _figures(summary: Summary) -> list[PercentInterval]:

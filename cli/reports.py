@@ -55,6 +55,11 @@ def _beside_backup(found: Iterable[Any]) -> Iterator[str]:
             yield f"{given} rights and members of groups are in it, restored with --rights only"
 
 
+def with_interval(figure: Any) -> str:
+    """Return a share in percent, with its interval; nothing of none."""
+    return f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})" if figure else ""
+
+
 def _layout() -> Any:
     # It is slow to import, and of no use to other commands.
     from evals import layout
@@ -138,6 +143,14 @@ TABLES: dict[str, Mapping[str, Callable[[Any], object]]] = {
         "questions": lambda one: one.published.questions,
         "data set": lambda one: one.title,
         "licence": lambda one: one.licence,
+    },
+    "Measure": {
+        "data set": lambda one: one.dataset,
+        "measure": lambda one: one.measure,
+        "questions": lambda one: one.questions,
+        "Homer %": lambda one: with_interval(one.ours),
+        "baseline %": lambda one: with_interval(one.plain),
+        "points above": lambda one: "" if one.above is None else f"{one.above:+.1f}",
     },
     "ScaleAgreement": {
         "strategy": lambda one: one.strategy,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from pydantic import computed_field
+from pydantic.dataclasses import dataclass
 
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion
@@ -29,6 +31,7 @@ class Measure:
     ours: PercentInterval
     plain: PercentInterval | None
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def above(self) -> float | None:
         """Return the points above the baseline."""
