@@ -28,7 +28,6 @@ MAX_ESTIMATES = 1
 OPEN_TO_VIEWERS = frozenset(
     {
         ("POST", "/questions"),
-        ("GET", "/strategies"),
         ("GET", "/v1/models"),
         ("POST", "/v1/chat/completions"),
         ("GET", "/media/keyframes/{video}/{frame}"),

@@ -17,7 +17,7 @@ from rich.text import Text
 from cli.console import is_terminal, note, say, say_json
 from cli.options import parse_as_of
 from cli.pictures import open_cited
-from cli.progress import ProgressMeter, meter
+from cli.progress import meter
 from domain.asking import Question
 from domain.trajectory import PartialReply, RunEvent, RunListener
 from flows.workspace import Workspace, open_trajectory_workspace, open_workspace
@@ -27,6 +27,7 @@ from graphs.batch import BatchResult, answered_ids, read_questions, run_batch, w
 from library.asking import make_question
 from models.preload import Name, preloading
 from models.toolbox import Toolbox
+from store.progress import Meter
 from store.queries.videos import list_videos
 from views.answer_lines import (
     answer_lines,
@@ -183,7 +184,7 @@ def models_needed(toolbox: Toolbox) -> tuple[Name, ...]:
     return ("text", "reranker") if toolbox.profile.reasoner == "local" else ("text",)
 
 
-def _follow_batch(results: Iterator[BatchResult], bar: ProgressMeter) -> int:
+def _follow_batch(results: Iterator[BatchResult], bar: Meter) -> int:
     """Move the bar along; return the highest exit code of the errors."""
     code = 0
     try:

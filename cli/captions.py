@@ -12,7 +12,7 @@ import typer
 from cli.console import note, say, say_json
 from cli.ingest import STOPPED
 from cli.options import Json, Profile
-from cli.progress import ImportProgress, ProgressMeter, SilentMeter, meter
+from cli.progress import ImportProgress, meter
 from domain.errors import InputError, ModelError
 from domain.limits import ImportLimits
 from flows.due_windows import build_due_windows
@@ -25,6 +25,7 @@ from memory.writers import make_writers
 from models.profile import load_profile
 from store.database import open_store
 from store.home import Home
+from store.progress import Meter, SilentMeter
 from store.queries.videos import VideoState, find_video, video_state
 from store.vector_index import build_index
 from views.words import plain_line
@@ -157,7 +158,7 @@ def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:
 
 
 def _import_track(
-    workspace: Workspace, track: CaptionTrack, title: str, bar: ProgressMeter
+    workspace: Workspace, track: CaptionTrack, title: str, bar: Meter
 ) -> dict[str, object]:
     before = _state(workspace, track.id)
     progress = ImportProgress(bar, title, before.done if before else 0)

@@ -1,9 +1,9 @@
-"""``homer compare`` and ``homer strategies``: several ways to answer, side by side."""
+"""``homer compare``: several ways to answer, side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated
 
 import typer
 
@@ -22,84 +22,19 @@ from cli.options import (
 )
 from domain.asking import Question
 from domain.errors import HomerError
-from domain.settings import AskSettings
 from flows.workspace import Workspace, open_workspace
 from graphs.runner import Runner
 from library.asking import make_question
 from models.preload import preloading
-from store.database import open_store
-from store.home import Home
-from store.queries.videos import find_video
 from strategies.registry import check_strategy, strategy_names
 from views.answer_lines import one_line
-from views.built import BuiltOf, built_memories
 from views.library import all_titles
-from views.side_by_side import SideBySide, StrategyRow, side_by_side
-from views.strategies import StrategyLine, list_strategies
+from views.side_by_side import SideBySide, side_by_side
 from views.trajectory import load_history
 from views.words import counted, format_span, plain_line, shortened
 
 SHOWN = 3
 """Pieces of evidence shown that only one strategy found."""
-
-
-def strategies(
-    video: Annotated[
-        str | None,
-        typer.Option(
-            "--video",
-            "-v",
-            metavar="VIDEO",
-            help="Say also what each has built of this video, and who wrote it.",
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """List the strategies: ways of remembering and of asking.
-
-    Any of them answers with 'homer ask --strategy NAME'. The setting [ask] strategy in homer.toml
-    changes the default. 'homer ask --strategy auto' asks the one that answered similar questions
-    best, by what was learned of judged answers ('homer skills' lists it), else the default.
-
-    \b
-    Examples:
-      homer strategies
-      homer strategies --video talk
-      homer strategies --json
-    """
-    known, built = list_strategies(), _built_of(video)
-    if json:
-        return say_json([_as_json(one, built.get(one.name)) for one in known])
-    return _list(known, built)
-
-
-def _built_of(video: str | None) -> dict[str, BuiltOf]:
-    """Return what strategies have built of a video, by name; nothing without a video."""
-    if video is None:
-        return {}
-    with open_store(Home.default()) as store, store.begin() as session:
-        found = built_memories(session, find_video(session, video).id)
-    return {one.strategy: one for one in found}
-
-
-def _as_json(line: StrategyLine, built: BuiltOf | None) -> dict[str, Any]:
-    row = line.model_dump(mode="json")
-    return row | {"built": built.model_dump(mode="json")} if built else row
-
-
-def _list(known: Sequence[StrategyLine], built: Mapping[str, BuiltOf]) -> None:
-    default = AskSettings().strategy
-    for one in known:
-        say(f"{one.name}{' (default)' if one.name == default else ''}: {one.title}")
-        say(f"  paper: {one.paper}")
-        say(f"  builds: {one.builds}")
-        if one.name in built:
-            say(f"  of this video: {plain_line(built[one.name].in_words)}")
-        say(f"  needs: {one.needs}")
-        say(f"  tools: {', '.join(one.tools)}")
-        if one.parts:
-            parts = "; ".join(f"{part} ({what})" for part, what in one.parts.items())
-            say(f"  parts that {one.name}-without-PART leaves out: {parts}")
 
 
 def compare(
@@ -130,23 +65,14 @@ def compare(
       homer compare "Where was it?" -v talk -o Paris -o Berlin --strategy homer,NAME
     """
     as_of_ms = parse_as_of(as_of)
-    names = _names(strategy or [])
+    wanted = split_names(strategy or []) or strategy_names()
+    names = tuple(dict.fromkeys(map(check_strategy, wanted)))
     with open_workspace(profile) as workspace:
         asked = make_question(workspace.store, question, video or (), option or (), as_of_ms)
         with preloading(workspace.toolbox, models_needed(workspace.toolbox)):
             found = _ask_each(workspace, asked, names, silent=json)
         titles = all_titles(workspace.store) if len(asked.videos) > 1 else {}
     say_json(found.model_dump(mode="json")) if json else _show(found, titles)
-
-
-def _names(given: list[str]) -> tuple[str, ...]:
-    """Return the strategies to ask, each once.
-
-    Raises:
-        NotFound: there is no such strategy.
-    """
-    wanted = split_names(given) or strategy_names()
-    return tuple(dict.fromkeys(map(check_strategy, wanted)))
 
 
 def _ask_each(
@@ -178,7 +104,20 @@ def _ask_each(
 def _show(found: SideBySide, titles: Mapping[str, str]) -> None:
     """Print the answers and what one strategy alone found, with its video if it has a title."""
     heads = ("strategy", "answer", "confidence", "cited", "rounds", "calls", "tokens", "seconds")
-    say_table((*heads, "trajectory"), (_cells(row) for row in found.rows))
+    rows = list[tuple[object, ...]]()
+    for row in found.rows:
+        answer = row.answer
+        option = f"{answer.option}: " if answer and answer.option else ""
+        rows.append(
+            (
+                row.strategy,
+                shortened(f"{option}{one_line(answer.text)}") if answer else "none",
+                f"{answer.confidence:.2f}" if answer else "",
+                len(answer.citations) if answer else 0,
+                *(row.rounds, row.calls, row.tokens, f"{row.seconds:.1f}", row.trajectory),
+            )
+        )
+    say_table((*heads, "trajectory"), rows)
     agree = "agree" if found.answers_agree else "differ"
     say(f"the answers {agree}; {counted(found.shared, 'moment')} found by all")
     for row in found.rows:
@@ -188,23 +127,6 @@ def _show(found: SideBySide, titles: Mapping[str, str]) -> None:
             say(f"only {row.strategy}: {format_span(piece.span)}{title}  {text}")
 
 
-def _cells(row: StrategyRow) -> tuple[object, ...]:
-    answer = row.answer
-    text = "" if answer is None else f"{answer.option}: " if answer.option else ""
-    return (
-        row.strategy,
-        shortened(f"{text}{one_line(answer.text)}") if answer else "none",
-        f"{answer.confidence:.2f}" if answer else "",
-        len(answer.citations) if answer else 0,
-        row.rounds,
-        row.calls,
-        row.tokens,
-        f"{row.seconds:.1f}",
-        row.trajectory,
-    )
-
-
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(strategies)
+    """Add the command."""
     app.command(cls=WordsCommand, context_settings=SEVERAL_WORDS, no_args_is_help=True)(compare)

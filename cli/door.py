@@ -37,7 +37,7 @@ class ListingGroup(TyperGroup):
 
 def register(app: typer.Typer, name: str) -> None:
     """Add the command of that name, or the group, which by itself does what its ``list`` does."""
-    acts = {act.command: act for act in ACTS if act.command.split(" ")[0] == name}
+    acts = {act.command: act for act in ACTS if f"{act.command} ".startswith(f"{name} ")}
     target = app
     if name not in acts:
         lists = f"{name} list" in acts
@@ -96,7 +96,10 @@ def command_of(act: Act) -> Any:
             first = int(given.get("offset", 0))
             if len(result) == int(given.get("limit", act.parameters["limit"].default)):
                 note(f"there may be more: --offset {first + len(result)}")
-        if code := getattr(result, "exit_code", 0):
+        done = result if isinstance(result, list) else getattr(result, "items", None)
+        rows = done if isinstance(done, list | tuple) else [result]
+        # That of a list is the worst of its entries.
+        if code := max((getattr(one, "exit_code", 0) for one in rows), default=0):
             raise typer.Exit(code)
 
     parameters = [

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic_core import to_jsonable_python
 
-from cli.console import note, say_json, say_table
+from cli.console import note
 from cli.eval_bars import watch_present
 from cli.eval_run import EvalReporter
 from cli.options import Json, Profile
-from cli.progress import ProgressMeter, answer_progress, meter
+from cli.progress import answer_progress, meter
+from cli.render import render
 from domain.evaluation_options import Protocol
 from evals import egolife, first, local
 from evals.baseline import Closest
@@ -26,10 +25,9 @@ from evals.media_questions import read_media_questions
 from evals.plan import checked_name, plan, run_name
 from evals.records import run_report
 from evals.run import run
-from evals.scores import PercentInterval
 from evals.together import CLIPS, FIRST, WEEK, Measure, of_clips, of_first, of_run, of_week
 from flows.workspace import Workspace, open_workspace
-from store.progress import import_progress
+from store.progress import Meter, import_progress
 from store.vector_index import build_index
 from views.words import plain_line
 
@@ -56,11 +54,7 @@ def all_sets(sets: Sets, profile: Profile = None, json: Json = False) -> None:
     wanted = [_parse_set(text) for text in sets]
     with open_workspace(profile) as workspace, meter() as bar:
         measured = [_measure(workspace, bar, name, folder) for name, folder in wanted]
-    rows = [line for lines, _ in measured for line in lines]
-    if json:
-        say_json([{**to_jsonable_python(row), "above": row.above} for row in rows])
-    else:
-        show(rows)
+    render([line for lines, _ in measured for line in lines], json=json)
     raise typer.Exit(0 if all(whole for _, whole in measured) else 4)
 
 
@@ -80,7 +74,7 @@ def _parse_set(text: str) -> tuple[str, Path]:
 
 
 def _measure(
-    workspace: Workspace, bar: ProgressMeter, name: str, folder: Path
+    workspace: Workspace, bar: Meter, name: str, folder: Path
 ) -> tuple[list[Measure], bool]:
     """Measure a data set; return its lines and whether all of its videos were asked about."""
     ways = {CLIPS: _clips, FIRST: _first, WEEK: _week}
@@ -89,7 +83,7 @@ def _measure(
     )
 
 
-def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
+def _clips(workspace: Workspace, bar: Meter, folder: Path) -> tuple[list[Measure], bool]:
     every = read_media_questions(folder / "questions.json")
     present, absent = split_by_presence(every, folder)
     ids, failed = watch_present(workspace, present, folder, bar)
@@ -100,7 +94,7 @@ def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list
     return list(of_clips(report, closest, ids)), not failed and not absent
 
 
-def _first(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
+def _first(workspace: Workspace, bar: Meter, folder: Path) -> tuple[list[Measure], bool]:
     measures, complete = list[Measure](), True
     for of in (QuestionSet.FIRST, QuestionSet.WORK):
         present, absent = split_by_presence(read_first_questions(of.path), folder)
@@ -113,7 +107,7 @@ def _first(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list
     return measures, complete
 
 
-def _week(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
+def _week(workspace: Workspace, bar: Meter, folder: Path) -> tuple[list[Measure], bool]:
     questions = egolife.questions_in(folder)
     imported = egolife.import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
     build_index(workspace.store, bar)
@@ -123,32 +117,13 @@ def _week(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[
     return list(of_week(report)), not report.errors
 
 
-def _run(
-    workspace: Workspace, bar: ProgressMeter, name: str, folder: Path
-) -> tuple[list[Measure], bool]:
+def _run(workspace: Workspace, bar: Meter, name: str, folder: Path) -> tuple[list[Measure], bool]:
     planned = plan(read(name, folder), workspace.profile, Protocol.NONE, baseline=True)
     called = checked_name(f"{run_name(planned)}-{datetime.now():%Y%m%d-%H%M%S}")
     ran = run(workspace, called, planned, EvalReporter(bar), direct=True)
     for video, why in ran.left_out.items():
         note(f"homer: {plain_line(video)}: {plain_line(why)}")
     return list(of_run(run_report(workspace.store, called))), not ran.left_out
-
-
-def show(rows: Sequence[Measure]) -> None:
-    """Print all measures as one table."""
-    heads = ("data set", "measure", "questions", "Homer %", "baseline %", "points above")
-    say_table(heads, _rows(rows))
-
-
-def _rows(measured: Iterable[Measure]) -> Iterator[tuple[object, ...]]:
-    for row in measured:
-        above = "" if row.above is None else f"{row.above:+.1f}"
-        figures = _figure(row.ours), _figure(row.plain)
-        yield row.dataset, row.measure, row.questions, *figures, above
-
-
-def _figure(figure: PercentInterval | None) -> str:
-    return "" if figure is None else f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
 
 
 def register(app: typer.Typer) -> None:

@@ -14,13 +14,13 @@ from pydantic_core import to_jsonable_python
 from cli.console import note, say, say_json, say_table
 from cli.ingest import Reporter
 from cli.options import Json, MoreStrategies, Profile, split_names
-from cli.progress import ProgressMeter, answer_progress, meter
+from cli.progress import answer_progress, meter
+from cli.reports import with_interval
 from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
 from evals import local as local_evaluation
 from evals.bars import Bar, all_met
 from evals.egolife import (
-    BaselineComparison,
     EgoReport,
     import_week,
     iou_times,
@@ -28,15 +28,15 @@ from evals.egolife import (
     top_3_times,
 )
 from evals.egolife_questions import CAPTIONS, TITLE
-from evals.first import FirstAnswer, FirstReport
+from evals.first import FirstReport
 from evals.first_questions import QuestionSet, read_first_questions
-from evals.local import JudgedAnswer, LocalReport, LocalRow, OfVideo, split_by_presence, watch_all
+from evals.local import LocalReport, OfVideo, split_by_presence, watch_all
 from evals.media_questions import read_media_questions
 from evals.scores import PercentInterval, Summary
 from evals.word_baseline import WORDS
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
-from store.progress import import_progress
+from store.progress import Meter, import_progress
 from strategies.registry import find_strategy
 from views.words import counted, plain_line, shortened
 
@@ -137,10 +137,29 @@ def egolife(
 
 def _show_local(report: LocalReport) -> None:
     heads = ("video", "questions", "cited %", "choices", "right %", "chance %", "rounds", "seconds")
-    say_table(heads, [_local_row(row) for row in (*report.videos, report.every)])
+    rows = [
+        (
+            row.name,
+            row.questions,
+            f"{row.cited:.1f}",
+            row.choices,
+            *("" if share is None else f"{share:.1f}" for share in (row.accuracy, row.chance)),
+            f"{row.rounds:g}",
+            f"{row.seconds:.2f}",
+        )
+        for row in (*report.videos, report.every)
+    ]
+    say_table(heads, rows)
     for answer in report.answers:
-        if not answer.cited or answer.right is False:
-            say(_missed_line(answer))
+        asked, wrong = answer.question, list[str]()
+        if not answer.cited:
+            marked = ", ".join(f"{start:g}-{end:g}" for start, end in asked.spans_s)
+            cited = "nothing" if answer.top is None else f"{answer.top[0]:g}-{answer.top[1]:g}"
+            wrong.append(f"cites {cited} s, marked {marked} s")
+        if answer.right is False:
+            wrong.append(f"chose {answer.option or 'nothing'}, right is {asked.right}")
+        if wrong:
+            say(f"  {plain_line(asked.id)}: {'; '.join(wrong)}")
     if report.absent:
         say(f"absent, not asked about: {plain_line(', '.join(report.absent))}")
     say(f"{report.every.questions} questions asked in {report.seconds:.0f} s")
@@ -150,41 +169,37 @@ def _show_local(report: LocalReport) -> None:
     show_bars(report.bars)
 
 
-def _local_row(row: LocalRow) -> tuple[object, ...]:
-    shares = ("" if share is None else f"{share:.1f}" for share in (row.accuracy, row.chance))
-    return (
-        row.name,
-        row.questions,
-        f"{row.cited:.1f}",
-        row.choices,
-        *shares,
-        f"{row.rounds:g}",
-        f"{row.seconds:.2f}",
-    )
-
-
-def _missed_line(answer: JudgedAnswer) -> str:
-    """Describe what went wrong with a question."""
-    asked = answer.question
-    marked = ", ".join(f"{start:g}-{end:g}" for start, end in asked.spans_s)
-    cited = "nothing" if answer.top is None else f"{answer.top[0]:g}-{answer.top[1]:g}"
-    parts = [] if answer.cited else [f"cites {cited} s, marked {marked} s"]
-    if answer.right is False:
-        parts.append(f"chose {answer.option or 'nothing'}, right is {asked.right}")
-    return f"  {plain_line(asked.id)}: {'; '.join(parts)}"
-
-
 def _show_egolife(report: EgoReport) -> None:
     heads = ("", "questions", "right %", "top 1 %", "top 3 %", "top 10 %", "IoU %")
-    say_table(heads, _ego_rows("all", report.every, report.baseline))
+    every = list[tuple[object, ...]]()
+    for who, made in (("Homer", report.every.homer), (report.baseline, report.every.plain)):
+        figures = _figures(made)
+        every.append((f"all: {who}", made.questions, *(f"{one.value:.1f}" for one in figures)))
+        resampled = (f"{one.low:.1f}-{one.high:.1f}" for one in figures)
+        every.append(("  90 % of resamples", "", *resampled))
+    pairs = zip(_figures(report.every.homer), _figures(report.every.plain), strict=True)
+    ratios = (f"{a.value / b.value:.2f}" if b.value else "" for a, b in pairs)
+    say_table(heads, [*every, ("  times the baseline", "", *ratios)])
     say()
     times = ("top 3, times", "IoU, times", "seconds", "slowest")
-    say_table(("answered by", *heads[1:], *times), _compared_rows(report))
+    say_table(("answered by", *heads[1:], *times), compared_rows(report))
     say()
-    if parts := list(_part_rows(report)):
+    parts = list[tuple[object, ...]]()
+    for name, off in report.strategies.items():
+        less = find_strategy(name)
+        on = report.strategies.get(less.memory)
+        if less.without and on is not None:
+            pairs = zip(_figures(on.summary), _figures(off.summary), strict=True)
+            both = (f"{with_it.value:.1f}, {without.value:.1f}" for with_it, without in pairs)
+            parts.append((f"{less.memory}, {' and '.join(sorted(less.without))}", *both))
+    if parts:
         say_table(("part: on, off", *heads[2:]), parts)
         say()
-    kinds = [row for kind, both in report.types.items() for row in _short_rows(kind, both)]
+    kinds = [
+        (f"{kind}: {who}", made.questions, *map(with_interval, _figures(made)))
+        for kind, one in report.types.items()
+        for who, made in (("Homer", one.homer), ("baseline", one.plain))
+    ]
     say_table(("by type", *heads[1:]), kinds)
     say()
     took = report.imported.seconds
@@ -194,63 +209,19 @@ def _show_egolife(report: EgoReport) -> None:
     show_bars(report.bars)
 
 
-def _compared_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
+def compared_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
     """Yield a row for each baseline and each strategy, over the same questions."""
     plain = report.every.plain
-    yield _compared_row(report.baseline, plain, plain)
+    answered = {report.baseline: (plain, "", "")}
     if report.words is not None:
-        yield _compared_row(WORDS, report.words, plain)
-    yield _compared_row("Homer", report.every.homer, plain, report.ask_s, report.slowest_s)
-    for name, made in report.strategies.items():
-        yield _compared_row(name, made.summary, plain, made.seconds, made.slowest_s)
-
-
-def _part_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
-    """Yield a row for each part of a strategy: each figure with it and without it."""
-    for name, off in report.strategies.items():
-        less = find_strategy(name)
-        on = report.strategies.get(less.memory)
-        if less.without and on is not None:
-            pairs = zip(_figures(on.summary), _figures(off.summary), strict=True)
-            both = (f"{with_it.value:.1f}, {without.value:.1f}" for with_it, without in pairs)
-            yield (f"{less.memory}, {' and '.join(sorted(less.without))}", *both)
-
-
-def _compared_row(
-    name: str,
-    made: Summary,
-    plain: Summary,
-    seconds: float | None = None,
-    slowest_s: float | None = None,
-) -> tuple[object, ...]:
-    times = (f"{top_3_times(made, plain):.2f}", f"{iou_times(made, plain):.2f}")
-    took = "" if seconds is None else f"{seconds:.0f}"
-    slowest = "" if slowest_s is None else f"{slowest_s:.1f}"
-    return (name, made.questions, *map(_with_interval, _figures(made)), *times, took, slowest)
-
-
-def _ego_rows(name: str, both: BaselineComparison, baseline: str) -> list[tuple[object, ...]]:
-    ours, plain = both.homer, both.plain
-    pairs = zip(_figures(ours), _figures(plain), strict=True)
-    ratios = [f"{a.value / b.value:.2f}" if b.value else "" for a, b in pairs]
-    return [
-        (f"{name}: Homer", ours.questions, *(f"{f.value:.1f}" for f in _figures(ours))),
-        ("  90 % of resamples", "", *(f"{f.low:.1f}-{f.high:.1f}" for f in _figures(ours))),
-        (f"{name}: {baseline}", plain.questions, *(f"{f.value:.1f}" for f in _figures(plain))),
-        ("  90 % of resamples", "", *(f"{f.low:.1f}-{f.high:.1f}" for f in _figures(plain))),
-        ("  times the baseline", "", *ratios),
-    ]
-
-
-def _short_rows(name: str, both: BaselineComparison) -> list[tuple[object, ...]]:
-    return [
-        (f"{name}: {who}", summary.questions, *map(_with_interval, _figures(summary)))
-        for who, summary in (("Homer", both.homer), ("baseline", both.plain))
-    ]
-
-
-def _with_interval(figure: PercentInterval) -> str:
-    return f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
+        answered[WORDS] = (report.words, "", "")
+    answered["Homer"] = (report.every.homer, f"{report.ask_s:.0f}", f"{report.slowest_s:.1f}")
+    for name, one in report.strategies.items():
+        answered[name] = (one.summary, f"{one.seconds:.0f}", f"{one.slowest_s:.1f}")
+    for name, (made, *took) in answered.items():
+        figures = (made.questions, *map(with_interval, _figures(made)))
+        times = (f"{top_3_times(made, plain):.2f}", f"{iou_times(made, plain):.2f}")
+        yield (name, *figures, *times, *took)
 
 
 def _figures(summary: Summary) -> list[PercentInterval]:
@@ -319,7 +290,10 @@ def _show_first(report: FirstReport) -> None:
     for answer in report.answers:
         # The half that is looked at once is not looked into.
         if not answer.right and report.of != QuestionSet.HELD:
-            say(_wrong_answer_line(answer))
+            cited = "nothing" if answer.top is None else f"{answer.top[0]:g}-{answer.top[1]:g} s"
+            what = "declined" if answer.declined else shortened(plain_line(answer.text), SHOWN)
+            asked = plain_line(answer.question.id)
+            say(f"  {asked} ({answer.confidence:.2f}, cites {cited}): {what}")
     if report.absent:
         say(f"absent, not asked about: {plain_line(', '.join(report.absent))}")
     say(f"{report.every.questions} questions asked in {report.seconds:.0f} s")
@@ -332,14 +306,8 @@ def _show_first(report: FirstReport) -> None:
     say()
 
 
-def _wrong_answer_line(answer: FirstAnswer) -> str:
-    cited = "nothing" if answer.top is None else f"{answer.top[0]:g}-{answer.top[1]:g} s"
-    what = "declined" if answer.declined else shortened(plain_line(answer.text), SHOWN)
-    return f"  {plain_line(answer.question.id)} ({answer.confidence:.2f}, cites {cited}): {what}"
-
-
 def watch_present(
-    workspace: Workspace, questions: Sequence[OfVideo], folder: Path, bar: ProgressMeter
+    workspace: Workspace, questions: Sequence[OfVideo], folder: Path, bar: Meter
 ) -> tuple[dict[str, str], bool]:
     """Watch the clips that are asked about, and print which of them failed.
 

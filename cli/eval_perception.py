@@ -20,10 +20,8 @@ from store.home import Home
 from views.words import plain_line
 
 if TYPE_CHECKING:
-    from benchmarks.perception.faces import FaceReport
     from benchmarks.perception.metrics import Cuts, SpeakerErrors
     from benchmarks.perception.report import PerceptionReport
-    from benchmarks.perception.sounds import SoundReport
 
 MEDIA = Path("../shared/media")
 
@@ -47,7 +45,11 @@ def perception(
     Example:
       homer eval perception media --out perception.json
     """
-    _need_checkout()
+    if find_spec("benchmarks") is None or find_spec("benchmarks.perception") is None:
+        raise SetupError(
+            "Perception is evaluated in a checkout of Homer only: this installation leaves it out. "
+            "Clone the repository and run 'make eval-perception' there."
+        )
     # The wheel leaves it out.
     from benchmarks.perception.report import evaluate_perception
 
@@ -61,117 +63,100 @@ def perception(
     raise typer.Exit(code_of(report.bars))
 
 
-def _need_checkout() -> None:
-    """Raise where this evaluation is not there, as in an installed wheel.
-
-    Raises:
-        SetupError: It is not.
-    """
-    if find_spec("benchmarks") is None or find_spec("benchmarks.perception") is None:
-        raise SetupError(
-            "Perception is evaluated in a checkout of Homer only: this installation leaves it out. "
-            "Clone the repository and run 'make eval-perception' there."
-        )
-
-
 def _show(report: PerceptionReport) -> None:
-    for show in (_show_faces, _show_voices, _show_joins, _show_words, _show_sounds, _show_shots):
-        show(report)
+    # The wheel leaves these out too.
+    from benchmarks.perception.metrics import COLLAR_MS, TOLERANCE_MS
+    from benchmarks.perception.report import total
+
+    def errors(of: SpeakerErrors, strict: SpeakerErrors | None) -> tuple[str, ...]:
+        parts = (of.missed_ms, of.false_ms, of.confused_ms)
+        shares = (f"{100 * part / max(1, of.speech_ms):.1f}" for part in parts)
+        return f"{of.rate:.1f}", *shares, f"{strict.rate:.1f}" if strict else ""
+
+    def cuts(of: Cuts | None) -> tuple[object, ...]:
+        return (f"{100 * of.f1:.1f}", of.told, of.right) if of else ("", "", "")
+
+    two = total(report.pairs_of_speakers)
+    tables: list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]] = [
+        (
+            "Faces: over all pairs of sightings, are two of one person taken for one?",
+            (
+                *("video", "engine", "F1 %", "precision %", "recall %", "people", "identities"),
+                *("sightings", "of nobody known", "missed", "one twice on a frame"),
+            ),
+            [
+                (
+                    *(one.name, one.engine),
+                    *(
+                        f"{100 * x:.1f}"
+                        for x in (one.pairs.f1, one.pairs.precision, one.pairs.recall)
+                    ),
+                    *(one.people, one.identities, one.sightings, one.strangers),
+                    *(f"{one.missed} of {one.marked}", one.twice),
+                )
+                for one in report.faces
+            ],
+        ),
+        (
+            f"Speakers: error rate, overlap counted, {COLLAR_MS} ms around each border left out",
+            (
+                *("recording", "speakers", "voices", "error %", "missed %", "false %"),
+                *("confused %", "error % without collar"),
+            ),
+            [
+                *(
+                    (v.name, v.speakers, v.voices, *errors(v.errors, v.strict))
+                    for v in report.voices
+                ),
+                ("all with two speakers", "", "", *errors(two, None)),
+                ("all", "", "", *errors(total(report.voices), None)),
+            ]
+            if report.voices
+            else [],
+        ),
+        (
+            "Voices and faces: of those who speak in view, who was joined to their own voice?",
+            ("video", "speak in view", "joined", "to a wrong face"),
+            [(j.name, len(j.speakers), len(j.right), j.wrong) for j in report.joins],
+        ),
+        (
+            "Words: error rate, in lower case and without punctuation",
+            ("recording", "words", "error %", "over the whole file %"),
+            [
+                (w.name, w.errors.words, f"{w.errors.rate:.1f}", f"{w.whole.rate:.1f}")
+                for w in report.words
+            ],
+        ),
+        (
+            "Sounds: recordings of them, put into speech",
+            ("track", "sounds", "recall %", "recognised", "precision %", "times real time"),
+            [
+                (
+                    *(one.name, one.placed, f"{100 * one.recall:.1f}", one.told),
+                    *(f"{100 * one.precision:.1f}", f"{one.speed:.0f}"),
+                )
+                for one in report.sounds
+            ],
+        ),
+        (
+            f"Cuts: found within {TOLERANCE_MS} ms, beside PySceneDetect's content detector",
+            (
+                *("video", "cuts", "F1 %", "found", "right"),
+                *("PySceneDetect F1 %", "found", "right"),
+            ),
+            [(s.name, s.ours.true, *cuts(s.ours), *cuts(s.reference)) for s in report.shots],
+        ),
+    ]
+    for title, heads, rows in tables:
+        if rows:
+            say(title)
+            say_table(heads, rows)
+            say()
+    if any(shots.reference is None for shots in report.shots):
+        say("PySceneDetect is not installed: pip install scenedetect --no-deps")
     if report.absent:
         say(f"not there, not judged: {plain_line(', '.join(report.absent))}")
     show_bars(report.bars)
-
-
-def _show_faces(report: PerceptionReport) -> None:
-    if report.faces:
-        say("Faces: over all pairs of sightings, are two of one person taken for one?")
-        heads = ("video", "engine", "F1 %", "precision %", "recall %", "people", "identities")
-        more = ("sightings", "of nobody known", "missed", "one twice on a frame")
-        say_table((*heads, *more), map(_face_row, report.faces))
-        say()
-
-
-def _face_row(report: FaceReport) -> tuple[object, ...]:
-    pairs = report.pairs
-    shares = (f"{100 * share:.1f}" for share in (pairs.f1, pairs.precision, pairs.recall))
-    missed = f"{report.missed} of {report.marked}"
-    return (
-        *(report.name, report.engine, *shares, report.people, report.identities, report.sightings),
-        *(report.strangers, missed, report.twice),
-    )
-
-
-def _show_voices(report: PerceptionReport) -> None:
-    # The wheel leaves these out too.
-    from benchmarks.perception.metrics import COLLAR_MS
-    from benchmarks.perception.report import total
-
-    if report.voices:
-        say(f"Speakers: error rate, overlap counted, {COLLAR_MS} ms around each border left out")
-        heads = ("recording", "speakers", "voices", "error %", "missed %", "false %", "confused %")
-        rows = [(v.name, v.speakers, v.voices, *_errors(v.errors, v.strict)) for v in report.voices]
-        two = total(report.pairs_of_speakers)
-        rows.append(("all with two speakers", "", "", *_errors(two, None)))
-        rows.append(("all", "", "", *_errors(total(report.voices), None)))
-        say_table((*heads, "error % without collar"), rows)
-        say()
-
-
-def _errors(errors: SpeakerErrors, strict: SpeakerErrors | None) -> tuple[str, ...]:
-    parts = (errors.missed_ms, errors.false_ms, errors.confused_ms)
-    shares = (f"{100 * part / max(1, errors.speech_ms):.1f}" for part in parts)
-    return f"{errors.rate:.1f}", *shares, f"{strict.rate:.1f}" if strict else ""
-
-
-def _show_joins(report: PerceptionReport) -> None:
-    if report.joins:
-        say("Voices and faces: of those who speak in view, who was joined to their own voice?")
-        heads = ("video", "speak in view", "joined", "to a wrong face")
-        rows = ((j.name, len(j.speakers), len(j.right), j.wrong) for j in report.joins)
-        say_table(heads, rows)
-        say()
-
-
-def _show_words(report: PerceptionReport) -> None:
-    if report.words:
-        say("Words: error rate, in lower case and without punctuation")
-        rows = (
-            (w.name, w.errors.words, f"{w.errors.rate:.1f}", f"{w.whole.rate:.1f}")
-            for w in report.words
-        )
-        say_table(("recording", "words", "error %", "over the whole file %"), rows)
-        say()
-
-
-def _show_sounds(report: PerceptionReport) -> None:
-    if report.sounds:
-        say("Sounds: recordings of them, put into speech")
-        heads = ("track", "sounds", "recall %", "recognised", "precision %", "times real time")
-        say_table(heads, map(_sound_row, report.sounds))
-        say()
-
-
-def _sound_row(report: SoundReport) -> tuple[object, ...]:
-    recall, precision = (f"{100 * share:.1f}" for share in (report.recall, report.precision))
-    return report.name, report.placed, recall, report.told, precision, f"{report.speed:.0f}"
-
-
-def _show_shots(report: PerceptionReport) -> None:
-    # The wheel leaves it out.
-    from benchmarks.perception.metrics import TOLERANCE_MS
-
-    if report.shots:
-        say(f"Cuts: found within {TOLERANCE_MS} ms, beside PySceneDetect's content detector")
-        rows = ((s.name, s.ours.true, *_cuts(s.ours), *_cuts(s.reference)) for s in report.shots)
-        heads = ("video", "cuts", "F1 %", "found", "right")
-        say_table((*heads, "PySceneDetect F1 %", "found", "right"), rows)
-        if any(shots.reference is None for shots in report.shots):
-            say("PySceneDetect is not installed: pip install scenedetect --no-deps")
-        say()
-
-
-def _cuts(cuts: Cuts | None) -> tuple[object, ...]:
-    return (f"{100 * cuts.f1:.1f}", cuts.told, cuts.right) if cuts else ("", "", "")
 
 
 def register(app: typer.Typer) -> None:

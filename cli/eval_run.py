@@ -10,8 +10,9 @@ import typer
 from cli.console import note, say_json
 from cli.ingest import STOPPED, Reporter
 from cli.options import Json, MoreStrategies, Profile, split_names
-from cli.progress import ImportProgress, ProgressMeter, meter
+from cli.progress import ImportProgress, meter
 from domain.evaluation_options import AblationStage, Protocol
+from store.progress import Meter
 from views.words import plain_line
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def run(
     """
     stages = _parse_stages(ablate or [])
     # These take seconds to import, which help and usage errors do without.
-    from cli.eval_reports import show_report
+    from cli.render import render
     from evals.datasets import read
     from evals.plan import checked_name, plan, run_name
     from evals.records import run_report
@@ -121,7 +122,7 @@ def run(
         unfinished = {"left_out": outcome.left_out, "over": outcome.over}
         say_json(found.model_dump(mode="json") | unfinished)
     else:
-        show_report(found)
+        render(found, json=False)
         note(f"'homer eval report {outcome.name}' shows it again, and writes CSV and HTML")
     raise typer.Exit(5 if outcome.over else 4 if outcome.left_out else 0)
 
@@ -152,7 +153,7 @@ def _announce(planned: Plan, name: str) -> None:
 class EvalReporter(Reporter):
     """Shows the progress of an evaluation on a meter."""
 
-    def __init__(self, bar: ProgressMeter) -> None:
+    def __init__(self, bar: Meter) -> None:
         super().__init__(bar)
         self._imports: dict[str, ImportProgress] = {}
 

@@ -16,10 +16,10 @@ COMMANDS = {
     ),
     "egolife": ("eval_bars", "Measure answers on EgoLife, a week of captions, beside baselines."),
     "captions": (
-        "eval_captions",
+        "door",
         "Compare what strategies built of a video with a reference of captions at its scales.",
     ),
-    "data": ("eval_data", "List the data sets and where to get them, or check a copy of one."),
+    "data": ("door", "List the data sets and where to get them, or check a copy of one."),
     "all": (
         "eval_all",
         "Measure several data sets without learning, and print one table beside baselines.",
@@ -33,14 +33,14 @@ COMMANDS = {
         "Measure faces, voices, words, sounds and cuts against annotated clips in FOLDER.",
     ),
     "run": ("eval_run", "Ask the questions of a data set, judge the answers, and learn from them."),
-    "runs": ("eval_reports", "List the runs, the latest first."),
+    "runs": ("door", "List the runs, the latest first."),
     "report": (
-        "eval_reports",
+        "door",
         "Show a run: right answers by type, ablation, learning, cost, causes of errors.",
     ),
-    "compare": ("eval_reports", "Compare two runs on the questions that both asked."),
+    "compare": ("door", "Compare two runs on the questions that both asked."),
     "calibrate": (
-        "eval_reports",
+        "door",
         "Calibrate confidence on half of the judged answers of runs of one profile.",
     ),
 }
@@ -51,6 +51,7 @@ class Evaluations(LazyGroup):
     """The commands of ``homer eval``."""
 
     entries: ClassVar[Mapping[str, tuple[str, str]]] = COMMANDS
+    path: ClassVar[str] = "eval "
 
 
 def _group() -> None:

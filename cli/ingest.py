@@ -12,9 +12,10 @@ import typer
 
 from cli.console import note, say, say_json
 from cli.options import Json, Profile, read_lines, split_names
-from cli.progress import ProgressMeter, meter
+from cli.progress import meter
 from domain.errors import InputError
 from store.home import Home
+from store.progress import Meter
 from views.words import counted, plain_line
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def ingest(
 class Reporter:
     """Shows the progress of a flow on a meter."""
 
-    def __init__(self, bar: ProgressMeter) -> None:
+    def __init__(self, bar: Meter) -> None:
         self._bar = bar
 
     def opened(self, video: Video, clips: int, done: int) -> None:
@@ -184,7 +185,7 @@ def _usages(store: Store, outcomes: list[FileOutcome]) -> dict[str, IngestUsage]
     return {one.video.id: ingest_usage(store, one.video.id) for one in watched if one.fresh}
 
 
-def _report_errors(outcomes: Iterable[FileOutcome], bar: ProgressMeter) -> Iterator[FileOutcome]:
+def _report_errors(outcomes: Iterable[FileOutcome], bar: Meter) -> Iterator[FileOutcome]:
     """Yield the outcomes as they come, and print the errors among them."""
     for outcome in outcomes:
         if outcome.error is not None:

@@ -20,10 +20,12 @@ class LazyGroup(TyperGroup):
             help. The module's ``register(app)`` adds the command to a Typer app;
             ``door`` makes it from the registry.
         groups: names of commands by the heading that the help lists them under; none: one list.
+        path: the words before a command's name in the registry, ``eval ``.
     """
 
     entries: ClassVar[Mapping[str, tuple[str, str]]] = {}
     groups: ClassVar[Mapping[str, Sequence[str]]] = {}
+    path: ClassVar[str] = ""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -53,7 +55,7 @@ class LazyGroup(TyperGroup):
         module, _ = self.entries[name]
         app = typer.Typer(rich_markup_mode=None)
         if module == "door":
-            import_module("cli.door").register(app, name)
+            import_module("cli.door").register(app, f"{self.path}{name}")
         else:
             import_module(f"cli.{module}").register(app)
         self.commands[name] = typer.main.get_group(app).commands[name]

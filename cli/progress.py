@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cli.console import is_terminal, note
+from store.progress import Meter
 from views.words import plain_line
 
 if TYPE_CHECKING:
@@ -17,22 +18,6 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_S = 2.0
 """Seconds between plain lines: a log needs none for each of a hundred quick steps."""
-
-
-class ProgressMeter(Protocol):
-    """Shows the progress of one piece of work at a time."""
-
-    def start(self, label: str, total: int, done: int = 0) -> None:
-        """Start on ``total`` steps, ``done`` of which are finished already."""
-
-    def step(self, steps: int = 1) -> None:
-        """Count finished steps."""
-
-    def say(self, text: str) -> None:
-        """Print a line above the bar."""
-
-    def aside(self, text: str) -> None:
-        """Set a few words beside the count, such as the cost so far."""
 
 
 class PlainMeter:
@@ -71,22 +56,6 @@ class PlainMeter:
         return (time.monotonic() - self._started) / fresh * (self._total - self._done)
 
 
-class SilentMeter:
-    """Shows nothing, for work that is a step of other work or whose progress nobody wants."""
-
-    def start(self, label: str, total: int, done: int = 0) -> None:
-        """Ignore new work."""
-
-    def step(self, steps: int = 1) -> None:
-        """Ignore finished steps."""
-
-    def say(self, text: str) -> None:
-        """Ignore a line."""
-
-    def aside(self, text: str) -> None:
-        """Ignore words beside the count."""
-
-
 class BarMeter:
     """A rich bar with the time left."""
 
@@ -117,7 +86,7 @@ class BarMeter:
 
 
 @contextmanager
-def meter() -> Iterator[ProgressMeter]:
+def meter() -> Iterator[Meter]:
     """Open the meter that suits stderr: a bar on a terminal, else lines."""
     if not is_terminal():
         yield PlainMeter()
@@ -147,7 +116,7 @@ class ImportProgress:
         done: clips that were in memory before.
     """
 
-    def __init__(self, bar: ProgressMeter, title: str, done: int) -> None:
+    def __init__(self, bar: Meter, title: str, done: int) -> None:
         self._bar, self._title, self._done, self.fresh = bar, title, done, 0
 
     def __call__(self, done: int, total: int) -> None:
@@ -159,7 +128,7 @@ class ImportProgress:
         self._done = done
 
 
-def answer_progress(bar: ProgressMeter) -> Callable[[BatchResult], None]:
+def answer_progress(bar: Meter) -> Callable[[BatchResult], None]:
     """Return a callback that moves the bar by an answer, or says why there is none."""
 
     def step(result: BatchResult) -> None:

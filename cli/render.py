@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from cli import reports
 from cli.console import escaped, note, say, say_json, table
 from domain.people import tags_in_words
 from domain.time import in_seconds
@@ -424,6 +425,13 @@ NOTES["Correction"] = lambda made: [
     if not one.undone
 ]
 NOTES["Forgotten"] = _beside_forgotten
+
+
+# Upkeep and evaluations
+
+TABLES |= reports.TABLES
+SHOWN |= reports.SHOWN
+NOTES |= reports.NOTES
 
 
 def table_lines(kind: str, rows: Sequence[Any]) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -60,6 +61,27 @@ class RunSettings(Frozen):
     baseline: bool = False
     models: tuple[str, ...] = ()
     ask: AskSettings = AskSettings()
+
+
+class EvaluationRun(Frozen):
+    """A run, and how many of its questions (in all arms) are planned and judged.
+
+    ``state``: running, done, stopped, or broken off (no process runs it).
+    """
+
+    name: str
+    settings: RunSettings
+    state: str
+    note: str = ""
+    began_at: datetime
+    ended_at: datetime | None = None
+    planned: NonNegativeInt
+    judged: NonNegativeInt
+
+    @property
+    def total(self) -> int:
+        """How many questions there are: more may be planned than the settings count, by arms."""
+        return max(self.planned, self.settings.questions)
 
 
 class Verdict(Frozen):

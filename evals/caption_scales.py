@@ -8,11 +8,13 @@ the one of its scale that overlaps it most.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import computed_field
+from pydantic.dataclasses import dataclass
 
 from agent.builder import BuildModels, MemoryBuilder
 from agent.strategy import Strategy
@@ -48,6 +50,7 @@ class Agreement:
     precision: float
     recall: float
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def f1(self) -> float:
         """Return the harmonic mean of both."""
@@ -57,8 +60,9 @@ class Agreement:
 
 @dataclass(frozen=True)
 class ScaleAgreement:
-    """The agreement at a scale, over so many captions of the reference."""
+    """A strategy's agreement at a scale, over so many captions of the reference."""
 
+    strategy: str
     scale: str
     captions: int
     entities: Agreement
@@ -99,6 +103,7 @@ def compare_scales(
     states = {node: _facts(stated) for node, stated in triples.items()}
     return [
         _agreement(
+            strategy.name,
             level,
             _read_by(builder, video, built, _of_level(reference.nodes, level), parser),
             nodes[level],
@@ -176,6 +181,7 @@ def _stated_at(change: Change, caption: StoredNode) -> Facts:
 
 
 def _agreement(
+    strategy: str,
     level: str,
     reference: Sequence[tuple[StoredNode, Facts]],
     nodes: Sequence[StoredNode],
@@ -187,6 +193,7 @@ def _agreement(
         if (node := _nearest(caption, nodes)) is not None
     ]
     return ScaleAgreement(
+        strategy=strategy,
         scale=level,
         captions=len(pairs),
         entities=_share([(ours.entities, wanted.entities) for ours, wanted in pairs]),
@@ -203,4 +210,4 @@ def _nearest(caption: StoredNode, nodes: Iterable[StoredNode]) -> StoredNode | N
 def _share(pairs: Sequence[tuple[Names, Names]]) -> Agreement:
     both = sum(len(ours & wanted) for ours, wanted in pairs)
     ours, wanted = (sum(len(pair[n]) for pair in pairs) for n in (0, 1))
-    return Agreement(100 * both / max(1, ours), 100 * both / max(1, wanted))
+    return Agreement(precision=100 * both / max(1, ours), recall=100 * both / max(1, wanted))

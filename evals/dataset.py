@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, NonNegativeInt, model_validator
+from pydantic.dataclasses import dataclass
 
 from domain.base import Frozen
 from domain.time import TimeSpan
@@ -93,6 +94,6 @@ class DatasetSource:
     title: str
     licence: str
     where: str
-    read: Callable[[Path], Dataset]
+    read: Annotated[Callable[[Path], Dataset], Field(exclude=True)]
     published: Counts = Counts()
-    submission: Callable[[Mapping[str, str]], object] | None = None
+    submission: Annotated[Callable[[Mapping[str, str]], object] | None, Field(exclude=True)] = None

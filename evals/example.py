@@ -14,21 +14,14 @@ from pathlib import Path
 from domain.base import Frozen
 from domain.evaluation import QuestionPart
 from domain.skills import Skill
-from evals.records import find_run, run_report, run_rows
-from evals.tables import AnsweredQuestion, RunReport
+from evals.records import run_report
+from evals.tables import RunReport
 from skills.library import list_skills
 from store.database import Store, open_store
 from store.home import Home
 
 SETS = Path(__file__).parent / "sets"
 RUN_FILE, SKILLS_FILE = SETS / "example_run.json", SETS / "example_skills.json"
-
-
-class ExampleRun(Frozen):
-    """A recorded run: its report and its questions."""
-
-    report: RunReport
-    questions: tuple[AnsweredQuestion, ...]
 
 
 class ExampleSkills(Frozen):
@@ -41,9 +34,9 @@ class ExampleSkills(Frozen):
 
 
 @cache
-def example_run() -> ExampleRun:
+def example_run() -> RunReport:
     """Return the example run."""
-    return ExampleRun.model_validate_json(RUN_FILE.read_text("utf-8"))
+    return RunReport.model_validate_json(RUN_FILE.read_text("utf-8"))
 
 
 @cache
@@ -52,15 +45,15 @@ def example_skills() -> ExampleSkills:
     return ExampleSkills.model_validate_json(SKILLS_FILE.read_text("utf-8"))
 
 
-def record_example(store: Store, name: str) -> ExampleRun:
+def record_example(store: Store, name: str) -> RunReport:
     """Return a run as an example, without links to its trajectories.
 
     Raises:
         NotFound: there is no such run.
     """
     report = run_report(store, name)
-    rows = (row.model_copy(update={"trajectory": ""}) for row in run_rows(store, name))
-    return ExampleRun(report=report, questions=tuple(rows))
+    rows = tuple(row.model_copy(update={"trajectory": ""}) for row in report.questions)
+    return report.model_copy(update={"questions": rows})
 
 
 def record_skills(store: Store, name: str) -> ExampleSkills:
@@ -69,12 +62,15 @@ def record_skills(store: Store, name: str) -> ExampleSkills:
     Raises:
         NotFound: there is no such run.
     """
-    run = find_run(store, name)
-    answers = sum(
-        row.part is QuestionPart.LEARN and row.right is not None for row in run_rows(store, name)
+    report = run_report(store, name)
+    run, answers = (
+        report.run,
+        sum(row.part is QuestionPart.LEARN and row.right is not None for row in report.questions),
     )
     skills = tuple(entry.skill for entry in list_skills(store) if not entry.banned)
-    return ExampleSkills(dataset=run.dataset, profile=run.profile, answers=answers, skills=skills)
+    return ExampleSkills(
+        dataset=run.settings.dataset, profile=run.settings.profile, answers=answers, skills=skills
+    )
 
 
 def main() -> None:

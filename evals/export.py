@@ -42,9 +42,9 @@ def _plain(value: object) -> str:
     return f"'{value}" if value.startswith(FORMULA) else value
 
 
-def as_page(report: RunReport, rows: Sequence[AnsweredQuestion]) -> str:
+def as_page(report: RunReport) -> str:
     """Return the whole page; all text is escaped."""
-    settings, run = report.settings, report.run
+    settings, run = report.run.settings, report.run
     facts = (
         headline(report),
         f"data set {settings.dataset}, {settings.questions} questions",
@@ -59,7 +59,7 @@ def as_page(report: RunReport, rows: Sequence[AnsweredQuestion]) -> str:
         remarks="".join(f'<p class="remark">{escape(remark)}</p>' for remark in report.remarks),
         tables="".join(map(_table, tables(report))),
         curve=_curve(report.curve),
-        questions=_table(questions_table(rows)),
+        questions=_table(questions_table(report.questions)),
     )
 
 

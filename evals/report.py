@@ -13,6 +13,7 @@ from domain.evaluation import (
     WITH_SKILLS,
     WITHOUT_SKILLS,
     ErrorType,
+    EvaluationRun,
     QuestionPart,
     RunSettings,
 )
@@ -26,7 +27,6 @@ from evals.tables import (
     AnsweredQuestion,
     BaselineRow,
     Point,
-    RunLine,
     RunReport,
     SkillUse,
     StrategyScore,
@@ -36,7 +36,7 @@ from evals.tables import (
     score,
     usage,
 )
-from store.queries.evaluations import Result, StoredRun
+from store.queries.evaluations import Result
 
 SkillStates = Mapping[int, Mapping[str, Any]]
 """The state of the skill library after each batch (``evals.running``)."""
@@ -76,8 +76,7 @@ def row_of(result: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQue
 
 
 def report(
-    run: StoredRun,
-    line: RunLine,
+    run: EvaluationRun,
     rows: Sequence[AnsweredQuestion],
     skill_states: SkillStates,
     cost_usd: float,
@@ -90,11 +89,10 @@ def report(
     tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in arms_shown}
     online, auto = settings.protocol is Protocol.ONLINE, auto_report(judged, settings)
     return RunReport(
-        run=line,
-        settings=settings,
+        run=run,
         main=main,
         remarks=(
-            *_remarks(line, [*tested[main], *tested.get(AUTO, ())], online=online),
+            *_remarks(run, [*tested[main], *tested.get(AUTO, ())], online=online),
             *_of_judge(settings, tested[main]),
             *_of_no_model(settings),
             *([auto.verdict] if auto else []),
@@ -121,6 +119,7 @@ def report(
         strategies=tuple(_strategies(tested, settings, main)),
         auto=auto,
         cost_usd=cost_usd,
+        questions=tuple(rows),
     )
 
 
@@ -175,10 +174,12 @@ def _faults(rows: Iterable[AnsweredQuestion]) -> dict[ErrorType, int]:
     return {fault: counted[fault] for fault in ErrorType if counted[fault]}
 
 
-def _remarks(line: RunLine, rows: Sequence[AnsweredQuestion], *, online: bool) -> Iterator[str]:
+def _remarks(
+    run: EvaluationRun, rows: Sequence[AnsweredQuestion], *, online: bool
+) -> Iterator[str]:
     """Yield what a reader must know before the figures."""
-    if line.state != "done":
-        yield f"The run is {line.state}{': ' + line.note if line.note else ''}."
+    if run.state != "done":
+        yield f"The run is {run.state}{': ' + run.note if run.note else ''}."
     whys = Counter(row.why for row in rows if row.right is None)
     for why, count in whys.most_common():
         yield f"{_answers(count)} unjudged: {why}. They count neither as right nor as wrong."

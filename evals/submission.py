@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import InputError
 from evals.datasets import source
 from evals.export import write
-from evals.tables import AnsweredQuestion
+from evals.tables import RunReport
 
 
 @dataclass(frozen=True)
@@ -24,20 +24,18 @@ class Submission:
     wanted: int | None
 
 
-def write_submissions(
-    folder: Path, run: str, dataset: str, rows: Sequence[AnsweredQuestion]
-) -> list[Submission]:
+def write_submissions(folder: Path, report: RunReport) -> list[Submission]:
     """Write a file for each arm of a run that chose options.
 
     Raises:
         InputError: the data set has no leaderboard, nothing was chosen, or nothing can be written.
         NotFound: there is no such data set.
     """
-    asked = source(dataset)
+    run, asked = report.run.name, source(report.run.settings.dataset)
     if asked.submission is None:
         raise InputError(f"{asked.title} has no leaderboard that Homer can write for")
     chosen: dict[str, dict[str, str]] = {}
-    for row in rows:
+    for row in report.questions:
         if row.option:
             chosen.setdefault(row.arm, {})[row.id] = row.option
     if not chosen:

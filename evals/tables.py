@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
 from pydantic import NonNegativeInt
 
 from agent.strategy import AUTO
 from domain.base import Frozen
-from domain.evaluation import WITH_SKILLS, ErrorType, QuestionPart, RunSettings
+from domain.evaluation import WITH_SKILLS, ErrorType, EvaluationRun, QuestionPart, RunSettings
 from domain.evaluation_options import AblationStage, Protocol
 from evals.sampling import interval, mean
 
@@ -231,22 +230,6 @@ class AutoReport(Frozen):
     verdict: str
 
 
-class RunLine(Frozen):
-    """A run in a list. ``state``: running, done, stopped, or broken off (no process runs it)."""
-
-    name: str
-    dataset: str
-    profile: str
-    protocol: Protocol
-    state: str
-    note: str
-    began_at: datetime
-    ended_at: datetime | None
-    questions: NonNegativeInt
-    planned: NonNegativeInt
-    judged: NonNegativeInt
-
-
 class ConfidenceThird(Frozen):
     """A third of the answers, by confidence: the mean confidence and the share right."""
 
@@ -265,11 +248,11 @@ class RunReport(Frozen):
     """The report of a run.
 
     ``main`` is the arm of the headline. Scores, faults and usage are over the tested questions;
-    ``faults`` counts wrong answers by arm and fault.
+    ``faults`` counts wrong answers by arm and fault. ``questions`` are those of every arm, by arm
+    and place, answered or not.
     """
 
-    run: RunLine
-    settings: RunSettings
+    run: EvaluationRun
     main: str
     remarks: tuple[str, ...]
     scores: tuple[TypeScore, ...]
@@ -284,6 +267,7 @@ class RunReport(Frozen):
     strategies: tuple[StrategyScore, ...] = ()
     auto: AutoReport | None = None
     cost_usd: float
+    questions: tuple[AnsweredQuestion, ...] = ()
 
     @property
     def headline(self) -> TypeScore:

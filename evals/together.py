@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from pydantic import computed_field
+from pydantic.dataclasses import dataclass
 
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion
@@ -29,6 +31,7 @@ class Measure:
     ours: PercentInterval
     plain: PercentInterval | None
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def above(self) -> float | None:
         """Return the points above the baseline."""
@@ -85,7 +88,9 @@ def of_run(report: RunReport) -> Iterator[Measure]:
         ours, plain = (None if f is None else _percent(f.value, f.low, f.high) for f in both)
         if ours is not None:
             name = f"right option, {comparison.type}"
-            yield Measure(report.settings.dataset, name, comparison.effect.questions, ours, plain)
+            yield Measure(
+                report.run.settings.dataset, name, comparison.effect.questions, ours, plain
+            )
 
 
 def _percent(value: float, low: float, high: float) -> PercentInterval:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import computed_field
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
@@ -58,6 +59,7 @@ class ReembedPlan(Frozen):
     ``tokens`` are estimated from the characters. ``cost_usd`` is None where no price is known,
     0 for an encoder on this machine, as that of images is. ``seconds`` is None if the encoders were
     not tried. ``image_encoder``: "" if the profile has none; pictures then keep their vectors.
+    ``done``: it was carried out.
     """
 
     encoder: str
@@ -66,17 +68,21 @@ class ReembedPlan(Frozen):
     tokens: int = 0
     cost_usd: float | None = 0.0
     seconds: float | None = None
+    done: bool = False
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def rows(self) -> int:
         """The number of texts to embed."""
         return sum(video.rows for video in self.videos)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def pictures(self) -> int:
         """The number of pictures to embed."""
         return sum(video.pictures for video in self.videos)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def characters(self) -> int:
         """The characters of their texts."""
@@ -93,6 +99,8 @@ class ReembedPlan(Frozen):
         if not self.videos:
             encoders = " and ".join(filter(None, [self.encoder, self.image_encoder]))
             return f"nothing to do: all vectors are of {encoders}"
+        if self.done:
+            return f"{self.what} are embedded again"
         parts = [f"{self.what} of {counted(len(self.videos), 'video')}"]
         if self.rows:
             parts.append(f"{self.characters:,} characters, about {self.tokens:,} tokens")

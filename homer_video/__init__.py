@@ -32,8 +32,8 @@ from homer_video.library import open_library as open  # noqa: A004 - called home
 from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
+from library.strategies import StrategyLine
 from store.queries.library_pages import LibraryEntry
-from views.strategies import StrategyLine
 
 __all__ = [
     "Ambiguous",

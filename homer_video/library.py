@@ -10,14 +10,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cli.ingest import Reporter
-from cli.progress import SilentMeter, meter
+from cli.progress import meter
 from domain.asking import Mode, Question
 from domain.errors import InputError
 from domain.memories import MemoryView
 from domain.moments import Found
 from domain.trajectory import RunEvent, RunListener
 from flows.addresses import find_files
-from flows.build import build
 from flows.ingest_files import watch_files
 from flows.workspace import Workspace, open_workspace
 from graphs.ask_result import AskResult
@@ -33,10 +32,9 @@ from perception.live import live_source
 from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_llama_index
 from retrieval.search_once import view_of_names
 from store.home import Home
+from store.progress import SilentMeter
 from store.queries.library_pages import LibraryEntry
 from store.vector_index import build_index
-from strategies.registry import find_strategy
-from views.strategies import StrategyLine, list_strategies
 
 if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
@@ -105,6 +103,9 @@ class VideoLibrary:
         @wraps(act.function)
         def do(*values: Any, **given: Any) -> Any:
             named = dict(zip(act.parameters, values, strict=False))
+            if "direct" in act.parameters:
+                # A program's work is done in the program.
+                named["direct"] = True
             places = {"workspace": self._workspace, "store": self._store, "home": self._store.home}
             result = act.call(places[act.where], named | given)
             if isinstance(result, Found):
@@ -122,11 +123,6 @@ class VideoLibrary:
     def videos(self) -> list[LibraryEntry]:
         """The videos in memory, with length and state."""
         return list(all_videos(self._store).items)
-
-    @property
-    def strategies(self) -> tuple[StrategyLine, ...]:
-        """The ways to remember and ask, by name."""
-        return list_strategies()
 
     # Watching
 
@@ -167,16 +163,6 @@ class VideoLibrary:
         _raise_all([error for error in errors if error is not None])
         known = {video.id: video for video in self.videos}
         return [known[one.watched.video.id] for one in outcomes if one.watched is not None]
-
-    def build(self, video: str, strategy: str) -> int:
-        """Build what is missing of a strategy's memory of a video; return the steps that it took.
-
-        Raises:
-            NotFound: there is no such video or strategy.
-            InputError: the strategy builds no memory.
-            Busy: another process builds the same.
-        """
-        return build(self._workspace, video, find_strategy(strategy), lambda *_: None).clips
 
     def watch(
         self,

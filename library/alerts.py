@@ -27,7 +27,9 @@ from flows.alert_judging import AlertJudge
 from flows.executors import DirectExecutor
 from flows.workspace import Workspace
 from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, OnCommandLine, OnlyVideo, Page, page
+from retrieval.search_cost import recorded_search
 from store.database import Store
+from store.progress import SILENT, Meter
 from store.queries import alerts as queries
 from store.queries.clips import clips_of, memory_view
 from store.queries.videos import find_video, video_titles
@@ -234,6 +236,7 @@ def try_alert(
         Field(description="Send the closest clip once, marked as a test."),
         OnCommandLine("--send", only=True),
     ] = False,
+    progress: Meter = SILENT,
 ) -> list[Hit]:
     """Judge clips that are in memory already, closest first. Nothing is recorded.
 
@@ -254,12 +257,15 @@ def try_alert(
             video: [c.index for c in clips_of(session, video) if c.state is ClipState.DONE][-last:]
             for video in ([alert.video] if alert.video else titles)
         }
-    found = [
-        hit.model_copy(update={"title": titles[video]})
-        for video, numbers in clips.items()
-        for clip in numbers
-        if (hit := judge.best(alert, video, clip))
-    ]
+    with recorded_search(workspace.store) as cost:
+        found = [
+            hit.model_copy(update={"title": titles[video]})
+            for video, numbers in clips.items()
+            for clip in numbers
+            if (hit := judge.best(alert, video, clip))
+        ]
+    if cost.usage.requests:
+        progress.say(f"it took {cost.usage} of the embeddings endpoint")
     with workspace.store.begin(snapshot=True) as session:
         told = [shown(session, hit) for hit in sorted(found, key=lambda hit: -hit.score)]
     if send_one:

@@ -92,6 +92,29 @@ OnlyVideo = Annotated[
     ),
     OnCommandLine("--video", "-v", metavar="VIDEO"),
 ]
+
+
+def split_names(given: Any) -> Any:
+    """Return the names of a repeatable option, whose values may also be separated by commas."""
+    values = (given,) if isinstance(given, str) else given or ()
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+
+
+Strategies = Annotated[
+    tuple[str, ...],
+    BeforeValidator(split_names),
+    Field(description="Ask also by this strategy: see 'homer strategies'. Repeatable."),
+    OnCommandLine("--strategy", "-s", metavar="NAME,..."),
+]
+ProfileName = Annotated[
+    str | None,
+    Field(
+        description="Which models and settings to use: local, small, gemini, openai, ollama, one "
+        "of homer.toml, or a TOML file. Default: $HOMER_PROFILE, then homer.toml, then local."
+    ),
+    OnCommandLine("--profile", "-p", metavar="NAME|FILE", only=True),
+]
+"""For what acts in a home; what acts in a workspace has it from the door."""
 Offset = Annotated[
     int, Field(ge=0, le=10**9, description="Entries to skip: `next` of the page before.")
 ]

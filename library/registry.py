@@ -249,6 +249,29 @@ ACTS = (
     # Upkeep
     Act("upkeep.audit", "audit", empty="nothing of that kind is on record"),
     Act("upkeep.recap", "recap"),
+    Act("upkeep.doctor", "doctor"),
+    Act("backups.backup", "backup"),
+    Act("backups.restore", "restore"),
+    Act("backups.upgrade_database", "db upgrade"),
+    Act("backups.build_index", "db index"),
+    Act("weights.models", "models list"),
+    Act("weights.pull_models", "models pull"),
+    # What is made of what was watched
+    Act("strategies.strategies", "strategies", "GET /strategies", viewers=True),
+    Act("memories.build", "build"),
+    Act("memories.reembed", "reembed"),
+    Act("memories.export_training", "train export"),
+    # Evaluations
+    Act(
+        "evaluations.evaluation_runs",
+        "eval runs",
+        empty="there are no runs yet; 'homer eval run DATASET FOLDER' makes one",
+    ),
+    Act("evaluations.evaluation_report", "eval report"),
+    Act("evaluations.compare_evaluations", "eval compare"),
+    Act("evaluations.calibrate", "eval calibrate"),
+    Act("evaluations.data_sets", "eval data"),
+    Act("evaluations.compare_captions", "eval captions"),
 )
 
 GUIDES = {
@@ -287,6 +310,25 @@ Examples:
   homer skills import mine.toml
   homer skills ban order-of-events
   homer skills export --out skills.json
+""",
+    "db": """Upgrade the tables of a database, and build its search index.
+""",
+    "models": """List the model files of a profile, with state, size and licence.
+
+\b
+Examples:
+  homer models
+  homer models pull
+  homer models --profile openai
+""",
+    "train": """Export judged answers as training data for a language model.
+
+The export has the recorded runs of a strategy with their rewards, and the prompts, rewards and
+settings for TRL's GRPO. The training itself is started from Python: docs/training.md.
+
+\b
+Examples:
+  homer train export runs --strategy NAME
 """,
     "rights": """Say who may see which videos.
 

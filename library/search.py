@@ -122,7 +122,7 @@ def tools(
 
     Examples:
       homer tools
-      homer tools --strategy worldmm --json
+      homer tools --strategy NAME --json
 
     Raises:
         NotFound: there is no such strategy.

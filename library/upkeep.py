@@ -1,8 +1,9 @@
-"""Looking after a library: the audit log, and recaps."""
+"""Looking after a library: the audit log, recaps, and what this machine lacks."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -13,9 +14,21 @@ from domain.recaps import parse_period
 from flows.recap import RecapFile, write_recap
 from flows.recap_model import recap_model
 from flows.workspace import Workspace
-from library.params import OnCommandLine
+from library.params import OnCommandLine, Page, ProfileName
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from services.bug_report import write_bug_report
+from services.health import Check, check_setup
+from services.model_probe import probe_models
 from store.database import Store
+from store.files import find_exposed, restrict_exposed
+from store.home import Home
+from store.progress import SILENT, Meter
 from store.queries.audit import audit_entries
+from views.words import plain_line
+
+MOST_NAMED = 10
+"""How many files that could not be changed are named."""
 
 
 def audit(
@@ -89,3 +102,63 @@ def recap(
     now = datetime.now().astimezone()
     period = parse_period("hour", hour, now) if hour else parse_period("day", day or "today", now)
     return write_recap(workspace.store, period, video, recap_model(workspace))
+
+
+def doctor(
+    home: Home,
+    profile: ProfileName = None,
+    bundle: Annotated[
+        Path | None,
+        Field(description="Write a zip file for a bug report, without content of videos."),
+        OnCommandLine(metavar="FILE", only=True),
+    ] = None,
+    fix: Annotated[
+        bool, Field(description="Remove other users' access to files of the data directory.")
+    ] = False,
+    progress: Meter = SILENT,
+) -> Page[Check]:
+    """Check this machine, and say how to fix what is missing.
+
+    It checks the database, the models of the profile, codecs, extras and file permissions. The
+    exit code is 3 if something that the profile needs is missing.
+
+    With --profile, and if nothing is missing, each language model of the profile is asked a dozen
+    short questions, about a small picture and a clip of two seconds: whether it sees, watches
+    videos, calls tools and keeps to a JSON schema, and which settings follow. The models that write
+    clips and answer are sent a clip and a step of a question as they will be. One that runs in this
+    process is measured instead: how fast it reads and writes, and how long an hour of video takes.
+
+    The bug report of --bundle has versions, settings, states, sizes, times and the log. It has no
+    titles, texts, questions, answers, names, paths or keys, and is not sent anywhere.
+
+    Examples:
+      homer doctor --profile gemini
+      homer doctor --fix
+      homer doctor --bundle report.zip
+
+    Raises:
+        InputError: the file of the bug report is there already.
+    """
+    chosen, notes = load_profile(profile, home.config), list[str]()
+    places = home.places()
+    if fix and (total := sum(1 for _ in find_exposed(places))):
+        progress.start("permissions", total)
+        done = restrict_exposed(places, progress.step)
+        notes.append(f"{done.closed} files and folders are for their owner only now")
+        notes += [
+            f"homer: {plain_line(str(path))} stays as it is: another user's, a socket, or a hard "
+            "link"
+            for path in done.left[:MOST_NAMED]
+        ]
+        if (more := len(done.left) - MOST_NAMED) > 0:
+            notes.append(f"homer: and {more} more")
+    elif fix:
+        notes.append("others can read nothing of the data directory")
+    checks = list(check_setup(home, chosen))
+    if profile is not None and all(check.ok for check in checks):
+        checks += probe_models(Toolbox(chosen, home.weights))
+    if bundle is not None:
+        lines = write_bug_report(home, chosen, checks, bundle)
+        notes += [f"{bundle} has, without content:", *(f"  {line}" for line in lines)]
+        notes.append("Nothing was sent. Look into it, and pass it on if you like.")
+    return Page(items=tuple(checks), total=len(checks), notes=tuple(notes))

@@ -59,7 +59,7 @@ Nothing of this was sent anywhere. It is yours to read, and to pass on or not.
 ABOUT = {
     "README.txt": "this page",
     "versions.json": "Homer, its packages, Python",
-    "machine.json": "system, processor, memory, disk; which variables are set, not to what",
+    "weights.json": "system, processor, memory, disk; which variables are set, not to what",
     "settings.json": "the profile's models and settings, without keys and addresses",
     "doctor.json": "what `homer doctor` found",
     "database.json": "versions, rows and bytes of tables",
@@ -97,7 +97,7 @@ def write_bug_report(
 
 def _parts(home: Home, profile: Profile, checks: Iterable[Check]) -> Iterator[tuple[str, str]]:
     yield "versions.json", _json({"python": sys.version.split()[0], **versions()})
-    yield "machine.json", _json(machine(home))
+    yield "weights.json", _json(machine(home))
     yield "settings.json", _json(settings(profile))
     yield "doctor.json", _json([finding(check) for check in checks])
     yield from _store_parts(home)

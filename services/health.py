@@ -67,6 +67,11 @@ class Check:
     fix: str = ""
     warning: bool = False
 
+    @property
+    def exit_code(self) -> int:
+        """The code of a command that ends with it: 3 where something is missing."""
+        return 0 if self.ok else 3
+
 
 def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     """Check everything that the profile needs."""

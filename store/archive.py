@@ -25,6 +25,7 @@ from domain.base import Frozen
 from domain.errors import InputError
 from domain.limits import DEFAULT_LIMITS, MB, ImportLimits
 from store.files import atomic_file
+from store.tables.library import GrantRow, GroupMemberRow
 from store.zips import line_too_long, open_zip, report_damage, too_large
 
 KIND = "back-up"
@@ -62,6 +63,10 @@ class TablePart(Frozen):
     part: BackupPart
 
 
+RIGHTS_TABLES = (GrantRow.__tablename__, GroupMemberRow.__tablename__)
+"""Who may see what, and who belongs to groups."""
+
+
 class Manifest(Frozen):
     """The contents of a back-up. ``missing``: blobs that were missing or damaged at that time."""
 
@@ -79,6 +84,11 @@ class Manifest(Frozen):
         return sum(
             part.rows for part in self.tables if (part.schema_name, part.table) == ("", table)
         )
+
+    @property
+    def rights(self) -> int:
+        """How many rights and members of groups are in it."""
+        return sum(map(self.rows, RIGHTS_TABLES))
 
     def parts(self) -> list[BackupPart]:
         """Return all parts except the manifest."""

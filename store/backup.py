@@ -18,6 +18,7 @@ from domain.errors import DatabaseError, InputError
 from domain.limits import DEFAULT_LIMITS, ImportLimits
 from store.archive import (
     IMAGES_MEMBER,
+    RIGHTS_TABLES,
     ArchiveWriter,
     BackupArchive,
     BackupPart,
@@ -50,11 +51,8 @@ from store.queries.backup import (
     tables_with_rows,
 )
 from store.queries.blobs import blob_bytes, blobs_in_use, lock_blobs_shared, own_library_id
-from store.tables.library import AuditRow, GrantRow, GroupMemberRow
+from store.tables.library import AuditRow
 from store.viewers import refresh_viewer_role
-
-RIGHTS_TABLES = (GrantRow.__tablename__, GroupMemberRow.__tablename__)
-"""Who may see what, and who belongs to groups."""
 
 
 def back_up(store: Store, out: Path, progress: Progress) -> Manifest:

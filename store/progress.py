@@ -16,6 +16,49 @@ class Progress(Protocol):
         """Report that many steps done."""
 
 
+class Meter(Progress, Protocol):
+    """Reports progress, and says what is worth knowing meanwhile."""
+
+    def say(self, text: str) -> None:
+        """Say a line."""
+
+    def aside(self, text: str) -> None:
+        """Set a few words beside the count, such as the cost so far."""
+
+
+class SilentMeter:
+    """Shows nothing, for work that is a step of other work or whose progress nobody wants."""
+
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        """Ignore new work."""
+
+    def step(self, steps: int = 1) -> None:
+        """Ignore finished steps."""
+
+    def say(self, text: str) -> None:
+        """Ignore a line."""
+
+    def aside(self, text: str) -> None:
+        """Ignore words beside the count."""
+
+
+SILENT = SilentMeter()
+
+
+def import_progress(bar: Progress, label: str) -> Callable[[int, int], None]:
+    """Return a callback that moves the bar to where an import is, whatever was done before."""
+    reached: list[int] = []
+
+    def move(done: int, total: int) -> None:
+        if not reached:
+            bar.start(label, total, done)
+        else:
+            bar.step(done - reached[-1])
+        reached.append(done)
+
+    return move
+
+
 class Megabytes:
     """Counts bytes and reports whole megabytes."""
 
@@ -33,17 +76,3 @@ class Megabytes:
 
 def _megabytes(count: int) -> int:
     return round(count / 1e6)
-
-
-def import_progress(progress: Progress, label: str) -> Callable[[int, int], None]:
-    """Return a callback that moves it to where an import is, whatever was done before."""
-    reached: list[int] = []
-
-    def move(done: int, total: int) -> None:
-        if not reached:
-            progress.start(label, total, done)
-        else:
-            progress.step(done - reached[-1])
-        reached.append(done)
-
-    return move

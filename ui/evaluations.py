@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from domain.errors import HomerError
+from domain.evaluation import EvaluationRun
 from domain.marked import marked
 from domain.people import tags_in_words
 from evals.example import example_run
 from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
 from evals.paired import Comparison, Flip
-from evals.records import compare_runs, find_run, list_runs, page_of_runs, run_report, run_rows
-from evals.tables import AnsweredQuestion, RunLine, RunReport
+from evals.records import find_run
+from evals.tables import RunReport
+from library.evaluations import compare_evaluations, evaluation_report, evaluation_runs
 from store.database import Store
 from ui import charts
 from ui.app_state import HASH_BY_URL, page_state
@@ -56,8 +56,8 @@ def evaluations_page() -> None:
 def _show_runs() -> None:
     store = page_state().store
     start = requested_offset()
-    runs, total = page_of_runs(store, start, PAGE_SIZE)
-    if not total:
+    runs = evaluation_runs(store, start, PAGE_SIZE)
+    if not runs.total:
         st.write(
             translate(
                 "No evaluation was run yet. An evaluation asks the questions of a data set and "
@@ -68,10 +68,10 @@ def _show_runs() -> None:
         _show_example()
         return
     show_start(expanded=False)
-    offset = paginate(total)
+    offset = paginate(runs.total)
     if offset != start:
-        runs, _ = page_of_runs(store, offset, PAGE_SIZE)
-    for run in runs:
+        runs = evaluation_runs(store, offset, PAGE_SIZE)
+    for run in runs.items:
         with st.container(border=True, key=f"run_{run.name}"):
             page_link("evaluations", escape_markdown(run.name), run=run.name)
             st.caption(escape_markdown(_facts(run)))
@@ -80,7 +80,7 @@ def _show_runs() -> None:
 
 def _show_example() -> None:
     """Draw the example run, apart from the runs of the library."""
-    report = example_run().report
+    report = example_run()
     st.header(translate("Example"), anchor=False)
     st.write(
         translate(
@@ -91,15 +91,17 @@ def _show_example() -> None:
     st.caption(escape_markdown(f"{_facts(report.run)}{_cost(report)}"))
     st.markdown(f"**{escape_markdown(headline(report))}**")
     _show_figures(report)
-    show_questions(example_run().questions)
+    show_questions(report.questions)
 
 
-def _facts(run: RunLine) -> str:
+def _facts(run: EvaluationRun) -> str:
     counts = translate("{judged} of {total} answers judged").format(
-        judged=run.judged, total=max(run.planned, run.questions)
+        judged=run.judged, total=run.total
     )
     settings = translate("data set {dataset}, models {profile}, protocol {protocol}").format(
-        dataset=run.dataset, profile=run.profile, protocol=run.protocol
+        dataset=run.settings.dataset,
+        profile=run.settings.profile,
+        protocol=run.settings.protocol,
     )
     return translate("{state}, {counts}, {settings}, begun {date}").format(
         state=translate(run.state), counts=counts, settings=settings, date=format_date(run.began_at)
@@ -115,7 +117,7 @@ def _show_run() -> None:
     store, name = page_state().store, text_param("run")
     page_link("evaluations", translate("← All runs"))
     with st.spinner(translate("Reading the run ...")):
-        report, rows = load_run(store, name)
+        report = load_run(store, name)
     st.header(escape_markdown(report.run.name), anchor=False)
     st.caption(escape_markdown(f"{_facts(report.run)}{_cost(report)}"))
     if report.run.state == RUNNING:
@@ -129,9 +131,9 @@ def _show_run() -> None:
         with st.container(horizontal=True, key="skills_of_run"):
             for skill in report.skills:
                 page_link("skills", escape_markdown(skill.name), skill=skill.name)
-    show_questions(rows)
+    show_questions(report.questions)
     _show_comparison_form(store, report.run)
-    _show_export(report, rows)
+    _show_export(report)
 
 
 def _show_figures(report: RunReport) -> None:
@@ -140,11 +142,7 @@ def _show_figures(report: RunReport) -> None:
         charts.report_table(table)
 
 
-LoadedRun = tuple[RunReport, list[AnsweredQuestion]]
-"""The report of a run, and its questions."""
-
-
-def load_run(store: Store, name: str) -> LoadedRun:
+def load_run(store: Store, name: str) -> RunReport:
     """Load a run; the cache expires after a minute, and when more answers are judged."""
     return _load_run(store, name, _progress_key(store, name))
 
@@ -154,10 +152,10 @@ def _progress_key(store: Store, name: str) -> str:
 
 
 @st.cache_data(ttl=60, max_entries=20, show_spinner=False, hash_funcs=HASH_BY_URL)
-def _load_run(store: Store, name: str, progress: str) -> LoadedRun:
+def _load_run(store: Store, name: str, progress: str) -> RunReport:
     """Load a run; ``progress`` is part of the cache key."""
     del progress
-    return run_report(store, name), run_rows(store, name)
+    return evaluation_report(store, name)
 
 
 @st.cache_data(ttl=60, max_entries=20, show_spinner=False, hash_funcs=HASH_BY_URL)
@@ -166,7 +164,7 @@ def _load_comparison(
 ) -> Comparison:
     """Compare two runs; ``progress`` is part of the cache key."""
     del progress
-    return compare_runs(store, first, second)
+    return compare_evaluations(store, first, second)
 
 
 @st.fragment(run_every=POLL_S)
@@ -182,9 +180,9 @@ def _rerun_if_changed(name: str, judged: int) -> None:
         st.rerun()
 
 
-def _show_comparison_form(store: Store, run: RunLine) -> None:
+def _show_comparison_form(store: Store, run: EvaluationRun) -> None:
     st.header(translate("Compare with another run"), anchor=False)
-    others = [other_run.name for other_run in list_runs(store) if other_run.name != run.name]
+    others = [one.name for one in evaluation_runs(store, limit=10**6).items if one.name != run.name]
     if not others:
         st.caption(translate("There is no other run."))
         return
@@ -249,7 +247,7 @@ def _show_step_links(change: Flip, first: str, second: str) -> None:
         page_link("trajectory", translate("Compare both searches"), **both)
 
 
-def _show_export(report: RunReport, rows: Sequence[AnsweredQuestion]) -> None:
+def _show_export(report: RunReport) -> None:
     st.header(translate("Export"), anchor=False)
     st.write(
         translate("An HTML page that works without a network, and a CSV table of all questions.")
@@ -258,7 +256,7 @@ def _show_export(report: RunReport, rows: Sequence[AnsweredQuestion]) -> None:
         name = report.run.name
         # The files are the same in every language, as those of the terminal are.
         with st.spinner(translate("Writing ...")), in_english():
-            page, lines = as_page(report, rows), as_csv(rows)
+            page, lines = as_page(report), as_csv(report.questions)
         with st.container(horizontal=True, key="report_files"):
             st.download_button(translate("Download the page"), page, f"{name}.html", "text/html")
             st.download_button(translate("Download the table"), lines, f"{name}.csv", "text/csv")

@@ -16,7 +16,7 @@ from ui.app_state import PageState
 from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.player import played_ms
-from views.strategies import list_strategies
+from views.strategies import askable_titles
 from views.translation import translate
 from views.words import format_span, format_time, join_words
 
@@ -32,7 +32,7 @@ def show_memory(state: PageState, video: Video) -> None:
         translate("What is remembered of {time}").format(time=format_time(at_ms)), anchor=False
     )
     st.caption(translate("It follows the player: pause it, or go to another moment."))
-    titles = {one.name: one.title for one in list_strategies()}
+    titles = askable_titles()
     for moment in load_moment(state.store, video.id, at_ms):
         _show(state.store, moment, titles.get(moment.strategy, ""))
 

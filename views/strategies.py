@@ -4,46 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import Field, PositiveInt
-
 from agent.strategy import AUTO
-from domain.base import Frozen
 from domain.marked import marked
 from store.queries.builds import builders_in_library
 from strategies.registry import all_strategies
 
 if TYPE_CHECKING:
     from store.database import Store
-
-
-class StrategyLine(Frozen):
-    """A way of remembering and asking; see ``agent.strategy.Strategy``."""
-
-    name: str
-    title: str
-    paper: str
-    builds: str
-    needs: str
-    version: PositiveInt
-    tools: tuple[str, ...]
-    parts: dict[str, str] = Field(description="what NAME-without-PART switches off")
-
-
-def list_strategies() -> tuple[StrategyLine, ...]:
-    """Return all strategies, sorted by name."""
-    return tuple(
-        StrategyLine(
-            name=strategy.name,
-            title=strategy.title,
-            paper=strategy.paper,
-            builds=strategy.builds,
-            needs=strategy.needs,
-            version=strategy.version,
-            tools=tuple(tool.name for tool in strategy.tools),
-            parts=dict(strategy.parts),
-        )
-        for strategy in all_strategies()
-    )
 
 
 def built_strategies(store: Store) -> list[str]:

@@ -19,7 +19,6 @@ from domain.asking import Question
 from graphs.runner import Runner
 from library.asking import make_question
 from strategies.registry import check_strategy
-from views.strategies import StrategyLine, list_strategies
 
 router = APIRouter(tags=["questions"])
 
@@ -123,9 +122,3 @@ def prepare_question(state: ApiState, body: Ask) -> tuple[Runner, Question]:
     if body.strategy is not None:
         check_strategy(body.strategy)
     return state.runner(profile), question
-
-
-@router.get("/strategies", summary="List strategies")
-def strategies() -> tuple[StrategyLine, ...]:
-    """All strategies: what each builds of a video, what it needs, and its tools."""
-    return list_strategies()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from pydantic import computed_field
+from pydantic.dataclasses import dataclass
 
 from evals.dataset import Counts, Dataset
 
@@ -30,10 +32,16 @@ class Census:
     compared: bool
     unlike: tuple[str, ...]
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def whole(self) -> bool | None:
         """Check whether the counts are the published ones; None: none are published."""
         return not self.unlike if self.compared else None
+
+    @property
+    def exit_code(self) -> int:
+        """The code of a command that ends with it: 1 where it differs from what was published."""
+        return 1 if self.unlike else 0
 
 
 def census(copy: Dataset, published: Counts) -> Census:

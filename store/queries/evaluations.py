@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from domain.evaluation import QuestionPart, RunSettings, Verdict
+from domain.evaluation import EvaluationRun, QuestionPart, RunSettings, Verdict
 from store.tables.schema import (
     EvalBatchRow,
     EvalResultRow,
@@ -26,19 +25,6 @@ from store.tables.schema import (
 RUNNING, DONE, STOPPED = "running", "done", "stopped"
 SKILL_PURPOSE = "skill"
 """The purpose of calls that write skills."""
-
-
-class StoredRun(NamedTuple):
-    """A run, and how many of its questions (in all arms) are planned and judged."""
-
-    name: str
-    settings: RunSettings
-    state: str
-    note: str
-    began_at: datetime
-    ended_at: datetime | None
-    planned: int
-    judged: int
 
 
 class Slot(NamedTuple):
@@ -99,7 +85,7 @@ def set_run_state(session: Session, name: str, state: str, note: str = "") -> No
 
 def list_runs(
     session: Session, name: str | None = None, offset: int = 0, limit: int | None = None
-) -> list[StoredRun]:
+) -> list[EvaluationRun]:
     """Return all runs, latest first, or a page of them, or the one with that name."""
     row, result = EvalRunRow, EvalResultRow
     query = (
@@ -113,15 +99,15 @@ def list_runs(
     if name is not None:
         query = query.where(row.name == name)
     return [
-        StoredRun(
-            run.name,
-            RunSettings.model_validate(run.settings),
-            run.state,
-            run.note,
-            run.began_at,
-            run.ended_at,
-            planned,
-            judged,
+        EvaluationRun(
+            name=run.name,
+            settings=RunSettings.model_validate(run.settings),
+            state=run.state,
+            note=run.note,
+            began_at=run.began_at,
+            ended_at=run.ended_at,
+            planned=planned,
+            judged=judged,
         )
         for run, planned, judged in session.execute(query)
     ]

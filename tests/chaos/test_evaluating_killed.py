@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from evals.records import run_report, run_rows
+from evals.records import run_report
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import list_trajectories
@@ -35,7 +35,7 @@ def answers(request: dict[str, Any]) -> Any:
 
 def output(store: Store) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
     """The report but for clocks and ids: rows, figures, and what was learned from."""
-    rows = [row.model_dump(exclude=OF_THE_CLOCK) for row in run_rows(store, "run")]
+    rows = [row.model_dump(exclude=OF_THE_CLOCK) for row in run_report(store, "run").questions]
     report = run_report(store, "run").model_dump(exclude={"run", "usage"})
     with store.begin() as session:
         learned = sorted(map(str, session.scalars(select(JudgementRow.right))))

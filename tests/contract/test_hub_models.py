@@ -234,7 +234,7 @@ def test_the_command_reports_a_model_that_it_cannot_fetch(
     said: str,
 ) -> None:
     monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "weights"))
-    monkeypatch.setattr("cli.models.pull_weights", lambda *_: [])
+    monkeypatch.setattr("library.weights.pull_weights", lambda *_: [])
     (tmp_path / "p.toml").write_text(f'base = "local"\nimages = "{used}"\n')
     command = ["models", "pull", *pulled, "--profile", str(tmp_path / "p.toml")]
     done = CliRunner().invoke(app, command)

@@ -342,7 +342,7 @@ def test_the_commands_move_a_library_from_an_embedded_to_an_external_database(
     made = run("backup", out)
     assert (made.exit_code, made.stderr) == (0, made.stderr)
     assert re.fullmatch(
-        r".*library.homer: \d+\.\d MB \(1 videos, 3 clips, 0 answers, 0 skills, 2 images\)\n",
+        r"complete: 1 video, 3 clips, 0 answers, 0 skills, 2 images; \d+\.\d MB\n",
         made.stdout,
     )
     again = run("backup", out)
@@ -351,9 +351,9 @@ def test_the_commands_move_a_library_from_an_embedded_to_an_external_database(
     # A database of one's own, without a single table.
     bare = postgres.ensure_database("bare")
     monkeypatch.setenv("HOMER_DATABASE_URL", bare)
-    assert run("restore", out, "--check").stdout.startswith(f"{out}: whole (1 videos")
+    assert run("restore", out, "--check").stdout.startswith("complete: 1 video,")
     output = json.loads(run("restore", out, "--json").stdout)
-    assert (output["videos"], output["images"], output["revision"]) == (1, 2, HEAD)
+    assert (output["blobs"], output["revision"]) == (2, HEAD)
     with open_store(home, bare) as store:
         assert (all_dumps(store), all_images(store)) == (dumps, images)
     dumped = run("dump", FULL).stdout.splitlines()

@@ -158,6 +158,6 @@ def test_the_commands_import_and_compare(homer: Callable[..., Result], tmp_path:
     assert shown.exit_code == 0, shown.output
     assert "100.0" in shown.stdout
     reported = json.loads(homer("eval", "captions", PARTY, "--json").stdout)
-    assert reported[STRATEGY.name][0]["triples"]["f1"] == 100
+    assert (reported[0]["strategy"], reported[0]["triples"]["f1"]) == (STRATEGY.name, 100)
     assert homer("eval", "captions", PARTY, "--strategy", "plain-rag").exit_code == 2
     assert homer("import", "--captions", path, "--scale").exit_code == 2

@@ -116,7 +116,7 @@ def test_nothing_of_content_is_in_it_and_what_helps_is(
     chat = found["settings.json"]["chat"]
     assert chat["default"]["model"] == "openai: another"
     assert chat["role 1"]["model"] == "openai:gpt-5-mini"
-    assert "HTTPS_PROXY" in found["machine.json"]["variables"]
+    assert "HTTPS_PROXY" in found["weights.json"]["variables"]
     assert {"what": "codecs", "ok": True} in found["doctor.json"]
     see_database(found["database.json"])
     see_video(found["videos.json"])
@@ -178,7 +178,7 @@ def test_a_file_that_is_there_is_not_written_over(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://x@127.0.0.1:1/x")
-    monkeypatch.setattr("cli.doctor.check_setup", lambda *_: [])
+    monkeypatch.setattr("library.upkeep.check_setup", lambda *_: [])
     out = tmp_path / "report.zip"
     out.write_text("a letter")
     done = CliRunner().invoke(app, ["doctor", "--bundle", str(out)])

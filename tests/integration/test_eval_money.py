@@ -13,8 +13,9 @@ from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.evaluation import Verdict
 from domain.evaluation_options import Protocol
-from evals.records import BROKEN_OFF, list_runs, run_report, run_rows
+from evals.records import BROKEN_OFF, run_report
 from evals.running import BEFORE, exclusive_run
+from library.evaluations import evaluation_runs
 from memory.captions import CaptionTrack
 from store.database import Store
 from store.queries.calls import add_call
@@ -139,9 +140,9 @@ def test_what_a_video_has_cost_counts_though_it_is_left_out(
 def test_a_run_that_nobody_works_on_broke_off(store: Store) -> None:
     with store.begin() as session:
         begin_run(session, "run", run_settings())
-    assert [one.state for one in list_runs(store)] == [BROKEN_OFF]
+    assert [one.state for one in evaluation_runs(store).items] == [BROKEN_OFF]
     with exclusive_run(store.home, "run"):
-        assert [one.state for one in list_runs(store)] == ["running"]
+        assert [one.state for one in evaluation_runs(store).items] == ["running"]
         assert run_report(store, "run").run.state == "running"
 
 
@@ -150,7 +151,7 @@ def test_a_run_is_reported_before_anything_is_answered(store: Store) -> None:
         begin_run(session, "run", run_settings(protocol=Protocol.SPLIT))
     found = run_report(store, "run")
     assert (found.headline.questions, found.headline.right, found.effect) == (0, None, None)
-    assert run_rows(store, "run") == []
+    assert found.questions == ()
 
 
 @pytest.mark.full
@@ -161,7 +162,7 @@ def test_a_skill_that_was_learned_from_the_tested_videos_is_reported(
     evaluate(store, world(tmp_path, videos=2), name="online", protocol=Protocol.ONLINE)
     evaluate(store, world(tmp_path, videos=2), name="split")
     found = run_report(store, "split")
-    leaked = [row for row in run_rows(store, "split") if row.part == "test" and row.leaked]
+    leaked = [row for row in found.questions if row.part == "test" and row.leaked]
     assert leaked
     assert all(HELPFUL in row.leaked for row in leaked if row.types == ("order",))
     output = f"{len(leaked)} tested questions had a skill that was learned from questions about"

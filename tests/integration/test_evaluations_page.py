@@ -13,9 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
 from domain.evaluation_options import Protocol
-from evals.records import find_run, page_of_runs
+from evals.records import find_run
 from evals.run_job import start_run
 from evals.running import exclusive_run
+from library.evaluations import evaluation_runs
 from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
 from store.tables.schema import EvalRunRow
@@ -77,7 +78,7 @@ def test_without_runs_an_example_is_shown_that_is_no_run_of_the_library(library:
     assert "It is no run of your library" in words(page)
     assert any("confidence" in alt and "right" in alt for alt in charts(page))
     assert any("Mean of an answer" in alt for alt in charts(page))
-    assert page_of_runs(library, 0, 10) == ([], 0)
+    assert evaluation_runs(library).total == 0
     assert [link for link in links(page) if "trajectory" in link] == []
 
 
@@ -124,8 +125,8 @@ def test_many_runs_are_shown_a_page_at_a_time(library: Store) -> None:
             begin_run(session, f"run-{n:02d}", run_settings())
     assert "26 to 50 of 60" in words(open_page("evaluations", page=2))
     assert "51 to 60 of 60" in words(open_page("evaluations", page=9))
-    found, total = page_of_runs(library, 58, 10)
-    assert (total, len(found)) == (60, 2)
+    found = evaluation_runs(library, 58, 10)
+    assert (found.total, len(found.items)) == (60, 2)
 
 
 def test_a_run_has_its_tables_and_curves_in_words_too(runs: Store) -> None:
@@ -263,7 +264,7 @@ def test_a_run_without_learning_has_no_curve(library: Store) -> None:
     by_type, *_ = charts(page)
     assert "fact 100.0" in by_type
     assert "With and without skills" not in words(page)
-    assert find_run(library, "mine").protocol is Protocol.NONE
+    assert find_run(library, "mine").settings.protocol is Protocol.NONE
 
 
 def test_a_run_that_is_deleted_while_it_is_shown_is_one_message(runs: Store) -> None:

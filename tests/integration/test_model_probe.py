@@ -19,9 +19,9 @@ import pytest
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from cli import doctor
 from cli.main import app
 from domain.settings import MemorySettings, Settings, WatchSettings
+from library import upkeep
 from models.hub import hub_language_model
 from models.profile import Profile
 from models.specs import ChatSpec
@@ -155,11 +155,11 @@ def test_the_settings_that_follow_are_said() -> None:
 
 
 def test_the_command_asks_the_models_of_a_named_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "check_setup", lambda *_: iter([Check("home", True, "here")]))
+    monkeypatch.setattr(upkeep, "check_setup", lambda *_: iter([Check("home", True, "here")]))
     with OpenAIServer(Eyes(videos=False)) as server:
         spec = ChatSpec(model="openai:m", base_url=server.base_url)
         profile = Profile(name="p", writer="llm", chat={"default": spec})
-        monkeypatch.setattr(doctor, "load_profile", lambda *_: profile)
+        monkeypatch.setattr(upkeep, "load_profile", lambda *_: profile)
         plain = CliRunner().invoke(app, ["doctor", "--json"])
         assert not server.requests, "nothing is sent anywhere without --profile"
         asked = CliRunner().invoke(app, ["doctor", "--profile", "p", "--json"])

@@ -288,7 +288,7 @@ def test_the_command_tells_and_does(
     profile.write_text(f"base = 'local'\ntext = '{encoder(tmp_path / 'tiny')}'\n")
 
     monkeypatch.setattr(
-        "cli.reembed.fitting_thresholds", lambda _: "settings.x = 1\nsettings.y = 2"
+        "library.memories.fitting_thresholds", lambda _: "settings.x = 1\nsettings.y = 2"
     )
 
     def homer(*more: str) -> str:
@@ -303,7 +303,7 @@ def test_the_command_tells_and_does(
     assert left(store, "onnx:tiny") > 0
     assert json.loads(homer("--dry-run", "--json"))["rows"] == left(store, "onnx:tiny")
     assert "rows are embedded again" in homer("--direct", "-v", VIDEO)
-    where = f"these thresholds fit onnx:tiny; put them at the top of {profile}:"
-    assert f"{where}\nsettings.x = 1\nsettings.y = 2\n" in notes[-1]
+    assert "these thresholds fit onnx:tiny; put them below [profiles.multilingual] of" in notes[-1]
+    assert "\nsettings.x = 1\nsettings.y = 2\n" in notes[-1]
     assert left(store, "onnx:tiny") == 0
     assert "nothing to do: all vectors are of onnx:tiny" in homer("--direct")

@@ -20,7 +20,6 @@ from domain.errors import Busy, InputError, SetupError
 from domain.retention import RetainSettings, Tier
 from domain.skills import JudgedTrajectory
 from evals import nightly
-from evals.records import list_runs
 from flows.build import Built
 from flows.ingest_steps import SilentListener
 from flows.schedules import fetching, work
@@ -34,6 +33,7 @@ from flows.schedules.kinds import (
     LearnOptions,
 )
 from flows.workspace import Workspace
+from library.evaluations import evaluation_runs
 from skills.learn import judge
 from store.backup import check_archive
 from store.database import Store
@@ -327,7 +327,7 @@ def test_a_data_set_is_asked_once_a_day_in_a_run_of_its_own(
     assert "100.0 (100-100) % right of 2 judged" in output.text
     assert nightly.ask_all(workspace, options, DAY.date()) == output
     nightly.ask_all(workspace, options, DAY.date() + timedelta(days=1))
-    assert [one.name for one in list_runs(workspace.store)] == [
+    assert [one.name for one in evaluation_runs(workspace.store).items] == [
         "houses-local-none-20310508",
         "houses-local-none-20310507",
     ]

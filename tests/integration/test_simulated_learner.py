@@ -11,7 +11,7 @@ import pytest
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
 from domain.evaluation_options import Protocol
 from domain.skills import Signal
-from evals.records import run_report, run_rows
+from evals.records import run_report
 from evals.tables import AnsweredQuestion, RunReport
 from skills.learn import PROMOTED_AT
 from skills.library import list_skills
@@ -34,7 +34,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[]
 
 @pytest.fixture(scope="module")
 def rows(learned: Store) -> list[AnsweredQuestion]:
-    return run_rows(learned, "run")
+    return list(run_report(learned, "run").questions)
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from domain.evaluation import QuestionPart
+from domain.evaluation import EvaluationRun, QuestionPart
 from domain.evaluation_options import AblationStage, Protocol
 from evals import export as reports
 from evals.report import report
-from evals.tables import AnsweredQuestion, RunLine
+from evals.tables import AnsweredQuestion
 from store.database import Store
-from store.queries.evaluations import StoredRun
 from tests.support import markup_video
 from tests.support.evaluation_rows import run_settings
 from ui.trajectory_export import render_page
@@ -91,12 +90,10 @@ def evaluated() -> str:
         rounds=1, tokens=1, seconds=1.0, cost_usd=0.1, skills=(BAIT,), leaked=(), trajectory=BAIT,
     )  # fmt: skip
     settings = run_settings(protocol=Protocol.NONE, dataset=BAIT, profile=BAIT, judge=BAIT)
-    run = StoredRun("run", settings, "done", BAIT, LAST, None, 1, 1)
-    line = RunLine(
-        name=BAIT, dataset=BAIT, profile=BAIT, protocol=Protocol.NONE, state="done", note=BAIT,
-        began_at=LAST, ended_at=None, questions=1, planned=1, judged=1,
-    )  # fmt: skip
-    return reports.as_page(report(run, line, [row], {}, 1.5), [row])
+    run = EvaluationRun(
+        name=BAIT, settings=settings, state="done", note=BAIT, began_at=LAST, planned=1, judged=1
+    )
+    return reports.as_page(report(run, [row], {}, 1.5))
 
 
 def shown(browser_page: tuple[Page, list[str]], html: str, folder: Path) -> list[str]:

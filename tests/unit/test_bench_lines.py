@@ -23,7 +23,7 @@ def _sized(size: float, ms: float) -> Line:
     return Line("a search", Taken((ms,)), Taken((1.0,)), "numpy", ms, size=size)
 
 
-HELPERS = {"__main__", "grown", "growing", "lines", "hardware", "search_process"}
+HELPERS = {"__main__", "grown", "growing", "lines", "hardware", "reader_films", "search_process"}
 ALONE = {
     "failing_servers",
     "reader",

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,14 +19,14 @@ from rich.progress import Progress as RichProgress
 from typer import Typer
 from typer.testing import CliRunner
 
-from cli import models
 from cli.console import say, say_json, say_table
 from cli.ingest import Reporter, _as_json, _line
-from cli.progress import BarMeter, ImportProgress, PlainMeter, ProgressMeter
+from cli.progress import BarMeter, ImportProgress, PlainMeter
 from domain.errors import MediaError
 from domain.media import Video
 from flows.ingest_files import FileOutcome
 from flows.ingest_video import IngestResult
+from library import weights
 from models import profile as profiles
 from models.extras import Extra
 from models.profile import Profile, load_profile
@@ -33,6 +34,8 @@ from models.specs import ChatSpec
 from models.weights import FileState
 from services import health
 from services.health import Check
+from store.home import Home
+from store.progress import Meter
 from views.words import plain_line, shortened
 
 VIDEO = Video(id="0" * 16, title="my\x1b[31m talk", path=None, duration_ms=1)
@@ -84,11 +87,11 @@ def test_json_for_other_programs_is_one_line_that_reads_back(data: Any) -> None:
     assert json.loads(shown) == data
 
 
-def plain_meter() -> tuple[ProgressMeter, Callable[[], str]]:
+def plain_meter() -> tuple[Meter, Callable[[], str]]:
     return PlainMeter(), lambda: ""
 
 
-def bar_meter() -> tuple[ProgressMeter, Callable[[], str]]:
+def bar_meter() -> tuple[Meter, Callable[[], str]]:
     output = io.StringIO()
     progress = RichProgress(console=Console(file=output, width=80))
     return BarMeter(progress), output.getvalue
@@ -98,7 +101,7 @@ def bar_meter() -> tuple[ProgressMeter, Callable[[], str]]:
 @pytest.mark.parametrize("steps", [[1] * 5, [5], [2, 3], [], [1, 9]])
 def test_every_meter_follows_any_work(
     capsys: pytest.CaptureFixture[str],
-    make: Callable[[], tuple[ProgressMeter, Callable[[], str]]],
+    make: Callable[[], tuple[Meter, Callable[[], str]]],
     steps: list[int],
 ) -> None:
     meter, bar = make()
@@ -225,15 +228,10 @@ def test_the_bundled_decoders_are_all_there_and_a_missing_one_is_named(
     assert (found.ok, found.fix) == (False, "reinstall av: it lacks betamax")
 
 
-@pytest.mark.parametrize(
-    ("states", "worst"),
-    [
-        (("present", "present"), "present"),
-        (("present", "missing"), "missing"),
-        (("missing", "wrong"), "wrong"),
-        ((), "present"),
-    ],
-)
-def test_a_model_is_as_good_as_its_worst_file(states: tuple[str, ...], worst: str) -> None:
-    files: Any = [type("Status", (), {"state": FileState(one)}) for one in states]
-    assert models._state(files) == worst
+@pytest.mark.parametrize("states", ["present present", "present missing", "missing wrong"])
+def test_a_model_is_as_good_as_its_worst_file(
+    states: str, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [SimpleNamespace(state=FileState(one)) for one in states.split()]
+    monkeypatch.setattr("library.weights.status", lambda *_: files)
+    assert weights.models(home).items[0].state == states.split()[-1]

@@ -1,4 +1,4 @@
-"""How a video's portrait and the list of services read."""
+"""How a video's portrait reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cli.doctor import _show
 from cli.portrait import SHOWN_LINES
 from cli.render import render
 from domain.media import Box, SeenObject, Video
@@ -14,7 +13,6 @@ from domain.memories import Edge, Relation, Segment
 from domain.moments import Moment
 from domain.people import KnownName, PersonOfVideo
 from domain.time import TimeSpan
-from services.health import Check
 from views.library import ClipCost, ShownClip, VideoDetails
 
 VIDEO = "0123456789abcdef"
@@ -184,13 +182,3 @@ def test_many_lines_are_cut_and_counted(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_recording_has_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
     video = portrait().video.model_copy(update={"has_video": False, "has_audio": False})
     assert "  no picture, no sound, profile local" in shown(capsys, video=video)
-
-
-def test_the_doctor_lists_each_fix(capsys: pytest.CaptureFixture[str]) -> None:
-    _show([Check("home", True, "here"), Check("model x", False, "missing", "homer models pull x")])
-    assert capsys.readouterr().out.splitlines() == [
-        "what     state    found",
-        "home     ok       here",
-        "model x  MISSING  missing",
-        "fix model x: homer models pull x",
-    ]

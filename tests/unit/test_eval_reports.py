@@ -18,6 +18,7 @@ from domain.evaluation import (
     WITH_SKILLS,
     WITHOUT_SKILLS,
     ErrorType,
+    EvaluationRun,
     QuestionPart,
     RunSettings,
 )
@@ -26,8 +27,7 @@ from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
 from evals.paired import changes, effect, mcnemar
 from evals.report import report
-from evals.tables import AnsweredQuestion, RunLine, RunReport, figure
-from store.queries.evaluations import StoredRun
+from evals.tables import AnsweredQuestion, RunReport, figure
 from tests.support.evaluation_rows import run_settings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -76,21 +76,15 @@ def made(
     settings: RunSettings | None = None,
 ) -> RunReport:
     settings = settings or run_settings(protocol=protocol, stages=stages, questions=len(rows))
-    stored = StoredRun("run", settings, state, "", NOW, None, len(rows), len(rows))
-    line = RunLine(
+    run = EvaluationRun(
         name="run",
-        dataset="own",
-        profile="local",
-        protocol=protocol,
+        settings=settings,
         state=state,
-        note="",
         began_at=NOW,
-        ended_at=None,
-        questions=len(rows),
         planned=len(rows),
         judged=len(rows),
     )
-    return report(stored, line, rows, shelves or {}, 1.5)
+    return report(run, rows, shelves or {}, 1.5)
 
 
 def test_an_unjudged_answer_is_neither_right_nor_wrong_and_said_to_be_so() -> None:
@@ -340,7 +334,7 @@ class Text(HTMLParser):
 def test_a_page_shows_words_as_words_whatever_they_are(words: str) -> None:
     evil = f"<script>alert(1)</script>{words}$title"
     rows = [row("1", False, question=evil, answer=evil, why=evil, types=(evil,), id=evil)]
-    page = as_page(made(rows), rows)
+    page = as_page(made(rows))
     read = Text()
     read.feed(page)
     assert "script" not in read.tags
@@ -349,7 +343,7 @@ def test_a_page_shows_words_as_words_whatever_they_are(words: str) -> None:
 
 def test_a_page_has_every_table_and_draws_the_curve() -> None:
     rows = learned()
-    page = as_page(made(rows, Protocol.SPLIT, SHELVES), rows)
+    page = as_page(made(rows, Protocol.SPLIT, SHELVES))
     for table in tables(made(rows, Protocol.SPLIT, SHELVES)):
         assert f"<caption>{table.title}" in page.replace("&#x27;", "'")
     assert page.count("<polyline") == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.eval_bars import _compared_rows
+from cli.eval_bars import compared_rows
 from evals.bars import Bar, all_met
 from evals.egolife import BaselineComparison, EgoReport, Imported, StrategySummary
 from evals.sampling import interval, mean, median
@@ -102,7 +102,7 @@ def test_each_answerer_is_shown_beside_the_baseline_with_its_slowest_answer() ->
     report = EgoReport(
         Imported("v", None), 9, {}, 60, "plain", every, {}, other, None, slowest_s=1.26
     )
-    assert [row[-4:] for row in _compared_rows(report)] == [
+    assert [row[-4:] for row in compared_rows(report)] == [
         ("1.00", "1.00", "", ""),
         ("1.50", "2.00", "60", "1.3"),
         ("0.50", "1.00", "90", "3.0"),

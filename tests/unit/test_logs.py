@@ -230,13 +230,13 @@ def test_a_command_that_fails_names_the_log(
         raise DatabaseError(f"the database of {SECRET} is gone")
 
     monkeypatch.setenv("HOMER_HOME", str(home.root))
-    monkeypatch.setattr("cli.doctor.check_setup", gone)
+    monkeypatch.setattr("library.upkeep.check_setup", gone)
     result = CliRunner().invoke(app, ["doctor"])
     output = f"homer: the database of {SECRET} is gone (log: {log_path(home)})\n"
     assert (result.exit_code, result.stderr) == (3, output)
     (record,) = records(home)
     assert record["error"] == "DatabaseError"
-    assert any(step.startswith("cli/doctor.py:") for step in record["trace"])
+    assert any(step.startswith("library/upkeep.py:") for step in record["trace"])
     assert SECRET not in log_path(home).read_text()
     wrong = CliRunner().invoke(app, ["--log-level", "loudly", "doctor"])
     assert (wrong.exit_code, LEVEL in wrong.stderr) == (2, True)

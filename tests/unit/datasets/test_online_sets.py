@@ -277,6 +277,14 @@ def test_a_wrong_question_is_reported(
         read(name, lay(tmp_path, {file: [*rows, {**last, **more}]}))
 
 
+def answered(dataset: str, *arms: str) -> Any:
+    """The report of a run with an answer in each of these arms."""
+    return SimpleNamespace(
+        run=SimpleNamespace(name="run", settings=SimpleNamespace(dataset=dataset)),
+        questions=[SimpleNamespace(arm=a, id=str(n), option="A") for n, a in enumerate(arms)],
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "output"), [("egolifeqa", "no leaderboard"), ("egomemreason", "no option yet")]
 )
@@ -284,18 +292,15 @@ def test_nothing_is_written_where_nothing_can_be_submitted(
     tmp_path: Path, name: str, output: str
 ) -> None:
     with pytest.raises(InputError, match=output):
-        write_submissions(tmp_path / "answers", "run", name, ())
+        write_submissions(tmp_path / "answers", answered(name))
     assert not (tmp_path / "answers").exists()
 
 
 def test_arms_whose_names_differ_in_replaced_characters_have_files_of_their_own(
     tmp_path: Path,
 ) -> None:
-    rows: Any = [
-        SimpleNamespace(arm=arm, id=str(number), option="A")
-        for number, arm in enumerate(("homer, local", "homer local", "other"))
-    ]
-    written = write_submissions(tmp_path, "run", "egomemreason", rows)
+    arms = ("homer, local", "homer local", "other")
+    written = write_submissions(tmp_path, answered("egomemreason", *arms))
     assert [one.file.name for one in written] == [
         "run-homer-local.json",
         "run-homer-local-2.json",
