@@ -117,7 +117,7 @@ def _show_run() -> None:
     store, name = page_state().store, text_param("run")
     page_link("evaluations", translate("← All runs"))
     with st.spinner(translate("Reading the run ...")):
-        report = load_run(store, name)
+        report = _load_run(store, name, _progress_key(store, name))
     st.header(escape_markdown(report.run.name), anchor=False)
     st.caption(escape_markdown(f"{_facts(report.run)}{_cost(report)}"))
     if report.run.state == RUNNING:
@@ -142,18 +142,13 @@ def _show_figures(report: RunReport) -> None:
         charts.report_table(table)
 
 
-def load_run(store: Store, name: str) -> RunReport:
-    """Load a run; the cache expires after a minute, and when more answers are judged."""
-    return _load_run(store, name, _progress_key(store, name))
-
-
 def _progress_key(store: Store, name: str) -> str:
     return find_run(store, name).model_dump_json()
 
 
 @st.cache_data(ttl=60, max_entries=20, show_spinner=False, hash_funcs=HASH_BY_URL)
 def _load_run(store: Store, name: str, progress: str) -> RunReport:
-    """Load a run; ``progress`` is part of the cache key."""
+    """Load a run, anew after a minute and when more is judged: ``progress`` is part of the key."""
     del progress
     return evaluation_report(store, name)
 
@@ -229,22 +224,15 @@ def _show_change(change: Flip, first: str, second: str) -> None:
             st.write(
                 escape_markdown(f"{run}: {cell(tags_in_words(answer)) or translate('no answer')}")
             )
+        runs = {first: change.first_trajectory, second: change.second_trajectory}
         with st.container(horizontal=True, key=f"steps_{change.id}"):
-            _show_step_links(change, first, second)
-
-
-def _show_step_links(change: Flip, first: str, second: str) -> None:
-    """Link the trajectories of both runs, and their comparison."""
-    for run, trajectory in ((first, change.first_trajectory), (second, change.second_trajectory)):
-        if trajectory:
-            page_link(
-                "trajectory",
-                translate("Every step of {run}").format(run=escape_markdown(run)),
-                trajectory=trajectory,
-            )
-    if change.first_trajectory and change.second_trajectory:
-        both = {"trajectory": change.first_trajectory, "with_": change.second_trajectory}
-        page_link("trajectory", translate("Compare both searches"), **both)
+            for run, trajectory in runs.items():
+                if trajectory:
+                    step = translate("Every step of {run}").format(run=escape_markdown(run))
+                    page_link("trajectory", step, trajectory=trajectory)
+            if all(runs.values()):
+                both = {"trajectory": change.first_trajectory, "with_": change.second_trajectory}
+                page_link("trajectory", translate("Compare both searches"), **both)
 
 
 def _show_export(report: RunReport) -> None:
