@@ -18,13 +18,13 @@ from cli.options import (
     Videos,
     WordsCommand,
     parse_as_of,
-    split_names,
 )
 from domain.asking import Question
 from domain.errors import HomerError
 from flows.workspace import Workspace, open_workspace
 from graphs.runner import Runner
 from library.asking import make_question
+from library.params import split_names
 from models.preload import preloading
 from strategies.registry import check_strategy, strategy_names
 from views.answer_lines import one_line
@@ -65,7 +65,7 @@ def compare(
       homer compare "Where was it?" -v talk -o Paris -o Berlin --strategy homer,NAME
     """
     as_of_ms = parse_as_of(as_of)
-    wanted = split_names(strategy or []) or strategy_names()
+    wanted = split_names(strategy) or strategy_names()
     names = tuple(dict.fromkeys(map(check_strategy, wanted)))
     with open_workspace(profile) as workspace:
         asked = make_question(workspace.store, question, video or (), option or (), as_of_ms)

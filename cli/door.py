@@ -15,10 +15,8 @@ from typer.core import TyperGroup
 from cli.console import confirm, note
 from cli.options import SEVERAL_WORDS, Json, Profile, WordsCommand
 from cli.progress import meter
-from cli.render import render
 from library.params import agreed
 from library.registry import ACTS, GUIDES, Act
-from store.database import open_store
 from store.home import Home
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -68,6 +66,9 @@ def command_of(act: Act) -> Any:
     def command(
         profile: str | None = None, json: bool = False, yes: bool = False, **given: Any
     ) -> None:
+        # What prints results knows all their classes: help needs none of them.
+        from cli.render import render
+
         # What is not given has its default, which Typer cannot always show.
         given = {name: value for name, value in given.items() if value is not None}
         if "profile" in act.parameters and profile is not None:
@@ -75,22 +76,19 @@ def command_of(act: Act) -> Any:
         # What it was done in is closed last: a result may come line by line.
         with ExitStack() as opened:
             where: Any = Home.default()
-            spending: Any = nullcontext()
             if act.where == "store":
+                from store.database import open_store
+
                 where = opened.enter_context(open_store(where))
             elif act.where == "workspace":
                 # Only what works with models imports them.
                 from flows.workspace import open_workspace
-                from retrieval.search_cost import recorded_search
 
                 where = opened.enter_context(open_workspace(profile))
-                spending = recorded_search(where.store)
             # A meter keeps back what is asked on the line that it draws.
             shown: Any = meter() if "progress" in act.from_door else nullcontext()
-            with shown as bar, spending as cost:
+            with shown as bar:
                 result = act.call(where, given, progress=bar, confirm=agreed if yes else confirm)
-            if cost and cost.usage.requests:
-                note(f"the search took {cost.usage} of the embeddings endpoint")
             render(result, json=json, empty=act.empty)
         if isinstance(result, list) and "offset" in act.parameters and not json:
             first = int(given.get("offset", 0))

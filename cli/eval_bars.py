@@ -13,7 +13,7 @@ from pydantic_core import to_jsonable_python
 
 from cli.console import note, say, say_json, say_table
 from cli.ingest import Reporter
-from cli.options import Json, MoreStrategies, Profile, split_names
+from cli.options import Json, MoreStrategies, Profile
 from cli.progress import answer_progress, meter
 from cli.reports import with_interval
 from evals import egolife as egolife_evaluation
@@ -36,6 +36,7 @@ from evals.scores import PercentInterval, Summary
 from evals.word_baseline import WORDS
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
+from library.params import split_names
 from store.progress import Meter, import_progress
 from strategies.registry import find_strategy
 from views.words import counted, plain_line, shortened
@@ -111,7 +112,7 @@ def egolife(
       homer eval egolife data/egolife --out answers.jsonl
       homer eval egolife data/egolife --strategy NAME --ablate --limit 50
     """
-    others = [find_strategy(name) for name in split_names(strategy or [])]
+    others = [find_strategy(name) for name in split_names(strategy)]
     less = [less for one in others if ablate for less in one.ablations()]
     asked = [one.name for one in (*others, *less)]
     questions = questions_in(folder, limit)

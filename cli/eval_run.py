@@ -9,9 +9,10 @@ import typer
 
 from cli.console import note, say_json
 from cli.ingest import STOPPED, Reporter
-from cli.options import Json, MoreStrategies, Profile, split_names
+from cli.options import Json, MoreStrategies, Profile
 from cli.progress import ImportProgress, meter
 from domain.evaluation_options import AblationStage, Protocol
+from library.params import split_names
 from store.progress import Meter
 from views.words import plain_line
 
@@ -101,7 +102,7 @@ def run(
                 stages,
                 limit,
                 baseline=baseline,
-                strategies=split_names(strategy or []),
+                strategies=split_names(strategy),
             )
             called = checked_name(name) if name else run_name(planned)
             _announce(planned, called)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cli.console import note, say, say_json
-from cli.options import Json, Profile, read_lines, split_names
+from cli.options import Json, Profile, read_lines
 from cli.progress import meter
 from domain.errors import InputError
+from library.params import split_names
 from store.home import Home
 from store.progress import Meter
 from views.words import counted, plain_line
@@ -125,7 +126,7 @@ def ingest(
     try:
         with open_workspace(profile) as opened, meter() as bar:
             workspace = opened.with_workers(workers, pool).with_clip_view(clip_view)
-            workspace = workspace.with_memory_of(tuple(split_names(memory or [])))
+            workspace = workspace.with_memory_of(split_names(memory))
             if dry_run:
                 estimate = partial(estimate_file, workspace, again=again, subtitles=subtitles)
                 raise typer.Exit(_estimate(files, estimate, as_json=json))

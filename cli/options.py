@@ -103,11 +103,6 @@ def read_lines(sources: Sequence[str]) -> list[str]:
     return found
 
 
-def split_names(given: Sequence[str]) -> list[str]:
-    """Return the names of a repeatable option whose values may also be separated by commas."""
-    return [part.strip() for value in given for part in value.split(",") if part.strip()]
-
-
 def parse_as_of(text: str | None) -> int | None:
     """Parse a time of the video, in milliseconds.
 

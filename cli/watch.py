@@ -11,12 +11,13 @@ from typing import Annotated
 import typer
 
 from cli.console import note, say, say_json
-from cli.options import Json, Profile, read_lines, split_names
+from cli.options import Json, Profile, read_lines
 from domain.media import Video
 from flows.build import check_builds
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
 from flows.workspace import open_workspace
+from library.params import split_names
 from perception.live import live_source
 from strategies.registry import find_strategy
 from views.words import plain_line
@@ -85,7 +86,7 @@ def watch(
     """
     live, stop = live_source(read_lines([source])[0], title), Event()
     with open_workspace(profile) as opened, _until_stopped(stop):
-        workspace = opened.with_memory_of(tuple(split_names(memory or [])))
+        workspace = opened.with_memory_of(split_names(memory))
         if record:
             workspace = workspace.with_recording()
         for name in workspace.settings.memory.strategies:

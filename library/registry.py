@@ -258,9 +258,9 @@ ACTS = (
     Act("weights.pull_models", "models pull"),
     # What is made of what was watched
     Act("strategies.strategies", "strategies", "GET /strategies", viewers=True),
-    Act("memories.build", "build"),
-    Act("memories.reembed", "reembed"),
-    Act("memories.export_training", "train export"),
+    Act("builds.build", "build"),
+    Act("builds.reembed", "reembed"),
+    Act("builds.export_training", "train export"),
     # Evaluations
     Act(
         "evaluations.evaluation_runs",

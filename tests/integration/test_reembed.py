@@ -288,7 +288,7 @@ def test_the_command_tells_and_does(
     profile.write_text(f"base = 'local'\ntext = '{encoder(tmp_path / 'tiny')}'\n")
 
     monkeypatch.setattr(
-        "library.memories.fitting_thresholds", lambda _: "settings.x = 1\nsettings.y = 2"
+        "library.builds.fitting_thresholds", lambda _: "settings.x = 1\nsettings.y = 2"
     )
 
     def homer(*more: str) -> str:

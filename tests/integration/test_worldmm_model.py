@@ -21,7 +21,7 @@ from flows.build import build
 from flows.builder_model import ModelUse
 from graphs.replay import replay
 from graphs.runner import Runner
-from library.memories import show_use
+from library.builds import show_use
 from library.memory import dump_lines
 from library.moments import load_moment
 from store.database import Store
