@@ -138,10 +138,15 @@ class Act:
 
 ACTS = (
     Act("alerts.add_alert", "alert add"),
-    Act("alerts.alerts", "alert list", "GET /alerts"),
+    Act(
+        "alerts.alerts",
+        "alert list",
+        "GET /alerts",
+        empty="there are no alerts yet; homer alert add --help says how",
+    ),
     Act("alerts.remove_alert", "alert remove"),
-    Act("alerts.alert_hits", "alert hits", "GET /alerts/hits"),
-    Act("alerts.try_alert", "alert test"),
+    Act("alerts.alert_hits", "alert hits", "GET /alerts/hits", empty="no clip answered it yet"),
+    Act("alerts.try_alert", "alert test", empty="none of these clips answers it"),
     Act("alerts.deliver_alerts", "alert deliver"),
     # People
     Act(

@@ -81,6 +81,8 @@ def test_an_empty_library_says_how_to_begin(homer: Homer) -> None:
     assert (shown.exit_code, shown.stdout) == (0, "")
     assert "homer ingest" in shown.stderr
     assert data(homer("videos", "--json")) == []
+    for listed in ("alert", "alert hits", "people", "skills", "share", "trajectory", "eval runs"):
+        assert homer(*listed.split()).stderr, listed
     asked = homer("ask", "Who is it?")
     assert asked.exit_code == 2
     assert "homer ingest" in asked.stderr
