@@ -119,14 +119,6 @@ def test_as_of_a_moment_nothing_later_is_there(client: TestClient) -> None:
     assert client.get(f"/videos/{PARTY}/people", params={"as_of": "5"}).json()["items"] == []
 
 
-def test_people_come_with_their_names_and_tags(client: TestClient) -> None:
-    found = client.get(f"/videos/{PARTY}/people", params={"offset": 1}).json()
-    assert (found["total"], found["next"]) == (2, None)
-    (bob,) = found["items"]
-    assert [name["name"] for name in bob["names"]] == ["Bob"]
-    assert bob["tags"] == ["<face_2>", "<voice_1>"]
-
-
 @pytest.mark.parametrize(
     "query",
     [
