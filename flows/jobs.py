@@ -103,7 +103,7 @@ class Jobs:
     command: Sequence[str] = (*MODULE, "cli")
 
     def __init__(self, home: Home) -> None:
-        self._home = home
+        self.home = home
 
     def start(
         self,
@@ -158,12 +158,12 @@ class Jobs:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the lock under which one process at a time inspects and starts jobs."""
-        with file_lock(self._home.make().run / "jobs.lock"):
+        with file_lock(self.home.make().run / "jobs.lock"):
             yield
 
     def every(self) -> list[Job]:
         """Return all jobs that are not dismissed, the latest first."""
-        jobs = [self._read(path) for path in self._home.run.glob(f"{PREFIX}*.json")]
+        jobs = [self._read(path) for path in self.home.run.glob(f"{PREFIX}*.json")]
         return sorted((job for job in jobs if job), key=lambda job: job.began, reverse=True)
 
     def unclaimed_sources(self, sources: Iterable[str]) -> list[str]:
@@ -218,8 +218,8 @@ class Jobs:
         sources = [without_login(one) if is_address(one) else one for one in sources]
         earlier = [known.id for known in self.every() if known.sources == tuple(sources)]
         job = job or new_id()
-        self._home.make()
-        env = {"HOMER_HOME": str(self._home.root), END: str(self._end_path(job))}
+        self.home.make()
+        env = {"HOMER_HOME": str(self.home.root), END: str(self._end_path(job))}
         env |= {ACTING: make_storable(who)} if (who := acting_user.get()) else {}
         with log_file(self._log_path(job)) as log, self._lock_path(job).open("w") as lock:
             lock_file(lock)
@@ -263,7 +263,7 @@ class Jobs:
         fetched = tuple(
             str(file)
             for source in filter(is_address, sources)
-            for file in fetched_files(self._home, source)
+            for file in fetched_files(self.home, source)
         )
         return Job(
             job, running.pid, running.began, sources, arguments, stage, lines, is_here, fetched
@@ -287,16 +287,16 @@ class Jobs:
         return JobState.UNKNOWN if is_alive is None and end is JobState.KILLED else end
 
     def _lock_path(self, job: str) -> Path:
-        return self._home.run / f"{PREFIX}{job}.lock"
+        return self.home.run / f"{PREFIX}{job}.lock"
 
     def _job_path(self, job: str) -> Path:
-        return self._home.run / f"{PREFIX}{job}.json"
+        return self.home.run / f"{PREFIX}{job}.json"
 
     def _end_path(self, job: str) -> Path:
-        return self._home.run / f"{PREFIX}{job}.end"
+        return self.home.run / f"{PREFIX}{job}.end"
 
     def _log_path(self, job: str) -> Path:
-        return self._home.logs / f"{PREFIX}{job}.log"
+        return self.home.logs / f"{PREFIX}{job}.log"
 
 
 def _tail(log: Path) -> list[str]:

@@ -177,20 +177,20 @@ def _resume_button(jobs: Jobs, video: LibraryEntry) -> None:
     ):
         return
     try:
-        jobs.start([_original(video)], video.profile)
+        jobs.start([_original(jobs.home, video)], video.profile)
     except HomerError as error:
         show_error(error)
         return
     st.rerun()
 
 
-def _original(video: LibraryEntry) -> Path:
+def _original(home: Home, video: LibraryEntry) -> Path:
     """Return the file of an unfinished video.
 
     Raises:
         InputError: it is missing or has changed.
     """
-    path = original_file(Home.default(), video.id, video.path)
+    path = original_file(home, video.id, video.path)
     if path is None:
         raise InputError(
             translate(

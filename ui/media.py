@@ -25,7 +25,6 @@ from store.queries.videos import find_video
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from domain.media import Video
 
 HEX_DIGITS = frozenset("0123456789abcdef")
 
@@ -45,11 +44,6 @@ def database_answers() -> bool:
             return session.connection() is not None
     except HomerError:
         return False
-
-
-def original_of(video: Video) -> Path | None:
-    """Return the file of a video, or None if it is missing or has changed."""
-    return original_file(Home.default(), video.id, video.path)
 
 
 UserOf = Callable[[Mapping[str, str]], str | None]
@@ -133,7 +127,7 @@ def _is_visible(store: Store, sha: str) -> bool:
 def _original_by_id(store: Store, video_id: str) -> Path | None:
     with store.begin() as session:
         video = find_video(session, video_id)
-    return original_of(video) if video.id == video_id else None
+    return original_file(store.home, video.id, video.path) if video.id == video_id else None
 
 
 def _is_allowed(request: Request) -> bool:

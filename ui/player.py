@@ -14,12 +14,13 @@ from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from library.moments import frames_around
+from perception.originals import original_file
 from store.database import Store
 from store.queries.recordings import recordings_in
 from ui.app_state import page_state
 from ui.components import component
 from ui.formatting import escape_markdown
-from ui.media import original_of, stored_image
+from ui.media import stored_image
 from ui.navigation import time_param
 from views.cut import cut_preview
 from views.streams import load_stream_details
@@ -118,7 +119,7 @@ class _Source(NamedTuple):
 
 def _source(store: Store, video: Video, at_ms: int) -> _Source | None:
     """Return the file of a video, or the part of it at a moment; None without any."""
-    if original_of(video) is None:
+    if original_file(store.home, video.id, video.path) is None:
         return _recorded(store, video, at_ms)
     if video.id not in st.session_state.get(UNPLAYABLE, ()):
         return _Source(video.id, f"/video/{video.id}", TimeSpan.of(0, video.duration_ms))
@@ -139,7 +140,10 @@ def _recorded(store: Store, video: Video, at_ms: int) -> _Source | None:
 
 def is_playable(store: Store, video: Video, at_ms: int) -> bool:
     """Check whether a video's file is there, or a recording of the clip at a moment."""
-    return original_of(video) is not None or _recorded(store, video, at_ms) is not None
+    return (
+        original_file(store.home, video.id, video.path) is not None
+        or _recorded(store, video, at_ms) is not None
+    )
 
 
 def sought_moment(video: Video, start_ms: int, key: str = "player") -> tuple[str, int]:

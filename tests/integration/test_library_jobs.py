@@ -226,7 +226,7 @@ def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, recording: Pa
     wait_until(lambda: not only(jobs).running)
     press(page.run(), "Clear")
     assert jobs.every() == []
-    assert list(jobs._home.run.glob("ingest-*")) == []
+    assert list(jobs.home.run.glob("ingest-*")) == []
 
 
 def test_a_job_that_was_killed_is_reported_and_can_be_gone_on_with(
@@ -438,7 +438,7 @@ def test_an_upload_that_became_no_video_goes_when_its_job_is_cleared(
 
 def test_an_upload_stays_for_as_long_as_a_job_may_watch_it(jobs: Jobs) -> None:
     """One of two tabs still has the job on it that was gone on with in the other."""
-    path = store_upload(jobs._home, "talk.mp4", b"a talk")
+    path = store_upload(jobs.home, "talk.mp4", b"a talk")
     jobs.pause(started(jobs, path).id)
     wait_until(lambda: not only(jobs).running)
     old, page = only(jobs), open_page("library")

@@ -13,7 +13,6 @@ from perception import originals
 from perception.originals import cache_original, drop_cached_original, original_file, stat_digest
 from perception.source import video_id
 from store.home import Home
-from ui.media import original_of
 from ui.player import _why_missing
 
 FILM = b"a film" * 1000
@@ -53,11 +52,12 @@ def test_only_the_file_that_was_watched_is_opened(
     os.mkfifo(pipe)
     link = tmp_path / "link"
     link.symlink_to(secret)
-    assert original_of(video(recording)) == recording
-    for other in (secret, link, pipe, tmp_path, tmp_path / "gone", "/dev/zero", "x\0y", "", None):
-        assert original_of(video(other)) is None
+    assert original_file(home, ID, str(recording)) == recording
+    others = (secret, link, pipe, tmp_path, tmp_path / "gone", "/dev/zero", "x\0y", "")
+    assert not any(original_file(home, ID, str(other)) for other in others)
+    assert original_file(home, ID, None) is None
     assert original_file(home, "../" + ID, str(recording)) is None
-    assert original_of(video(recording, "f" * 16)) is None
+    assert original_file(home, "f" * 16, str(recording)) is None
 
 
 def test_a_file_is_read_once_and_again_where_it_may_have_changed(
