@@ -16,17 +16,17 @@ from mcp_types import (
 from pydantic import BaseModel
 
 from api.app_state import ApiState
-from api.params import MAX_LIMIT, next_offset
+from api.mcp_tools import for_client
 from domain.asked import Asked
 from domain.errors import InputError, NotFound
-from domain.time import in_seconds
 from library.memory import clips, events
 from library.outlines import outline
+from library.params import MAX_LIMIT, page
 from library.people import people_of_video
 from library.trajectories import trajectories, trajectory, trajectory_events
 from library.videos import page_of_videos, video
 from store.queries.library_pages import LibraryEntry
-from views.words import client_data, client_text
+from views.words import client_text
 
 SCHEME = "homer"
 JSON_TYPE = "application/json"
@@ -86,7 +86,7 @@ def list_resources(state: ApiState, cursor: str | None) -> ListResourcesResult:
     left = MAX_LIMIT - len(shown)
     asked = trajectories(state.store, offset=max(0, offset - total), limit=left)
     shown += [_question(one) for one in asked.items]
-    following = next_offset(offset, len(shown), total + asked.total)
+    following = page(shown, total + asked.total, offset).next
     return ListResourcesResult(
         resources=shown, next_cursor=None if following is None else str(following)
     )
@@ -114,8 +114,7 @@ def read_resource(state: ApiState, uri: str) -> TextResourceContents:
         InputError: the offset is not a number.
     """
     reader, name, offset = _parse(uri)
-    told = client_data(in_seconds(reader(state, name, offset).model_dump(mode="json")))
-    text = json.dumps(told, ensure_ascii=False)
+    text = json.dumps(for_client(reader(state, name, offset)), ensure_ascii=False)
     return TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=text)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, get_type_hints
+from typing import Any
 
 from anyio import to_thread
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent, Tool, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from api.app_state import ApiState
@@ -31,11 +30,6 @@ CallContext = ServerRequestContext[Any, Any]
 Arguments = dict[str, Any]
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-
-VideoNames = Annotated[
-    tuple[Annotated[str, Field(max_length=400)], ...],
-    Field(max_length=100, description="Ids or titles; without any, all videos."),
-]
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ def _tool_of(act: Act) -> McpTool:
 
 
 async def _do(act: Act, state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
-    """Do an act of the registry; all but a dictionary is told under ``result``."""
+    """Do an act of the registry."""
     where: Any = state.workspace() if act.where == "workspace" else state.store
 
     def do() -> Any:
@@ -71,12 +65,10 @@ async def _do(act: Act, state: ApiState, _: CallContext, given: Arguments) -> Ca
             return act.call(where, given, remote=True)
 
     found = await to_thread.run_sync(do)
-    told = client_data(in_seconds(to_jsonable_python(found)))
-    told = told if isinstance(told, dict) else {"result": told}
-    content: list[ContentBlock] = [TextContent(text=json.dumps(told, ensure_ascii=False))]
+    result = told(found)
     if isinstance(found, ShownMoment) and found.image is not None:
-        content.append(_image(state, found.video, found.image))
-    return CallToolResult(content=content, structured_content=told)
+        result.content.append(_image(state, found.video, found.image))
+    return result
 
 
 def _image(state: ApiState, video: str, frame: Moment) -> ContentBlock:
@@ -88,30 +80,20 @@ def _image(state: ApiState, video: str, frame: Moment) -> ContentBlock:
     return ImageContent(data=b64encode(data).decode(), mime_type=IMAGE_TYPE)
 
 
-def told(body: BaseModel) -> CallToolResult:
-    """Return an answer of the API as the result of a tool: as text, and as structure."""
-    structure = client_data(in_seconds(body.model_dump(mode="json")))
+def told(found: Any) -> CallToolResult:
+    """Return what was found as the result of a tool: as text, and as structure.
+
+    All but a dictionary is under ``result``.
+    """
+    structure = for_client(found)
+    structure = structure if isinstance(structure, dict) else {"result": structure}
     text = TextContent(text=json.dumps(structure, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=structure)
 
 
-def _reading(
-    name: str, function: Callable[..., CallToolResult], answer: type[BaseModel]
-) -> McpTool:
-    """Return a function as a tool; its parameters after the first are the tool's arguments."""
-    hints = get_type_hints(function, include_extras=True)
-    fields: Any = {
-        name: (hints[name], ... if one.default is one.empty else one.default)
-        for name, one in list(inspect.signature(function).parameters.items())[1:]
-    }
-    config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
-    arguments = create_model(function.__name__, __config__=config, **fields)
-
-    async def call(state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
-        checked = arguments.model_validate(given)
-        return await to_thread.run_sync(partial(function, state, **dict(checked)))
-
-    return McpTool(listed_tool(name, inspect.getdoc(function) or "", arguments, answer), call)
+def for_client(found: Any) -> Any:
+    """Return data as JSON has it: times in seconds, and no words that a client would obey."""
+    return client_data(in_seconds(to_jsonable_python(found)))
 
 
 def listed_tool(

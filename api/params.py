@@ -1,4 +1,4 @@
-"""Parameters shared by requests: times, pages, filters."""
+"""Parameters shared by requests: a time, a set of models."""
 
 from __future__ import annotations
 
@@ -6,47 +6,15 @@ import math
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, Field
 
 from domain.errors import InputError
 from domain.time import parse_clock
 
 MAX_SECONDS = 1e11
 """Upper bound of times."""
-DEFAULT_LIMIT = 20
-MAX_LIMIT = 100
-
-Offset = Annotated[
-    int, Query(ge=0, le=10**9, description="Entries to skip: `next` of the page before.")
-]
-Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Entries at most.")]
-QuestionQuery = Annotated[
-    str, Query(max_length=200, description="Only questions with these words.")
-]
-AsOf = Annotated[
-    str | None,
-    Query(
-        max_length=40,
-        description="Use only what was seen by then: seconds, MM:SS, H:MM:SS or d2 H:MM:SS.",
-        examples=["12:30"],
-    ),
-]
 Profile = Annotated[
     str | None, Query(max_length=200, description="Set of models; the server's default.")
 ]
-
-
-class Page(BaseModel):
-    """A page of a list: ``next`` is the offset of the next page, null at the end."""
-
-    total: int
-    offset: int
-    next: int | None = Field(description="pass it as `offset` for the next page")
-
-
-def next_offset(offset: int, shown: int, total: int) -> int | None:
-    """Return the offset of the next page, or None at the end."""
-    return offset + shown if shown and offset + shown < total else None
 
 
 def as_of_ms(value: str | float | None) -> int | None:

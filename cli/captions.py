@@ -25,7 +25,7 @@ from memory.writers import make_writers
 from models.profile import load_profile
 from store.database import open_store
 from store.home import Home
-from store.progress import Meter, SilentMeter
+from store.progress import SILENT, Meter
 from store.queries.videos import VideoState, find_video, video_state
 from store.vector_index import build_index
 from views.words import plain_line
@@ -123,7 +123,7 @@ def _import_many(
             bar.start("videos", len(tracks))
             for track in tracks:
                 try:
-                    imported.append(_import_track(workspace, track, track.title, SilentMeter()))
+                    imported.append(_import_track(workspace, track, track.title, SILENT))
                 except (InputError, ModelError) as error:
                     failed[track.title] = str(error)
                 bar.step()

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from domain.asking import Mode
 from domain.errors import InputError
-from domain.time import TimeSpan, parse_clock, parse_clock_span
+from domain.time import parse_clock
 
 Profile = Annotated[
     str | None,
@@ -113,20 +112,6 @@ def parse_as_of(text: str | None) -> int | None:
         return None if text is None else parse_clock(text)
     except ValueError as error:
         raise InputError(f"--as-of: {error}") from error
-
-
-def parse_at(text: str | None, mode: Mode) -> TimeSpan | None:
-    """Parse the time that a search for images looks at.
-
-    Raises:
-        InputError: the text is neither a time nor a span, or it is another search.
-    """
-    if text is not None and mode is not Mode.KEYFRAME:
-        raise InputError("--at is for images: say --mode keyframe")
-    try:
-        return None if text is None else parse_clock_span(text)
-    except ValueError as error:
-        raise InputError(f"--at: {error}") from error
 
 
 SEVERAL_WORDS = {"allow_extra_args": True}

@@ -32,7 +32,7 @@ from perception.live import live_source
 from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_llama_index
 from retrieval.search_once import view_of_names
 from store.home import Home
-from store.progress import SilentMeter
+from store.progress import SILENT
 from store.queries.library_pages import LibraryEntry
 from store.vector_index import build_index
 
@@ -149,7 +149,7 @@ class VideoLibrary:
             ExceptionGroup: several files failed; it has an error of each.
         """
         workspace = self._workspace.with_memory_of(tuple(memory))
-        with meter() if progress else nullcontext(SilentMeter()) as bar:
+        with meter() if progress else nullcontext(SILENT) as bar:
             files, unfetched = find_files(
                 workspace.home,
                 list(map(str, sources)),

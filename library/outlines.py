@@ -20,7 +20,7 @@ from library.params import AsOf, OnCommandLine, VideoName
 from people.corrected import people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
-from store.progress import Progress, import_progress
+from store.progress import SILENT, Progress, import_progress
 from store.queries.builds import built_through
 from store.queries.clips import memory_view
 from store.queries.outline import OutlineNode, nodes_of_levels
@@ -102,7 +102,7 @@ def outline(
         Field(description="The models that build it. Default: as configured."),
         OnCommandLine("--profile", "-p", metavar="NAME|FILE", only=True),
     ] = None,
-    progress: Progress | None = None,
+    progress: Progress = SILENT,
 ) -> Outline:
     """Print the chapters of a video with their times.
 
@@ -120,9 +120,8 @@ def outline(
     """
     if build_first:
         strategy = strategy_of_outlines()
-        moved = import_progress(progress, strategy.name) if progress else lambda *_: None
         with open_workspace(profile, store.home) as workspace:
-            build(workspace, video, strategy, moved)
+            build(workspace, video, strategy, import_progress(progress, strategy.name))
     return load_outline(store, video, depth, as_of).model_copy(update={"written": written})
 
 

@@ -16,11 +16,11 @@ from starlette.routing import Match
 from api.application import make_app
 from api.auth import MIN_KEY_CHARS, AccessRules
 from api.chat_bodies import ChatRequest
-from api.params import DEFAULT_LIMIT, MAX_LIMIT
 from api.routes.ingestion import Add
 from api.routes.questions import Ask
 from api.server import GRACE_S, PORT
 from domain.asking import Mode
+from library.params import DEFAULT_LIMIT, MAX_LIMIT
 from library.registry import ACTS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()

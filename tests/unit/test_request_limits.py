@@ -20,7 +20,7 @@ from api.concurrency import QuestionSlots
 from api.database_health import DatabaseHealth
 from api.disconnect import NO_EVENT, ClientGone, until_disconnect
 from api.limits import MAX_BODY_BYTES, RequestLimits
-from api.params import as_of_ms, next_offset
+from api.params import as_of_ms
 from api.problems import TooManyRequests, add_error_handlers, to_problem
 from api.running_question import ServerStopping
 from api.server import UnfinishedQuestions, closed_at_end
@@ -37,6 +37,7 @@ from domain.errors import (
     NotFound,
     WeightsMissing,
 )
+from library.params import page
 from tests.support.api import HERE, problem
 
 SECRET = "what Ann said"
@@ -336,8 +337,5 @@ def test_what_is_no_moment_is_refused(given: Any) -> None:
 
 
 def test_a_page_says_where_the_next_one_begins() -> None:
-    assert [next_offset(0, 20, 50), next_offset(40, 10, 50), next_offset(60, 0, 50)] == [
-        20,
-        None,
-        None,
-    ]
+    shown = [(0, 20), (40, 10), (60, 0)]
+    assert [page([""] * many, 50, offset).next for offset, many in shown] == [20, None, None]

@@ -7,14 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from cli.options import parse_as_of, parse_at
-from domain.asking import Mode
+from cli.options import parse_as_of
 from domain.errors import InputError
 from domain.time import TimeSpan, format_clock, parse_clock, parse_clock_span
+from library.registry import ACTS
 
 DAY_MS = 86_400_000
 MOST_MS = 2**62
 """What a Postgres bigint holds with room to spare."""
+
+SEARCH = next(act for act in ACTS if act.command == "search")
 
 MOMENTS = st.integers(0, 400 * DAY_MS)
 SPANS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: TimeSpan.of(*sorted(pair)))
@@ -136,18 +138,18 @@ def test_spans_that_only_touch_share_nothing(one: TimeSpan, other: TimeSpan) -> 
 )
 def test_a_time_to_look_at_is_a_second_or_a_span(text: str, start_s: int, end_s: int) -> None:
     assert parse_clock_span(text) == TimeSpan.of(start_s * 1000, end_s * 1000)
-    assert parse_at(text, Mode.KEYFRAME) == parse_clock_span(text)
+    assert SEARCH.arguments(at=text).at == parse_clock_span(text)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("text", ["", "noon", "12:45-12:30", "12:30-later", "-5"])
 def test_what_is_no_time_to_look_at_is_refused(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the message is the reader's
         parse_clock_span(text)
-    with pytest.raises(InputError, match="--at"):
-        parse_at(text, Mode.KEYFRAME)
+    with pytest.raises(InputError, match=r"^at: "):
+        SEARCH.call(None, {"mode": "keyframe", "at": text})
 
 
 def test_only_a_search_for_images_looks_at_a_time() -> None:
-    with pytest.raises(InputError, match="--mode keyframe"):
-        parse_at("12:30", Mode.VIDEO)
-    assert parse_at(None, Mode.VIDEO) is None
+    with pytest.raises(InputError, match="mode keyframe"):
+        SEARCH.call(None, {"query": "a cup", "at": "12:30"})
+    assert SEARCH.arguments().at is None  # type: ignore[attr-defined]
