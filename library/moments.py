@@ -234,25 +234,31 @@ def frame_at(
     video, or no keyframe near. With ``as_of_ms`` only frames count that a question as of then may
     see.
     """
+    with store.begin() as session:
+        return _frame(session, video, at_ms, ref, as_of_ms)
+
+
+def _frame(
+    session: Session, video: str, at_ms: int, ref: str, as_of_ms: int | None
+) -> Moment | None:
     named = _IMAGE.fullmatch(ref)
     kind = named[1] if named else "k"
-    with store.begin() as session:
-        last: float = math.inf
-        if as_of_ms is not None:
-            last = -1
-            with suppress(NotFound):
-                last = memory_view(session, [video], as_of_ms).scopes[0].last_clip
-        frame: BuiltFrame | StoredKeyframe | None
-        if named:
-            find = kept_frame if kind == "f" else frame_of
-            frame = find(session, video, int(named[2]))
-        else:
-            clip = clip_at(session, video, at_ms)
-            around = [] if clip is None else [clip - 1, clip, clip + 1]
-            visible = [number for number in around if number <= last]
-            frame = frame_near(session, video, at_ms, visible)
-            if frame is not None and abs(frame.time_ms - at_ms) > NEAR_MS:
-                frame = None
+    last: float = math.inf
+    if as_of_ms is not None:
+        last = -1
+        with suppress(NotFound):
+            last = memory_view(session, [video], as_of_ms).scopes[0].last_clip
+    frame: BuiltFrame | StoredKeyframe | None
+    if named:
+        find = kept_frame if kind == "f" else frame_of
+        frame = find(session, video, int(named[2]))
+    else:
+        clip = clip_at(session, video, at_ms)
+        around = [] if clip is None else [clip - 1, clip, clip + 1]
+        visible = [number for number in around if number <= last]
+        frame = frame_near(session, video, at_ms, visible)
+        if frame is not None and abs(frame.time_ms - at_ms) > NEAR_MS:
+            frame = None
     if frame is None or frame.clip > last:
         return None
     return _image(video, f"{kind}{frame.id}", frame)
@@ -283,19 +289,18 @@ def moments_of(
     With ``as_of_ms`` there are no images of later frames.
     """
     titles = videos_named(store, [item.video for item in items])
-    made = list[Moment]()
-    for item in items:
-        frame = frame_at(store, item.video, item.span.start_ms, item.ref, as_of_ms)
-        made.append(
-            Moment(
-                ref=item.ref,
-                video=item.video,
-                title=titles[item.video].title if item.video in titles else item.video,
-                span=item.span,
-                clip=item.clip,
-                text=tags_in_words(item.full_text),
-                score=item.score if isinstance(item, Evidence) else item.support,
-                image=None if frame is None else frame.image,
-            )
+    with store.begin(snapshot=True) as session:
+        frames = [_frame(session, one.video, one.span.start_ms, one.ref, as_of_ms) for one in items]
+    return [
+        Moment(
+            ref=item.ref,
+            video=item.video,
+            title=titles[item.video].title if item.video in titles else item.video,
+            span=item.span,
+            clip=item.clip,
+            text=tags_in_words(item.full_text),
+            score=item.score if isinstance(item, Evidence) else item.support,
+            image=None if frame is None else frame.image,
         )
-    return made
+        for item, frame in zip(items, frames, strict=True)
+    ]
