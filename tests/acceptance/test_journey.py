@@ -40,10 +40,7 @@ keyframes = 1
 HOMER = [sys.executable, "-m", "cli"]
 WEIGHTS = str(Home.default().weights)
 
-pytestmark = [
-    pytest.mark.usefixtures("toolbox"),
-    pytest.mark.timeout(900),
-]
+pytestmark = [pytest.mark.usefixtures("toolbox"), pytest.mark.timeout(900)]
 
 
 def environment(home: Home) -> dict[str, str]:

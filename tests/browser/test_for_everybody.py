@@ -79,8 +79,7 @@ PAGES = (
 
 
 @pytest.mark.parametrize(
-    ("heading", "scheme", "width"),
-    list(product(PAGES, ("light", "dark"), (1280, 390))),
+    ("heading", "scheme", "width"), list(product(PAGES, ("light", "dark"), (1280, 390)))
 )
 def test_no_page_has_a_violation_of_accessibility(
     page: Page,

@@ -43,10 +43,7 @@ WRITES = (P.BLOB_WRITING, P.BACKUP_PLACING)
 IN_FLIGHT = (P.CALL_SENDING, P.CALL_ANSWERED)
 """Where a reply may be lost that nobody wrote down: what was under way alone is paid for again."""
 SHORT = {
-    "watch": {
-        (P.CLIP_COMMITTING, KILL),
-        (P.CLIP_COMMITTED, KILL_POSTGRES),
-    },
+    "watch": {(P.CLIP_COMMITTING, KILL), (P.CLIP_COMMITTED, KILL_POSTGRES)},
     "ask": {(P.CHECKPOINT_WRITTEN, KILL)},
     "back up": {(P.BACKUP_PLACING, FULL_DISK)},
     "import": {(P.IMPORTED_ROWS, DROP)},
@@ -176,10 +173,7 @@ MODEL_FAULTS = {
 
 @pytest.mark.parametrize(
     ("name", "fault", "times"),
-    sample(
-        [("watch", "garbled", 1)],
-        product(["watch", "ask"], MODEL_FAULTS, [1, 9]),
-    ),
+    sample([("watch", "garbled", 1)], product(["watch", "ask"], MODEL_FAULTS, [1, 9])),
 )
 def test_a_model_that_fails_for_a_while_leaves_no_trace_in_memory_and_answers(
     name: str,

@@ -227,11 +227,7 @@ def test_a_folder_needs_no_prefix(tmp_path: Path) -> None:
     ],
 )
 def test_the_command_reports_a_model_that_it_cannot_fetch(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    used: str,
-    pulled: tuple[str, ...],
-    said: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, used: str, pulled: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "weights"))
     monkeypatch.setattr("library.weights.pull_weights", lambda *_: [])

@@ -105,8 +105,7 @@ def check(found: Retrieval, last_clip: int) -> None:
 @pytest.mark.parametrize(
     ("mode", "last_clip"),
     sample(
-        [*zip(Mode, (5, 3, 7, 0), strict=True), (Mode.VIDEO, -1)],
-        product(Mode, (-1, 0, 3, 5, 7)),
+        [*zip(Mode, (5, 3, 7, 0), strict=True), (Mode.VIDEO, -1)], product(Mode, (-1, 0, 3, 5, 7))
     ),
 )
 def test_every_mode_keeps_its_promises(

@@ -321,11 +321,7 @@ def test_a_deleted_file_leaves_no_record_of_its_address(store: Store, recording:
 
 @pytest.mark.full
 def test_the_command_watches_the_others_and_says_which_address_failed(
-    home: Home,
-    database: str,
-    toolbox: Toolbox,
-    monkeypatch: pytest.MonkeyPatch,
-    recording: bytes,
+    home: Home, database: str, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch, recording: bytes
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
     monkeypatch.setenv("HOMER_WEIGHTS", str(toolbox.weights))

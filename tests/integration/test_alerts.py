@@ -44,13 +44,7 @@ from tests.support.alerted import (
     workspace_of,
 )
 from tests.support.local_servers import serving
-from tests.support.memory import (
-    VIDEO,
-    WordVectors,
-    face,
-    known_video,
-    percept,
-)
+from tests.support.memory import VIDEO, WordVectors, face, known_video, percept
 
 
 class OddEmbedder(WordVectors):
@@ -137,9 +131,7 @@ def test_a_model_that_fails_leaves_the_clip_to_be_judged_later(workspace: Worksp
     assert judged(workspace) == 1
 
 
-def test_clips_wait_as_long_as_the_model_is_away_and_none_is_given_up(
-    workspace: Workspace,
-) -> None:
+def test_clips_wait_as_long_as_the_model_is_away_and_none_is_given_up(workspace: Workspace) -> None:
     text_alert(workspace, debounce=0)
     watch(workspace.store, ladder(0), ladder(1))
     model = Failing()

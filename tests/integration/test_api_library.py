@@ -110,10 +110,7 @@ def test_as_of_a_moment_nothing_later_is_there(client: TestClient) -> None:
     assert [one["keyframes"] for one in clips["items"]] != [[], []]
     assert client.get(f"/videos/{PARTY}/events", params=at).json()["total"] == 0
     early = client.get(f"/videos/{PARTY}/events", params={"as_of": "95"}).json()
-    assert [one["label"] for one in early["items"]] == [
-        "arrival in the garden",
-        "rain and retreat",
-    ]
+    assert [one["label"] for one in early["items"]] == ["arrival in the garden", "rain and retreat"]
     (edge,), ends = early["items"][0]["edges"], [one["ref"] for one in early["items"]]
     assert (edge["relation"], [edge["source"], edge["target"]]) == ("before", ends)
     assert client.get(f"/videos/{PARTY}/people", params={"as_of": "5"}).json()["items"] == []

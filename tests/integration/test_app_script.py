@@ -171,10 +171,7 @@ def test_what_is_not_in_memory_looks_unlike_an_answer(
         return searching(request)
 
     remember_party(store)
-    with (
-        OpenAIServer(nothing) as server,
-        app_over(store, monkeypatch, lambda: LlmToolbox(server)),
-    ):
+    with OpenAIServer(nothing) as server, app_over(store, monkeypatch, lambda: LlmToolbox(server)):
         page = ask(open_page("ask"), "Who flies to the moon?")
     assert "Not in memory" in page.warning[0].value
     assert "Searched for:" in words(page)

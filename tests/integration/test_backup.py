@@ -33,15 +33,7 @@ from store.tables.schema import BlobRow
 from tests.support import full_video
 from tests.support.asking import WordToolbox
 from tests.support.commands import run
-from tests.support.library import (
-    FULL,
-    OTHER,
-    Quiet,
-    all_dumps,
-    all_images,
-    all_rows,
-    next_id,
-)
+from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images, all_rows, next_id
 from views.library import delete_video_rows
 
 
@@ -330,10 +322,7 @@ def test_memory_does_not_grow_with_the_library(store: Store, tmp_path: Path, emp
 
 
 def test_the_commands_move_a_library_from_an_embedded_to_an_external_database(
-    home: Home,
-    tmp_path: Path,
-    postgres: EmbeddedPostgres,
-    monkeypatch: pytest.MonkeyPatch,
+    home: Home, tmp_path: Path, postgres: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_store(home) as store:
         full_video.fill(store, FULL)
@@ -342,8 +331,7 @@ def test_the_commands_move_a_library_from_an_embedded_to_an_external_database(
     made = run("backup", out)
     assert (made.exit_code, made.stderr) == (0, made.stderr)
     assert re.fullmatch(
-        r"complete: 1 video, 3 clips, 0 answers, 0 skills, 2 images; \d+\.\d MB\n",
-        made.stdout,
+        r"complete: 1 video, 3 clips, 0 answers, 0 skills, 2 images; \d+\.\d MB\n", made.stdout
     )
     again = run("backup", out)
     assert (again.exit_code, "is there already" in again.stderr) == (2, True)

@@ -9,14 +9,7 @@ from sqlalchemy import func, select, update
 from store.database import Store
 from store.queries.builds import cut_builds, delete_builds, read_built
 from store.queries.records import video_records
-from store.tables.schema import (
-    BuildRow,
-    EntityRow,
-    FrameRow,
-    NodeRevisionRow,
-    NodeRow,
-    RelationRow,
-)
+from store.tables.schema import BuildRow, EntityRow, FrameRow, NodeRevisionRow, NodeRow, RelationRow
 from tests.support.full_video import fill
 
 A, B = "a" * 16, "b" * 16

@@ -16,13 +16,7 @@ from domain.errors import Ambiguous, NotFound
 from domain.memories import MemoryView, Scope
 from domain.trajectory import Failed, Forced, RoundOpened
 from store.database import Store
-from store.queries.calls import (
-    add_call,
-    calls_of,
-    find_call,
-    message_hash,
-    messages_of,
-)
+from store.queries.calls import add_call, calls_of, find_call, message_hash, messages_of
 from store.queries.trajectories import (
     add_trajectory,
     append_events,

@@ -59,10 +59,7 @@ def test_a_session_across_videos_as_it_reads(two: Store) -> None:
     assert len(data()) == 2
     assert homer("undo", "talk").stdout.endswith("in other videos  (undone)\n")
     history = homer("history", "interview").stdout.splitlines()
-    assert history == [
-        f"1: Joined person 1 with person 0 of video {TALK}",
-        "2: Named person 1 Ada",
-    ]
+    assert history == [f"1: Joined person 1 with person 0 of video {TALK}", "2: Named person 1 Ada"]
 
 
 def test_a_pair_is_rejected_and_sure_pairs_are_joined_at_once(two: Store) -> None:

@@ -148,10 +148,7 @@ def recording(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def watched(
-    home: Home,
-    make_database: Callable[[], str],
-    recording: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    home: Home, make_database: Callable[[], str], recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., list[str]]:
     """Watches the film in a new library; returns its dump."""
 

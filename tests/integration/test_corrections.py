@@ -91,17 +91,8 @@ def talk(store: Store, libraries: FilledLibraries) -> Store:
 def watch_talk(store: Store) -> None:
     """Character 0: face 0 with voice 0, Ada. Character 2: face 1. Character 3: voice 1, Omar."""
     known_video(store, 9)
-    watch(
-        store,
-        talks(0, 1, 1, "My name is Ada."),
-        appears(1, 2),
-        speaks(2, 2, "My name is Omar."),
-    )
-    assert people(store) == [
-        (0, "Ada", (0,), (0,)),
-        (2, None, (1,), ()),
-        (3, "Omar", (), (1,)),
-    ]
+    watch(store, talks(0, 1, 1, "My name is Ada."), appears(1, 2), speaks(2, 2, "My name is Omar."))
+    assert people(store) == [(0, "Ada", (0,), (0,)), (2, None, (1,), ()), (3, "Omar", (), (1,))]
 
 
 RENAMED: Act = lambda store: rename(store, VIDEO, "0", "Grace")  # noqa: E731
@@ -287,11 +278,7 @@ def test_numbers_come_back_to_those_they_began_with(talk: Store) -> None:
     merge(talk, VIDEO, "0", "3")
     assert people(talk) == [(2, None, (1,), ()), (3, "Ada", (0,), (0, 1))]
     split(talk, VIDEO, "3", ["face_0", "voice_0"])
-    assert people(talk) == [
-        (0, "Ada", (0,), (0,)),
-        (2, None, (1,), ()),
-        (3, "Omar", (), (1,)),
-    ]
+    assert people(talk) == [(0, "Ada", (0,), (0,)), (2, None, (1,), ()), (3, "Omar", (), (1,))]
 
 
 def test_the_name_a_person_gave_stays_with_those_that_are_not_split_off(talk: Store) -> None:

@@ -76,8 +76,7 @@ def test_every_kind_is_read_whole(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    sample(("b-frames", "variable-rate"), [kind for kind in GOOD if kind != "silence"]),
+    "kind", sample(("b-frames", "variable-rate"), [kind for kind in GOOD if kind != "silence"])
 )
 def test_a_clip_is_the_same_wherever_reading_began(kind: str, tmp_path: Path) -> None:
     path = GOOD[kind](tmp_path)
@@ -219,8 +218,7 @@ def test_a_frame_that_stays_over_a_clips_start_opens_the_clip(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("degrees", "size"),
-    [(90, (120, 160)), in_full((180, (160, 120))), in_full((-90, (120, 160)))],
+    ("degrees", "size"), [(90, (120, 160)), in_full((180, (160, 120))), in_full((-90, (120, 160)))]
 )
 def test_rotation_is_applied_to_the_pixels(
     degrees: int, size: tuple[int, int], tmp_path: Path

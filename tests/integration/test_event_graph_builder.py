@@ -185,9 +185,7 @@ def test_it_is_the_one_that_is_built_while_watching(
     assert events(store, video) == while_watching
 
 
-def test_a_question_without_it_says_so_and_is_answered_from_the_lines(
-    library: Store,
-) -> None:
+def test_a_question_without_it_says_so_and_is_answered_from_the_lines(library: Store) -> None:
     question = Question(text="Who plays the piano?", videos=(PARTY,))
 
     def asked() -> tuple[str, set[tuple[str, ...]]]:

@@ -246,9 +246,7 @@ def test_clips_left_uncovered_are_offered_again_with_the_next_window(store: Stor
 
 def test_a_new_revision_hides_the_old_one_only_from_its_clip_on(store: Store) -> None:
     video = watched(store, 20)
-    longer = EventPatch(
-        segments=(segment("All and more", *range(20), extends="All of it"),),
-    )
+    longer = EventPatch(segments=(segment("All and more", *range(20), extends="All of it"),))
     update_graph(store, video, Scripted(whole(), longer))
     then, now = show_video(store, video, as_of_ms=300_000), show_video(store, video)
     assert [(one.label, one.revision, len(one.clips)) for one in then.segments] == [

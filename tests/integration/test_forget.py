@@ -255,10 +255,7 @@ def test_a_name_with_letters_of_any_language_goes_in_whatever_case(store: Store)
     remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
     forget(store, VIDEO, "émile zolá", WordVectors())
     shown = [line.text for line in show_video(store, VIDEO).clips[0].lines]
-    assert shown == [
-        "somebody: I am at home.",
-        'Omar "O" Ray: somebody is at home, says somebody.',
-    ]
+    assert shown == ["somebody: I am at home.", 'Omar "O" Ray: somebody is at home, says somebody.']
     forget(store, VIDEO, 'omar "o" ray', WordVectors())
     assert not re.search("Omar|Ray|(?i:zolá)", "".join(row for _, row in everything(store)))
 

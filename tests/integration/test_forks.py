@@ -86,11 +86,7 @@ def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
     assert isinstance(output[at - 1], RoundOpened)
     assert output[at - 1].round == number
     assert output[at] == Forked(
-        round=number,
-        parent=parent.trajectory_id,
-        at=number,
-        edit=ForkEdit(),
-        start=mark.start,
+        round=number, parent=parent.trajectory_id, at=number, edit=ForkEdit(), start=mark.start
     )
     own = [e for e in output[at:] if isinstance(e, ModelCalled)]
     assert len(own) == len(server.requests) - paid

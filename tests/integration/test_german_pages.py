@@ -71,10 +71,7 @@ def picture() -> bytes:
 
 @pytest.fixture
 def trajectory(
-    store: Store,
-    libraries: FilledLibraries,
-    monkeypatch: pytest.MonkeyPatch,
-    tampered: None,
+    store: Store, libraries: FilledLibraries, monkeypatch: pytest.MonkeyPatch, tampered: None
 ) -> Iterator[str]:
     name = libraries.fill(store, filled)
     # The stored frames of that library are words.

@@ -200,10 +200,7 @@ def test_the_server_that_was_restarted_goes_on_with_its_thread(party: Store) -> 
 
 @pytest.mark.parametrize(
     ("asking", "error"),
-    [
-        ({"text": "  "}, InputError),
-        ({"text": "Who?", "videos": ["no such video"]}, NotFound),
-    ],
+    [({"text": "  "}, InputError), ({"text": "Who?", "videos": ["no such video"]}, NotFound)],
 )
 def test_a_question_that_is_none_leaves_nothing(
     party: Store, served: Any, asking: dict[str, Any], error: type[Exception]

@@ -18,14 +18,7 @@ from retrieval import retrievers
 from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import StructureByWords, WordToolbox
-from tests.support.machine import (
-    FINDS,
-    ScriptedMemory,
-    ScriptedReasoner,
-    run,
-    search,
-    watched,
-)
+from tests.support.machine import FINDS, ScriptedMemory, ScriptedReasoner, run, search, watched
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import recording

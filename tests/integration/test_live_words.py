@@ -130,9 +130,7 @@ def test_a_terminal_is_left_with_the_answer_alone_unless_all_is_asked_for(
     assert "round 1" not in screen.getvalue()
 
 
-def test_json_wants_no_lines_and_a_log_no_words(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_json_wants_no_lines_and_a_log_no_words(capsys: pytest.CaptureFixture[str]) -> None:
     with answers.progress_listener(silent=True) as tell:
         assert tell is None
     with answers.progress_listener(verbose=True) as tell:

@@ -60,10 +60,7 @@ from views.trajectory import load_history
 FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
 ONE = found(evidence(1), evidence(2))
 WITH_NEIGHBOUR = found(evidence(1), evidence(2), neighbours=(segment(2),), edges=(edge(1, 2),))
-NEW = [
-    found(evidence(1), evidence(2), focus=1),
-    *FINDS[2:],
-]
+NEW = [found(evidence(1), evidence(2), focus=1), *FINDS[2:]]
 
 
 def asked(store: Store, memory: list[Any], **scripts: Any) -> Ran:
@@ -126,12 +123,7 @@ def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_stor
     ]
     assert (line["id"], line["option"], line["answer"]) == ("q7", "A", "a red door")
     assert line["citations"] == [
-        {
-            "start_s": 5.0,
-            "end_s": 10.0,
-            "text": "Ann opens the door of the house",
-            "support": 0.9,
-        }
+        {"start_s": 5.0, "end_s": 10.0, "text": "Ann opens the door of the house", "support": 0.9}
     ]
     assert list(line["retrieved"][0]) == ["start_s", "end_s", "score"]
     assert "option" not in answer_json(asked(watched_store, NEW).asked)
@@ -184,9 +176,7 @@ def test_an_answer_before_any_search_is_refused_every_time_and_the_harness_searc
 
 def test_a_citation_that_was_never_retrieved_is_refused(watched_store: Store) -> None:
     ran = asked(
-        watched_store,
-        [ONE],
-        act=[varied, answer("the gate", "m77"), answer("the door", "m1")],
+        watched_store, [ONE], act=[varied, answer("the gate", "m77"), answer("the door", "m1")]
     )
     assert "m77" in ran.of(Guarded)[1].complaint
     assert [c.ref for c in ran.asked.answer.citations] == ["m1"]
@@ -261,10 +251,7 @@ def test_two_empty_rounds_count_as_saturation_and_an_open_question_may_be_missin
     nothing = found(evidence(1, score=0.1), focus=None, close=False)
     drafts = [SubtaskDraft(text=f"fact {i}") for i in range(3)]
     ran = asked(
-        watched_store,
-        [nothing],
-        plan=[drafts],
-        conclude=[Conclusion(text="", not_in_memory=True)],
+        watched_store, [nothing], plan=[drafts], conclude=[Conclusion(text="", not_in_memory=True)]
     )
     assert [e.warning[:5] for e in ran.of(RoundClosed)] == ["", "grace", "last ", ""]
     made = ran.asked.answer
@@ -336,9 +323,7 @@ def test_an_unknown_neighbour_is_refused_with_those_there_are(watched_store: Sto
     assert "segment 2" in turns[2].steps[-1].card
 
 
-def test_a_repair_gives_attempts_back_and_an_empty_one_does_not_count(
-    watched_store: Store,
-) -> None:
+def test_a_repair_gives_attempts_back_and_an_empty_one_does_not_count(watched_store: Store) -> None:
     again = Edits(rewrite=(Rewrite(id="t1", text="the thing that Ann opens"),))
     ran = asked(watched_store, NEW, replan=[Edits(), again, Edits()])
     assert [e.empty for e in ran.of(Replanned)] == [True]
@@ -393,11 +378,7 @@ def test_a_reasoner_that_never_says_anything_readable_still_gets_an_answer(
 
 @pytest.mark.parametrize(
     "said",
-    [
-        Conclusion(text="the gate", refs=("m77",)),
-        Conclusion(text=""),
-        Conclusion(text="the gate"),
-    ],
+    [Conclusion(text="the gate", refs=("m77",)), Conclusion(text=""), Conclusion(text="the gate")],
 )
 def test_a_conclusion_without_text_or_evidence_is_asked_for_again_then_quoted(
     watched_store: Store, said: Conclusion

@@ -27,11 +27,7 @@ from store.queries.trajectories import events_of
 from store.tables.schema import BuildRow
 from tests.support.asking import WordToolbox
 from tests.support.listeners import collect_events
-from tests.support.memdreamer_memory import (
-    BUILDER,
-    HOUSE,
-    write_two_hours,
-)
+from tests.support.memdreamer_memory import BUILDER, HOUSE, write_two_hours
 from tests.support.memdreamer_model import answer, found_in, is_step, refs_in, scripted, use
 from tests.support.obedient_model import texts_of
 from tests.support.replaying import ScriptedRun
@@ -131,10 +127,7 @@ def test_tokens_a_round_stay_flat_over_twelve_rounds_and_small(store: Store) -> 
 
     open_all = use("get_super_events", "begun")
     made = Asked(
-        store,
-        [open_all, *[opening(longer)] * ROUNDS],
-        "Who found the hidden key?",
-        video=video,
+        store, [open_all, *[opening(longer)] * ROUNDS], "Who found the hidden key?", video=video
     )
     assert len(made.pages) == ROUNDS
     assert "Round 12 of 12." in made.pages[-1]
@@ -227,9 +220,7 @@ def test_a_malformed_reply_is_repaired_once_then_code_acts(house: Store) -> None
     ]
 
 
-def test_an_answer_that_cites_nothing_shown_is_asked_for_again_from_the_note(
-    house: Store,
-) -> None:
+def test_an_answer_that_cites_nothing_shown_is_asked_for_again_from_the_note(house: Store) -> None:
     made = Asked(house, [answer("Bob.", "n99999", note="Bob rides it, n3")])
     last = texts_of(made.requests[-1])[1]
     assert "The search is over" in last

@@ -77,9 +77,7 @@ def texts(found: Retrieval) -> dict[str, str]:
     return {piece.ref: piece.text for piece in found.evidence}
 
 
-def test_the_summary_is_the_root_and_the_super_events_with_their_macro_events(
-    house: Store,
-) -> None:
+def test_the_summary_is_the_root_and_the_super_events_with_their_macro_events(house: Store) -> None:
     found = texts(Using(house)("get_summary"))
     root, first, second = found.values()
     assert list(found) == [ref(house, *one) for one in (("root", 0), ("super", 0), ("super", 1))]
@@ -138,17 +136,12 @@ def test_a_subgraph_has_all_of_a_macro_event_each_with_the_edges_that_lead_from_
         "PERSON: Ann: Ann of the persons",
         f"PERFORMS {boils}",
     ]
-    assert shown[boils].splitlines() == [
-        "event: Ann boils water in the kettle",
-        f"BEFORE {reads}",
-    ]
+    assert shown[boils].splitlines() == ["event: Ann boils water in the kettle", f"BEFORE {reads}"]
     assert shown[entity(house, "balcony")] == "OBJECT: balcony: balcony of the objects"
     assert found.searched == f"{macro} with 5 entities, 3 events and texts, 6 edges"
 
 
-def test_nodes_are_searched_in_one_space_each_with_macro_event_and_neighbours(
-    house: Store,
-) -> None:
+def test_nodes_are_searched_in_one_space_each_with_macro_event_and_neighbours(house: Store) -> None:
     use = Using(house)
     found = use("search_nodes", query="Bob turns a bolt with the wrench", top_k=3)
     best = found.evidence[0]

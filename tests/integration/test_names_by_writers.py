@@ -79,11 +79,7 @@ def video(store: Store) -> Store:
 
 @pytest.mark.parametrize(
     ("tag", "writer_source", "source"),
-    [
-        ("<face_0>", "", "read"),
-        ("<voice_0>", "", "said"),
-        ("<face_0>", "model", "model"),
-    ],
+    [("<face_0>", "", "read"), ("<voice_0>", "", "said"), ("<face_0>", "model", "model")],
 )
 def test_a_name_has_the_source_of_its_tag_or_of_its_writer(
     video: Store, tag: str, writer_source: str, source: str
@@ -116,9 +112,7 @@ def test_a_name_is_given_once_however_it_is_written(video: Store, again: str) ->
     assert names(people(video)[0]) == [("Ada", "read", 0)]
 
 
-def test_the_most_trusted_of_several_names_is_shown_from_when_it_was_learned(
-    video: Store,
-) -> None:
+def test_the_most_trusted_of_several_names_is_shown_from_when_it_was_learned(video: Store) -> None:
     watch(video, 0, Writer([("<face_0>", "Tall woman")], source="model"))
     watch(video, 1, Writer([("<face_0>", "Ada Ferrari")]))
     watch(video, 2, Writer([("<face_0>", "The boss")], source="model"))

@@ -66,11 +66,7 @@ def places(cards: object) -> list[Place]:
 
 def likely(store: Store, video: str | None = None) -> list[tuple[Place, Place, bool]]:
     return [
-        (
-            (pair.one.video, pair.one.number),
-            (pair.other.video, pair.other.number),
-            pair.sure,
-        )
+        ((pair.one.video, pair.one.number), (pair.other.video, pair.other.number), pair.sure)
         for pair in likely_same_people(store, video, across=True)
     ]
 

@@ -70,9 +70,7 @@ def scene(n: int, who: list[int], speaker: int | None, named: bool, plate: bool)
 
 @pytest.mark.full
 @hypothesis_settings(
-    max_examples=10,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(SCENES)
 def test_whatever_is_watched_everybody_is_one_character_and_the_past_stays(

@@ -49,11 +49,7 @@ def scene(target: Path, face: Image, *, sways: bool) -> Path:
 
 @pytest.mark.parametrize(("sways", "people"), [in_full((False, 0)), (True, 1)])
 def test_a_photograph_is_nobody_and_who_sways_is_somebody(
-    tmp_path: Path,
-    toolbox: Toolbox,
-    shared_media: Callable[[str], Path],
-    sways: bool,
-    people: int,
+    tmp_path: Path, toolbox: Toolbox, shared_media: Callable[[str], Path], sways: bool, people: int
 ) -> None:
     face = photograph(shared_media("msdwild_00001.mp4"))
     recording = scene(tmp_path / "film.mp4", face, sways=sways)

@@ -37,14 +37,7 @@ from store.queries.reembed import rows_left
 from store.queries.videos import video_state
 from store.tables.schema import VideoRow
 from tests.support.library import Quiet
-from tests.support.memory import (
-    VIDEO,
-    LongerVectors,
-    Perceived,
-    Tools,
-    WordVectors,
-    local_writers,
-)
+from tests.support.memory import VIDEO, LongerVectors, Perceived, Tools, WordVectors, local_writers
 from tests.support.remembered import Tools as SearchTools
 from tests.support.span_deletion import SETTINGS, cut, scenes, update_graph, watch_talk
 from tests.support.tiny_text_encoder import encoder

@@ -87,9 +87,7 @@ def recognise(store: Store, time_ms: int) -> None:
         session.execute(update(ScreenTextRow).values(time_ms=time_ms, clip=1))
 
 
-def test_an_entity_is_cited_with_its_name_and_type_where_it_is_first_named(
-    library: Store,
-) -> None:
+def test_an_entity_is_cited_with_its_name_and_type_where_it_is_first_named(library: Store) -> None:
     person, group = entities_of(library)
     with library.begin() as session:
         session.execute(update(EntityRow).values(attributes={"n": 1, "wears": "a red coat"}))
@@ -182,10 +180,7 @@ def found(*refs: str, images: tuple[str, ...]) -> EvidenceRetrieved:
 def test_frames_become_pictures_with_their_refs_and_times() -> None:
     event = found("n4", "f12", "e3", "k5", "r6", images=("one", "two"))
     pictures = pictures_of(event)
-    assert [(p.blob, p.label) for p in pictures] == [
-        ("one", "[f12] 00:01"),
-        ("two", "[k5] 00:03"),
-    ]
+    assert [(p.blob, p.label) for p in pictures] == [("one", "[f12] 00:01"), ("two", "[k5] 00:03")]
     assert by_evidence(pictures, event.evidence) == list(pictures)
 
 

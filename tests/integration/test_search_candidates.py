@@ -99,7 +99,7 @@ def test_lines_of_clips_are_the_stored_rows(watched: Store) -> None:
     rows = read(watched, lambda db: read_lines(db, found.id.tolist()))
     lines = [rows[one] for one in found.id.tolist()]
     assert [line.text for line in lines] == [
-        *("another video", "second", "東京タワーを見る", "Das Mädchen hört die Übung"),
+        *("another video", "second", "東京タワーを見る", "Das Mädchen hört die Übung")
     ]
     assert found.video.tolist() == [0, 1, 1, 1]
     for field in ("clip", "start_ms", "end_ms"):
@@ -513,14 +513,8 @@ def test_a_search_uses_an_index_and_never_scans_all_lines(
 
 
 SMALL_TABLES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
-    "segments": (
-        lambda db, s: segments_in_view.segments_in_view(db, s[:1], VECTOR[0]),
-        "segment",
-    ),
-    "segment texts": (
-        lambda db, s: segments_in_view.segment_texts(db, s[:1], [1, 2]),
-        "segment",
-    ),
+    "segments": (lambda db, s: segments_in_view.segments_in_view(db, s[:1], VECTOR[0]), "segment"),
+    "segment texts": (lambda db, s: segments_in_view.segment_texts(db, s[:1], [1, 2]), "segment"),
     "segments by id": (lambda db, s: read_segments(db, s[:1], [1, 2]), "segment"),
     "gaps": (lambda db, s: clip_contents.clips_after_gaps(db, s), "clips_pkey"),
     "names": (lambda db, s: videos_naming(db, s[:1], ["ada"]), "characters_video_id_number_key"),

@@ -16,20 +16,9 @@ from store.database import Store
 from store.queries.clip_contents import clip_contents, frame_vectors, objects_on, stored_box
 from store.queries.clips import end_of_memory
 from store.queries.graph import contents_of
-from store.queries.search import (
-    cited_frames,
-    cited_memories,
-    cited_segments,
-    edges_of_segment,
-)
+from store.queries.search import cited_frames, cited_memories, cited_segments, edges_of_segment
 from store.queries.view_sizes import view_size
-from store.tables.schema import (
-    CharacterNameRow,
-    CharacterRow,
-    EdgeRow,
-    KeyframeRow,
-    MemoryRow,
-)
+from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import (
     CLIP_MS,
@@ -157,14 +146,8 @@ def test_cited_rows_are_those_in_scope(watched: Store) -> None:
     ids = add_event_graph(watched, V, [Event(0, "all", "everything", (0, 2), since=2)])
     with watched.begin() as session:
         every = list(session.scalars(select(MemoryRow.id).where(MemoryRow.video_id == V)))
-        assert {one.text for one in cited_memories(session, scope(1), every)} == {
-            "first",
-            "second",
-        }
-        assert {one.text for one in cited_memories(session, scope(2), every)} == {
-            "second",
-            "third",
-        }
+        assert {one.text for one in cited_memories(session, scope(1), every)} == {"first", "second"}
+        assert {one.text for one in cited_memories(session, scope(2), every)} == {"second", "third"}
         assert cited_memories(session, scope(3, W), every) == []
         assert cited_segments(session, scope(1), [ids[0]]) == []
         assert cited_segments(session, scope(2), [ids[0]]) == [

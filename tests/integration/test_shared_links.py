@@ -164,7 +164,7 @@ def test_a_link_ends_when_it_is_revoked_and_all_of_it_is_on_record(
     assert stranger.get(signed_path(answer)).status_code == 404
     revoked, opened, shared = deeds(store)[:3]
     assert [one[1] for one in (shared, opened, revoked)] == [
-        *("shared", "opened a link", "revoked a link"),
+        *("shared", "opened a link", "revoked a link")
     ]
     assert {one[2] for one in (shared, opened, revoked)} == {answer.trajectory}
     assert opened[0] == f"link {answer.id} (testclient)"

@@ -13,13 +13,7 @@ from domain.time import TimeSpan
 from store.database import Store
 from store.queries.clips import clips_of, mark_clip, memory_view, next_clips
 from store.queries.conditions import MAX_ATTEMPTS
-from store.queries.videos import (
-    add_video,
-    find_video,
-    list_videos,
-    set_video_state,
-    video_state,
-)
+from store.queries.videos import add_video, find_video, list_videos, set_video_state, video_state
 from tests.support.full_suite import examples
 
 A, B, C = "aaaa000000000001", "aaaa000000000002", "bbbb000000000003"

@@ -20,10 +20,7 @@ from graphs.runner import Runner
 from graphs.stream import stream
 from nodes.stop import SO_FAR
 from store.database import Store
-from store.queries.trajectories import (
-    events_of,
-    is_claimed,
-)
+from store.queries.trajectories import events_of, is_claimed
 from tests.support.asking import latest
 from tests.support.machine import (
     FINDS,

@@ -62,9 +62,7 @@ def test_what_bears_on_a_subtask_settles_it_without_the_rest(watched_store: Stor
     assert ran.of(Assessed)[0].resolved[0].refs == ("m1",)
 
 
-def test_a_model_that_says_how_well_evidence_supports_needs_no_other(
-    watched_store: Store,
-) -> None:
+def test_a_model_that_says_how_well_evidence_supports_needs_no_other(watched_store: Store) -> None:
     output = (Support(ref="m1", score=0.8),)
     said = Conclusion(text="the door", refs=("m1",), support=output)
     settled = [claims("m1", support=output)]
@@ -75,8 +73,7 @@ def test_a_model_that_says_how_well_evidence_supports_needs_no_other(
 
 
 @pytest.mark.parametrize(
-    ("support", "standing"),
-    [(0.9, Standing.SUPPORTED), (0.1, Standing.WEAK), (0.0, Standing.WEAK)],
+    ("support", "standing"), [(0.9, Standing.SUPPORTED), (0.1, Standing.WEAK), (0.0, Standing.WEAK)]
 )
 def test_an_open_answer_says_how_well_it_is_supported(
     watched_store: Store, support: float, standing: Standing

@@ -19,11 +19,7 @@ from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.background import BackgroundRuns
 from store.database import Store
-from store.queries.trajectories import (
-    add_trajectory,
-    find_trajectory,
-    list_trajectories,
-)
+from store.queries.trajectories import add_trajectory, find_trajectory, list_trajectories
 from store.tables.schema import TrajectoryRow
 from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, remember_party
@@ -45,10 +41,7 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def party(
-    store: Store,
-    server: OpenAIServer,
-    libraries: FilledLibraries,
-    monkeypatch: pytest.MonkeyPatch,
+    store: Store, server: OpenAIServer, libraries: FilledLibraries, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Store]:
     libraries.fill(store, remember_party)
     store.home.config.write_text('[profiles.scripted]\nbase = "local"\n')

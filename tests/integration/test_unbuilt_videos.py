@@ -67,9 +67,7 @@ def test_the_videos_that_are_built_are_asked_and_the_others_named(library: Store
     assert replay(library, made.trajectory_id).divergence is None
 
 
-def test_without_any_that_is_built_the_question_is_refused_with_the_command(
-    library: Store,
-) -> None:
+def test_without_any_that_is_built_the_question_is_refused_with_the_command(library: Store) -> None:
     with Runner(library, WordToolbox()) as runner:
         refusal = (
             "nothing was built of garden, garage, silence for worldmm yet: "

@@ -212,9 +212,7 @@ def test_summaries_are_kept_and_found_as_of_their_moment(built_garden: Store) ->
         use(built_garden, "summarize", strategy="vam-without-summaries", granularity_s=600)
 
 
-def test_who_may_only_look_gets_summaries_that_are_kept_and_keeps_none(
-    built_garden: Store,
-) -> None:
+def test_who_may_only_look_gets_summaries_that_are_kept_and_keeps_none(built_garden: Store) -> None:
     give_right(built_garden, "key:reader", video=PARTY)
     rights_on(built_garden)
     reader = built_garden.for_viewer("key:reader")

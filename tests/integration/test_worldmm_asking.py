@@ -12,12 +12,7 @@ from sqlalchemy import update
 from agent.budget import RunBudget
 from domain.asking import Action, Question
 from domain.errors import InputError, NotFound
-from domain.trajectory import (
-    Acted,
-    Ended,
-    ForkEdit,
-    Guarded,
-)
+from domain.trajectory import Acted, Ended, ForkEdit, Guarded
 from flows.build import build
 from graphs.runner import Runner
 from store.database import Store
@@ -83,9 +78,7 @@ def search(memory: str, query: str) -> dict[str, Any]:
 ANSWER = {"reason": "it is known", "action": "answer"}
 
 
-def test_the_model_filters_triples_and_chooses_among_captions_of_all_scales(
-    garden: Store,
-) -> None:
+def test_the_model_filters_triples_and_chooses_among_captions_of_all_scales(garden: Store) -> None:
     chosen = {"reason": "they <b>tell</b> it", "chosen": [4, 0, 99]}
     made = Asked(garden, answering(WorldModel(), filter=[{"kept": [0]}], choose=[chosen]))
     (found,) = made.searches
@@ -222,10 +215,7 @@ def test_only_offered_memories_are_named_and_searched(garden: Store) -> None:
     assert "- semantic: " in rules
     assert "visual" not in rules
     complaints = [one.complaint for one in made.of(Guarded) if not one.accepted]
-    assert complaints == [
-        "search one of the memories episodic, semantic",
-        "a search needs a query",
-    ]
+    assert complaints == ["search one of the memories episodic, semantic", "a search needs a query"]
     assert "Your last reply was refused: a search needs a query" in made.pages("decide")[2]
     assert [one.query for one in made.searches] == ["the fence"]
 

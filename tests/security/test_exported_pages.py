@@ -123,10 +123,7 @@ def without_policy(html: str) -> str:
 
 @pytest.mark.parametrize("kind", ["answered", "evaluated"])
 def test_no_word_becomes_markup_even_without_the_policy(
-    browser_page: tuple[Page, list[str]],
-    tmp_path: Path,
-    kind: str,
-    request: pytest.FixtureRequest,
+    browser_page: tuple[Page, list[str]], tmp_path: Path, kind: str, request: pytest.FixtureRequest
 ) -> None:
     html = request.getfixturevalue(kind)
     assert html.count("&lt;script&gt;") > 5
@@ -136,10 +133,7 @@ def test_no_word_becomes_markup_even_without_the_policy(
 
 @pytest.mark.parametrize("kind", ["answered", "evaluated"])
 def test_the_policy_holds_what_was_not_escaped(
-    browser_page: tuple[Page, list[str]],
-    tmp_path: Path,
-    kind: str,
-    request: pytest.FixtureRequest,
+    browser_page: tuple[Page, list[str]], tmp_path: Path, kind: str, request: pytest.FixtureRequest
 ) -> None:
     html = request.getfixturevalue(kind)
     held = re.sub(r"<meta http-equiv=refresh[^>]*>", "", BAIT)  # No policy of a page holds that.

@@ -141,12 +141,7 @@ def test_writes_that_a_checkpoint_brings_stay_behind(
 @pytest.mark.parametrize("kind", CODE)
 @pytest.mark.parametrize("table", ["checkpoint_blobs", "checkpoint_writes"])
 def test_a_fork_runs_nothing_that_lies_in_the_library_already(
-    library: tuple[Store, str],
-    exported: Path,
-    empty: Store,
-    tmp_path: Path,
-    kind: str,
-    table: str,
+    library: tuple[Store, str], exported: Path, empty: Store, tmp_path: Path, kind: str, table: str
 ) -> None:
     import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
     value = CODE[kind](f"touch {tmp_path / 'mark'}")

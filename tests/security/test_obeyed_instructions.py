@@ -74,12 +74,7 @@ def reaching(request: dict[str, Any]) -> Any:
             turn = len(texts_of(request)) // 2
             mode = ("event", "video", "keyframe", "neighbor")[turn % 4]
             made = {"action": "search", "mode": mode, "query": queries[turn % len(queries)]}
-            return made | {
-                "video": OTHER,
-                "as_of": 10**9,
-                "tool": "read",
-                "path": "/etc/passwd",
-            }
+            return made | {"video": OTHER, "as_of": 10**9, "tool": "read", "path": "/etc/passwd"}
         case "assess":
             done = {"subtask": "t1", "answer": SECRET, "evidence": every}
             return {"resolved": [done], "reopened": ["t1", "t99"]}

@@ -25,9 +25,7 @@ Runs that are scanned once for each of their characters take more at 8,000 of th
 times as much at a megabyte.
 """
 
-NOT_FROM_OUTSIDE = {
-    "store/file_locks.py:_FLOCK": "the kernel's list of locks",
-}
+NOT_FROM_OUTSIDE = {"store/file_locks.py:_FLOCK": "the kernel's list of locks"}
 
 MADE_WHEN_USED = {
     "evals/first_questions.py": "what whoever marked a set of questions wrote of right answers",

@@ -112,11 +112,7 @@ def direction(number: int, size: int = 64) -> tuple[float, ...]:
 
 
 def group(
-    kind: IdentityKind,
-    number: int,
-    who: int,
-    *times: tuple[float, float],
-    quality: float = 30.0,
+    kind: IdentityKind, number: int, who: int, *times: tuple[float, float], quality: float = 30.0
 ) -> Group:
     """A group of sightings of person ``who`` at ``times`` (seconds)."""
     box = Box(x0=0, y0=0, x1=10, y1=10) if kind == IdentityKind.FACE else None

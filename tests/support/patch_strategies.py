@@ -95,11 +95,7 @@ def _edge(
     tie: Tie, at_clip: int, names: Sequence[str], edges: Sequence[tuple[str, str, str]]
 ) -> EdgeDraft:
     far = 1 + tie.target % max(1, len(names) - 1)
-    ends = (
-        names[tie.source % len(names)],
-        names[(tie.source + far) % len(names)],
-        tie.relation,
-    )
+    ends = (names[tie.source % len(names)], names[(tie.source + far) % len(names)], tie.relation)
     source, target, relation = edges[tie.source % len(edges)] if tie.removed and edges else ends
     return EdgeDraft(
         source=source,

@@ -78,11 +78,7 @@ def _graph(inputs: tuple[str, ...], pooled: bool) -> Any:
     if pooled:
         nodes.append(
             helper.make_node(
-                "ReduceMean",
-                ["last_hidden_state"],
-                ["sentence_embedding"],
-                axes=[1],
-                keepdims=0,
+                "ReduceMean", ["last_hidden_state"], ["sentence_embedding"], axes=[1], keepdims=0
             )
         )
         outputs.append(

@@ -167,11 +167,7 @@ def _any_graph(rng: random.Random, numbers: Sequence[int]) -> dict[str, Any]:
             for _ in _any_count(rng)
         ],
         "edges": [
-            {
-                "subject": rng.choice(names),
-                "label": rng.choice(labels),
-                "object": rng.choice(names),
-            }
+            {"subject": rng.choice(names), "label": rng.choice(labels), "object": rng.choice(names)}
             for _ in _any_count(rng)
         ],
     }

@@ -22,14 +22,7 @@ from graphs.ask_result import AskResult, answer_json
 from nodes.finish import NOBODY, SHOWN, answer_of, certainty, raw_confidence, retrieved, with_names
 from nodes.synthesize import fallback
 from strategies.homer.strategy import STRATEGY
-from tests.support.machine import (
-    VIDEO,
-    ScriptedMemory,
-    ScriptedReasoner,
-    answer,
-    evidence,
-    found,
-)
+from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, answer, evidence, found
 
 VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
 

@@ -81,10 +81,7 @@ def test_long_words_of_a_citation_are_cut() -> None:
     ("event", "lines"),
     [
         (Planned(subtasks=(TASK,)), ["plan t1: find the place"]),
-        (
-            RoundOpened(round=2, subtask="t1", text="find\nit", attempt=1),
-            ["round 2: t1: find it"],
-        ),
+        (RoundOpened(round=2, subtask="t1", text="find\nit", attempt=1), ["round 2: t1: find it"]),
         (
             RoundOpened(round=2, subtask="t1", text="what <voice_1> says", attempt=1),
             ["round 2: t1: what an unnamed speaker says"],
@@ -99,11 +96,7 @@ def test_long_words_of_a_citation_are_cut() -> None:
             ["  video 'the place': 1 found, best 1:01-1:15 (0.80)"],
         ),
         (
-            EvidenceRetrieved(
-                mode=Mode.EVENT,
-                query="q",
-                evidence=(FOUND,),
-            ),
+            EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=(FOUND,)),
             ["  event 'q': 1 found, best 1:01-1:15 (0.80)"],
         ),
         (

@@ -54,10 +54,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, set[st
     No server answers at the database's address, so a command has imported all and done nothing.
     """
     home = tmp_path_factory.mktemp("home")
-    nowhere = {
-        "HOMER_HOME": str(home),
-        "HOMER_DATABASE_URL": f"postgresql://nobody@/x?host={home}",
-    }
+    nowhere = {"HOMER_HOME": str(home), "HOMER_DATABASE_URL": f"postgresql://nobody@/x?host={home}"}
     lines = json.dumps([*HELP, *READING])
     probe = [sys.executable, "-c", PROBE.format(packages=PACKAGES), lines]
     done = subprocess.run(

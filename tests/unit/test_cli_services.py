@@ -74,7 +74,7 @@ def homer(*words: str, code: int = 0, typed: str = "") -> Result:
 def test_up_starts_each_service_once_and_says_where_it_is(begun: list[str]) -> None:
     reported = homer("up").stdout.splitlines()
     assert [line.split()[0] for line in reported] == [
-        *("service", "database", "prefect", "app", "schedules", "homer"),
+        *("service", "database", "prefect", "app", "schedules", "homer")
     ]
     assert reported[1].endswith("the library")
     assert reported[-1] == "homer down stops them"

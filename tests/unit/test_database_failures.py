@@ -35,10 +35,7 @@ def failed(
     [
         (errors.DiskFull("could not extend file: No space left"), "the disk of the {w} is full"),
         (errors.OutOfMemory("out of memory"), "the {w} is out of memory (out of memory)"),
-        (
-            errors.OperationalError("refused\nIs it running?"),
-            "the {w} cannot be reached",
-        ),
+        (errors.OperationalError("refused\nIs it running?"), "the {w} cannot be reached"),
         (
             errors.AdminShutdown("terminating connection"),
             "the {w} gave up (terminating connection)",

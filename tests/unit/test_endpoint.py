@@ -100,10 +100,7 @@ def test_a_weaker_way_is_tried_only_after_a_stronger_one(structure: Structure) -
         (Model(json_schema=said()), ["json_schema"]),
         (Model(function_calling=said()), ["json_schema", "function_calling"]),
         (Model(text=said()), ["json_schema", "function_calling", "text"]),
-        (
-            Model(json_schema=NotImplementedError(), text=said()),
-            ["function_calling", "text"],
-        ),
+        (Model(json_schema=NotImplementedError(), text=said()), ["function_calling", "text"]),
         (Model(json_schema=Refused(501), function_calling=Refused(422), text=said()), None),
     ],
 )

@@ -7,15 +7,7 @@ import pytest
 from agent.harness.correct import harness_search
 from domain.asking import Action, Answer, Question, Subtask
 from domain.memories import MemoryView, Scope
-from domain.trajectory import (
-    Acted,
-    Ended,
-    Event,
-    Guarded,
-    ModelCalled,
-    QuestionAsked,
-    RoundOpened,
-)
+from domain.trajectory import Acted, Ended, Event, Guarded, ModelCalled, QuestionAsked, RoundOpened
 from evals.bars import all_met
 from evals.conduct import Conduct, conduct_in
 from models.profile import load_profile

@@ -180,10 +180,7 @@ def test_an_ablation_has_a_row_for_each_stage_in_the_papers_order() -> None:
     ]
 
 
-SHELVES = {
-    -1: {"in_use": {"old": 1}, "banned": []},
-    0: {"in_use": {"new": 1}, "banned": ["old"]},
-}
+SHELVES = {-1: {"in_use": {"old": 1}, "banned": []}, 0: {"in_use": {"new": 1}, "banned": ["old"]}}
 
 
 def learned() -> list[AnsweredQuestion]:

@@ -23,12 +23,7 @@ from strategies.eventmem.segmentation import (
     grey_histogram,
 )
 from strategies.eventmem.settings import EventMemorySettings
-from strategies.eventmem.short_term import (
-    EventFrames,
-    EventRecord,
-    ShortTermMemory,
-    memory_at,
-)
+from strategies.eventmem.short_term import EventFrames, EventRecord, ShortTermMemory, memory_at
 from tests.support.full_suite import examples
 from tests.support.real_frames import frames_of
 

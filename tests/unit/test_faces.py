@@ -12,12 +12,7 @@ IMAGE = np.zeros((120, 200, 3), np.uint8)
 RAW = np.array([3.0, 4.0], np.float32)
 
 
-@given(
-    st.floats(0.3, 4),
-    st.floats(-np.pi, np.pi),
-    st.floats(-200, 200),
-    st.floats(-200, 200),
-)
+@given(st.floats(0.3, 4), st.floats(-np.pi, np.pi), st.floats(-200, 200), st.floats(-200, 200))
 def test_a_turned_and_moved_face_lands_where_recognisers_expect_it(
     scale: float, angle: float, right: float, down: float
 ) -> None:

@@ -11,12 +11,7 @@ import pytest
 from domain.errors import InputError
 from evals.asking import Batch
 from evals.first import judge, row
-from evals.first_questions import (
-    FirstQuestion,
-    QuestionSet,
-    RightAnswer,
-    read_first_questions,
-)
+from evals.first_questions import FirstQuestion, QuestionSet, RightAnswer, read_first_questions
 
 
 def line(text: str, *cited: tuple[float, float], **more: Any) -> dict[str, Any]:

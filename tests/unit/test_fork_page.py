@@ -14,12 +14,7 @@ from domain.trajectory import EvidenceRetrieved
 from tests.support.machine import VIDEO, evidence
 from ui import trajectory_tools
 from ui.question_form import QuestionFields
-from ui.trajectory_tools import (
-    UNCHANGED,
-    _edited_action,
-    _select_evidence,
-    _show_comparison,
-)
+from ui.trajectory_tools import UNCHANGED, _edited_action, _select_evidence, _show_comparison
 from views.trajectory import History, Round
 
 MODES = [*Mode]

@@ -102,9 +102,7 @@ def test_marks_do_not_depend_on_how_pixels_are_stored(name: str) -> None:
 @pytest.mark.parametrize(
     "size", [(1_920, 1_080), (1_281, 721), (641, 361), (64, 48), (2, 2), (1, 1), (1, 90)]
 )
-def test_pictures_of_any_size_are_measured_like_the_whole_picture(
-    size: tuple[int, int],
-) -> None:
+def test_pictures_of_any_size_are_measured_like_the_whole_picture(size: tuple[int, int]) -> None:
     width, height = size
     rgb = coloured(height, width) if min(size) > 16 else np.zeros((height, width, 3), np.uint8)
     picture = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format="yuv420p")

@@ -73,8 +73,7 @@ def test_a_run_that_ended_while_it_was_looked_at_stays_as_it_ended() -> None:
     runs = {one: SimpleNamespace(id=one, state=SimpleNamespace(id=uuid4())) for one in "ab"}
     later = {**runs, "b": SimpleNamespace(id="b", state=SimpleNamespace(id=ended))}
     client: Any = SimpleNamespace(
-        read_flow_run=later.__getitem__,
-        set_flow_run_state=lambda run, *_, **__: forced.append(run),
+        read_flow_run=later.__getitem__, set_flow_run_state=lambda run, *_, **__: forced.append(run)
     )
     stale_runs._mark(client, [*runs.values()])  # type: ignore[list-item]
     assert forced == ["a"]

@@ -183,10 +183,7 @@ def test_the_ledger_has_news_once_something_came_of_the_plan() -> None:
 def test_options_have_letters_and_the_moment_of_asking_is_said() -> None:
     asked = Question(text="Who?", videos=(VIDEO,), options=("Ann", "Bob"), as_of_ms=65_000)
     lines = question_lines(asked).splitlines()
-    assert lines[1:3] == [
-        '<option letter="A">Ann</option>',
-        '<option letter="B">Bob</option>',
-    ]
+    assert lines[1:3] == ['<option letter="A">Ann</option>', '<option letter="B">Bob</option>']
     assert "01:05" in lines[3]
     assert "Asked at" not in question_lines(asked.model_copy(update={"as_of_ms": None}))
 

@@ -14,12 +14,7 @@ from domain.errors import SetupError
 from models.manifest import load_manifest, weights_named
 from models.profile import Profile
 from models.whisper import WhisperRecognizer
-from retrieval.heuristics.language import (
-    detect_language,
-    function_words,
-    is_english,
-    language_note,
-)
+from retrieval.heuristics.language import detect_language, function_words, is_english, language_note
 from retrieval.heuristics.temporal_expressions import temporal_fit
 from retrieval.ranking import PreparedQuestion
 from store.home import Home

@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 
 from models.ports import Image
-from perception.likeness import (
-    ALIKE,
-    HUES,
-    LEVELS,
-    NEARLY_SAME,
-    SIZE,
-    colour_shares,
-    likeness,
-)
+from perception.likeness import ALIKE, HUES, LEVELS, NEARLY_SAME, SIZE, colour_shares, likeness
 
 
 def drawn(number: int, height: int = 180, width: int = 320) -> Image:

@@ -84,11 +84,7 @@ def cause(outgoing: bool, relation: str = "causes") -> Neighbour:
             "Ann leave",
         ),
         (on("What does Ann open?", forced=Mode.KEYFRAME), Mode.KEYFRAME, "Ann open"),
-        (
-            on("What?", forced=Mode.NEIGHBOR, neighbours=(cause(True),)),
-            Mode.NEIGHBOR,
-            "rain",
-        ),
+        (on("What?", forced=Mode.NEIGHBOR, neighbours=(cause(True),)), Mode.NEIGHBOR, "rain"),
         (on("What does Ann open?", forced=Mode.NEIGHBOR), Mode.EVENT, "Ann open"),
     ],
 )

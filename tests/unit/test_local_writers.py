@@ -19,16 +19,7 @@ from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
 from people.clip_people import ClipPeople
 from people.memory_lines import format_clip, format_line
-from tests.support.memory import (
-    VIDEO,
-    WordVectors,
-    face,
-    percept,
-    said,
-    span,
-    text_at,
-    voice,
-)
+from tests.support.memory import VIDEO, WordVectors, face, percept, said, span, text_at, voice
 
 SETTINGS = MemorySettings()
 CONTEXT = ClipContext(VIDEO)

@@ -7,12 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from models import retries
-from models.retries import (
-    CallFailed,
-    call_with_retries,
-    call_with_timeout,
-    waiting_for_servers,
-)
+from models.retries import CallFailed, call_with_retries, call_with_timeout, waiting_for_servers
 
 
 class ServerSaid(Exception):

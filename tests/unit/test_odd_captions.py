@@ -199,8 +199,7 @@ def test_a_speaker_is_reported_from_the_words(
 
 
 @pytest.mark.parametrize(
-    "raw",
-    ["<v Ann>Who says no?</v> <v Ben>I do.</v>", "ANN: Who says no?\nBEN: I do."],
+    "raw", ["<v Ann>Who says no?</v> <v Ben>I do.</v>", "ANN: Who says no?\nBEN: I do."]
 )
 def test_each_speaker_of_a_cue_says_a_line_of_his_own(tmp_path: Path, raw: str) -> None:
     cue = f"WEBVTT\n\n00:01.000 --> 00:03.000\n{raw}\n"
@@ -235,7 +234,7 @@ def test_a_name_before_a_colon_speaks_if_the_file_names_it_again(tmp_path: Path)
     cues = [f"00:{n:02}.000 --> 00:{n:02}.500\n{text}\n" for n, text in enumerate(SPOKEN)]
     lines = read_captions(written(tmp_path, "a.vtt", "WEBVTT\n\n" + "\n".join(cues))).lines
     assert [one.speaker for one in lines if one.speaker] == [
-        *("Ann", "Ann", "राम", "राम", "王小明", "王小明", "Omar"),
+        *("Ann", "Ann", "राम", "राम", "王小明", "王小明", "Omar")
     ]
     assert "Chicago: the windy city" in [one.text for one in lines]
 

@@ -61,11 +61,7 @@ def output(
     *outcomes: CorrectedCharacter, numbers: tuple[int, ...] = (), number: int = 1
 ) -> Correction:
     return Correction(
-        number=number,
-        kind=CorrectionKind.MERGE,
-        told="",
-        numbers=numbers,
-        outcomes=outcomes,
+        number=number, kind=CorrectionKind.MERGE, told="", numbers=numbers, outcomes=outcomes
     )
 
 

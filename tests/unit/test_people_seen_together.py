@@ -85,9 +85,7 @@ def test_seconds_of_a_voice_with_one_face_are_counted_to_the_millisecond(
     face: list[TimeSpan], other: list[TimeSpan], voice: list[TimeSpan]
 ) -> None:
     one = percept(
-        0,
-        faces=(group(0, face), group(1, other)),
-        voices=(group(0, voice, IdentityKind.VOICE),),
+        0, faces=(group(0, face), group(1, other)), voices=(group(0, voice, IdentityKind.VOICE),)
     )
     found = {number: seconds for number, _, seconds in speaking_alone(one)}
     heard = covered(merge_close_spans(voice, VISIBLE_GAP_MS))

@@ -243,10 +243,7 @@ SEARCHED = "Round 1: searched in what was said, read and seen for \u201ca gate\u
     [
         ((), f"Round 1: about {TASK.text}"),
         ((Acted(round=1, action=ANSWER),), "Round 1: gave an answer"),
-        (
-            (Acted(round=1, action=SEARCH), found()),
-            f"{SEARCHED}, found 1 moment",
-        ),
+        ((Acted(round=1, action=SEARCH), found()), f"{SEARCHED}, found 1 moment"),
         (
             (Acted(round=1, action=SEARCH), found(nothing_close=True)),
             f"{SEARCHED}, found nothing close",

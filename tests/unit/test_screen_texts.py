@@ -39,14 +39,7 @@ def chosen(
     """A keyframe; each second has another grey unless ``image`` says what it shows."""
     width, height = size
     key = Keyframe(
-        time_ms=ms,
-        shot=0,
-        sharpness=1,
-        entropy=1,
-        quality=1,
-        width=width,
-        height=height,
-        blob="0",
+        time_ms=ms, shot=0, sharpness=1, entropy=1, quality=1, width=width, height=height, blob="0"
     )
     grey = np.full((height, width, 3), ms // 1_000 * 20 % 256, np.uint8)
     return ChosenKeyframe(0, key, grey if image is None else image)

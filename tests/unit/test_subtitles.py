@@ -43,8 +43,7 @@ def lines(clip: Clip, *cues: tuple[TimeSpan, str]) -> list[tuple[int, int, str]]
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["talk.srt", "talk.vtt", "talk.SRT", "talk.en.srt", "talk.pt-BR.vtt", "talk.en.sdh.srt"],
+    "name", ["talk.srt", "talk.vtt", "talk.SRT", "talk.en.srt", "talk.pt-BR.vtt", "talk.en.sdh.srt"]
 )
 def test_files_of_subtitles_are_found_by_the_name_of_the_video(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(SRT)

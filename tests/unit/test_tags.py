@@ -14,10 +14,7 @@ from domain.people import TAG, escape_tags, tags_in_words
     [
         ("<voice_1>: it rains", "An unnamed speaker: it rains"),
         ("then <face_12> waves", "then an unnamed person waves"),
-        (
-            "<character_3> and <voice_0>",
-            "Person 3 and an unnamed speaker",
-        ),
+        ("<character_3> and <voice_0>", "Person 3 and an unnamed speaker"),
         (
             "<face_1> gives <face_2> what <face_1> had of <face_2>",
             "An unnamed person gives another unnamed person what the unnamed person had of "

@@ -92,9 +92,7 @@ def test_a_clip_has_one_span_however_its_steps_are_spread(exported: Exported) ->
     assert points["homer.failures"] == [(1, {"error.type": "ValueError"})]
 
 
-def test_a_clip_begun_ahead_is_ended_when_the_ingestion_breaks_off(
-    exported: Exported,
-) -> None:
+def test_a_clip_begun_ahead_is_ended_when_the_ingestion_breaks_off(exported: Exported) -> None:
     clips = ClipSpans(VIDEO, 2_000)
     clips.run(0, int)
     clips.run(1, int)

@@ -150,12 +150,7 @@ def test_equal_runs_do_not_part() -> None:
 
 
 def test_runs_part_in_actions_and_in_evidence_at_their_own_rounds() -> None:
-    other: list[Event] = [
-        *EVENTS[:6],
-        found(1, 2, 3),
-        *EVENTS[7:11],
-        Acted(round=2, action=SEARCH),
-    ]
+    other: list[Event] = [*EVENTS[:6], found(1, 2, 3), *EVENTS[7:11], Acted(round=2, action=SEARCH)]
     parted_at = compare_trajectories(history(EVENTS), history(other, "a gate"))
     assert parted_at.evidence is not None
     assert parted_at.action is not None

@@ -72,12 +72,7 @@ NO_WORDS = frozenset(
         *("Cache-Control", "Referrer-Policy", "Content-Security-Policy", "link {} ({})"),
         HEADERS["Content-Security-Policy"],
         # The same in every language.
-        *(
-            "Homer",
-            "Homer: {}",
-            "{} h {} min",
-            "{} min {} s",
-        ),
+        *("Homer", "Homer: {}", "{} h {} min", "{} min {} s"),
         # Stored, and compared in records.
         *("changed by a person", "app (password)"),
         # Shown once in a process, before its language is known.

@@ -100,9 +100,7 @@ def test_the_blur_gate_decides_as_scikit_image_does(shared_media: SharedMedia) -
     assert min(counts) >= 20
 
 
-def test_change_and_structure_decide_as_scikit_image_does(
-    shared_media: SharedMedia,
-) -> None:
+def test_change_and_structure_decide_as_scikit_image_does(shared_media: SharedMedia) -> None:
     settings = SETTINGS.model_copy(update={"least_change": 2.0, "most_similarity": 0.8})
     seen: set[Gate | None] = set()
     for clip in greys(shared_media):

@@ -251,9 +251,7 @@ def test_a_memory_that_is_killed_at_every_frame_decides_the_same(
     assert seen == set(FrameReason)
 
 
-def test_what_stays_does_not_depend_on_where_clips_end(
-    shared_media: Callable[[str], Path],
-) -> None:
+def test_what_stays_does_not_depend_on_where_clips_end(shared_media: Callable[[str], Path]) -> None:
     vectors = frame_vectors(None)
     kept = []
     for clip_frames in (1, 7, 1_000):

@@ -145,10 +145,7 @@ def test_an_occurrence_that_there_is_not_is_said() -> None:
 def test_events_that_follow_each_other_are_one_occurrence() -> None:
     spans = [TimeSpan.of(number * MINUTE, (number + 1) * MINUTE) for number in range(6)]
     matches = [AnchorMatch(number, spans[number]) for number in (4, 0, 1, 5)]
-    assert occurrences(matches) == [
-        TimeSpan.of(0, 2 * MINUTE),
-        TimeSpan.of(4 * MINUTE, 6 * MINUTE),
-    ]
+    assert occurrences(matches) == [TimeSpan.of(0, 2 * MINUTE), TimeSpan.of(4 * MINUTE, 6 * MINUTE)]
 
 
 @pytest.mark.parametrize(

@@ -105,10 +105,7 @@ def run(
 
 def test_each_file_is_opened_watched_and_closed_before_the_next(notes: Notes) -> None:
     outcomes = run(notes, "a", "b")
-    assert notes.told == [
-        *("open a", "watch a", "close a"),
-        *("open b", "watch b", "close b"),
-    ]
+    assert notes.told == [*("open a", "watch a", "close a"), *("open b", "watch b", "close b")]
     assert [one.path.name for one in outcomes] == ["a", "b"]
     assert [one.exit_code for one in outcomes] == [0, 0]
 
@@ -164,10 +161,7 @@ def test_a_server_that_does_not_come_up_is_asked_for_once_and_told_of_once(notes
     assert notes.told.count("server?") == 1
     said = [output for output in notes.told if output.startswith("said ")]
     assert said == ["said going on without Prefect: no port is free"]
-    assert [output for output in notes.told if output.startswith("watch")] == [
-        "watch a",
-        "watch b",
-    ]
+    assert [output for output in notes.told if output.startswith("watch")] == ["watch a", "watch b"]
 
 
 def test_all_files_have_the_same_workers_who_go_home_at_the_end(

@@ -121,11 +121,7 @@ def test_a_character_stands_for_who_is_there_and_is_no_tag_of_its_own_where_nobo
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"text": "<face_9> dances."},
-        {"text": "<voice_3> sings."},
-        {"text": "<character_7> sits."},
-    ],
+    [{"text": "<face_9> dances."}, {"text": "<voice_3> sings."}, {"text": "<character_7> sits."}],
 )
 def test_a_line_about_nobody_of_the_clip_is_asked_for_again_and_then_left_out(
     wrong: dict[str, Any],
@@ -223,10 +219,7 @@ def test_a_name_is_given_to_somebody_of_the_clip_only(
 TAGS = st.sampled_from(["<face_3>", "<face_0>", "<voice_5>", "<character_1>", "<face_03>", "Ada"])
 TEXTS = st.lists(TAGS | st.text(max_size=6), max_size=4).map(" ".join)
 LINES = st.fixed_dictionaries(
-    {
-        "kind": st.sampled_from([str(kind) for kind in MemoryKind] + ["gossip"]),
-        "text": TEXTS,
-    },
+    {"kind": st.sampled_from([str(kind) for kind in MemoryKind] + ["gossip"]), "text": TEXTS},
     optional={
         "start_s": st.none() | st.floats() | st.integers(-100, 200),
         "end_s": st.none() | st.floats() | st.integers(-100, 200),

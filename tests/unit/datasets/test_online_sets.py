@@ -152,10 +152,7 @@ NOON = 12 * 3_600_000
         ({"date": "DAY1", "time": "12000000"}, [(NOON, NOON + 1000)]),
         ({"date": "Day1", "time": "12000000"}, [(NOON, NOON + 1000)]),
         ({"date": "DAY1", "time": "12000000-12000500"}, [(NOON, NOON + 5000)]),
-        (
-            {"date": "DAY1", "time": "12000000_DAY2_12000500"},
-            [(NOON, DAY_MS + NOON + 5000)],
-        ),
+        ({"date": "DAY1", "time": "12000000_DAY2_12000500"}, [(NOON, DAY_MS + NOON + 5000)]),
         (
             {"date": "DAY1", "time_list": ["12000000", "12000500"]},
             [(NOON, NOON + 1000), (NOON + 5000, NOON + 6000)],
@@ -190,10 +187,7 @@ def test_the_form_of_eval_egolife_is_read_too(tmp_path: Path) -> None:
     (tmp_path / "questions.json").write_text(json.dumps([ours]))
     asked = read("egolifeqa", lay(tmp_path, {"captions.jsonl.gz": None})).questions[0]
     assert (asked.video, asked.as_of_ms, asked.answer) == ("egolife", DAY_MS + 100_000, "B")
-    assert asked.spans == (
-        TimeSpan.of(50_000, 51_000),
-        TimeSpan.of(86_390_000, 86_405_000),
-    )
+    assert asked.spans == (TimeSpan.of(50_000, 51_000), TimeSpan.of(86_390_000, 86_405_000))
 
 
 def test_egomemreason_has_a_week_for_each_person_and_keeps_its_answers(tmp_path: Path) -> None:

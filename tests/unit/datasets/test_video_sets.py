@@ -11,16 +11,7 @@ from domain.errors import InputError
 from domain.time import TimeSpan
 from evals.datasets import read
 from evals.datasets.lvbench import spans, split_options
-from tests.support.datasets import (
-    EGOSCHEMA,
-    EXAMPLES,
-    HIPPO,
-    LONGVIDEO,
-    LVBENCH,
-    PARQUET,
-    lay,
-    mme,
-)
+from tests.support.datasets import EGOSCHEMA, EXAMPLES, HIPPO, LONGVIDEO, LVBENCH, PARQUET, lay, mme
 
 
 def test_video_mme_is_parted_by_length(tmp_path: Path) -> None:
