@@ -175,9 +175,7 @@ def other(tmp_path: Path) -> Iterator[Home]:
 
 
 @pytest.mark.full
-def test_a_second_database_holds_the_same_bytes(
-    undisturbed: str, little: list[str], other: Home
-) -> None:
+def test_second_database_holds_same_bytes(undisturbed: str, little: list[str], other: Home) -> None:
     must(other, "ingest", *little, "--direct")
     assert output(other, "dump", "beginning") == undisturbed
 

@@ -97,9 +97,7 @@ def test_options_are_distinguished_by_letters(page: Page, address: str) -> None:
     seen(page, "B. green")
 
 
-def test_one_steps_through_a_trajectory_with_the_keyboard(
-    page: Page, address: str, keep: Keep
-) -> None:
+def test_one_steps_through_a_trajectory_with_keyboard(page: Page, address: str, keep: Keep) -> None:
     settled(page)
     page.get_by_role("link", name="See every step").last.click()
     page.get_by_role("heading", name="Rounds").wait_for()

@@ -45,9 +45,7 @@ def learned(place: Home) -> None:
         store_skills(store, [a_skill("advice-0", instructions=("Look for both first.",))])
 
 
-def test_an_answer_is_judged_and_the_verdict_is_there_again(
-    page: Page, address: str, keep: Keep
-) -> None:
+def test_answer_is_judged_and_verdict_is_there_again(page: Page, address: str, keep: Keep) -> None:
     ask(page, address, "What colour was the lighthouse painted?")
     seen(page, "Is this answer right?")
     page.get_by_role("button", name="Right", exact=False).first.press("Enter")

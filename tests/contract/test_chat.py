@@ -343,9 +343,7 @@ def test_a_request_that_is_not_in_the_record_is_named(change: dict[str, Any]) ->
             replay.ask(**(asked | change), purpose="plan")
 
 
-def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_key_comes_from_environment_and_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATLAS_KEY", KEY)
     calls: list[CallRecord] = []
     echo = Answer({"error": {"message": f"key {KEY} has no credit"}}, 409)

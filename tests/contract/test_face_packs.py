@@ -35,9 +35,7 @@ def picture(shared_media: Callable[[str], Path]) -> Image:
 
 
 @pytest.mark.full
-def test_a_pack_in_a_folder_finds_the_faces_that_its_models_find(
-    pack: Path, picture: Image
-) -> None:
+def test_pack_in_a_folder_finds_the_faces_that_its_models_find(pack: Path, picture: Image) -> None:
     named = NamedPackEngine(str(pack), Path("/nowhere"), min_score=0.5)
     named_faces, plain = named.faces(picture), InsightFaceEngine(pack).faces(picture)
     clear = [face for face in plain if face.score >= named.min_score]

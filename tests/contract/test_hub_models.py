@@ -196,9 +196,7 @@ def test_of_two_exports_the_one_outside_of_the_inner_folder_is_taken(
 @pytest.mark.parametrize(
     "name", ["tiny", "a/b/c", "http://a/b", "a b/c", "a--b/c", "a/b--c", "a/b@main", ""]
 )
-def test_a_name_that_is_neither_of_the_hub_nor_a_folder_is_refused(
-    tmp_path: Path, name: str
-) -> None:
+def test_name_that_is_neither_of_the_hub_nor_a_folder_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "p.toml").write_text(f'base = "local"\nimages = "{name}"\n')
     with pytest.raises(SetupError, match="images"):
         load_profile(str(tmp_path / "p.toml"))
@@ -239,9 +237,7 @@ def test_the_command_reports_a_model_that_it_cannot_fetch(
 
 
 @pytest.mark.usefixtures("served")
-def test_the_command_lists_and_fetches_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_lists_and_fetches_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "weights"))
     (tmp_path / "p.toml").write_text(f'base = "local"\nimages = "{NAME}"\n')
     profile = ["--profile", str(tmp_path / "p.toml")]

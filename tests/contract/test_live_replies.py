@@ -59,9 +59,7 @@ def test_who_does_not_listen_is_sent_the_reply_in_one_piece() -> None:
 
 
 @pytest.mark.parametrize(("supports", "way"), KINDS)
-def test_a_server_that_sends_no_pieces_is_asked_for_the_whole(
-    supports: frozenset[str], way: str
-) -> None:
+def test_server_that_sends_no_pieces_is_asked_for_whole(supports: frozenset[str], way: str) -> None:
     with OpenAIServer([PARIS, PARIS], supports - {"stream"}) as server:
         chat = chat_of(server)
         assert heard(chat)[0].value == heard(chat)[0].value == City(**PARIS)

@@ -150,9 +150,7 @@ def test_an_answered_question_is_not_asked_again(party: Store, strategy: Strateg
 
 
 @some
-def test_a_search_that_broke_off_is_resumed_to_the_same_events(
-    party: Store, strategy: Strategy
-) -> None:
+def test_search_that_broke_off_is_resumed_to_same_events(party: Store, strategy: Strategy) -> None:
     _, whole = asked(party, strategy, OPEN)
 
     def broken(event: RunEvent) -> None:

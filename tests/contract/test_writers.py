@@ -161,9 +161,7 @@ def test_a_clip_writer_tells_what_is_heard_besides_speech(clip_writers: Writers)
     assert (output.text, output.span) == ("Heard: a bell.", bell.span)
 
 
-def test_a_clip_writer_uses_only_tags_of_the_clip_and_times_within_it(
-    clip_writers: Writers,
-) -> None:
+def test_clip_writer_uses_only_tags_of_the_clip_and_times_within_it(clip_writers: Writers) -> None:
     written = clip_writers.clip.write(SEEN, PEOPLE, context())
     for draft in written.drafts:
         assert set(draft.tags) <= PEOPLE.tags()
@@ -176,9 +174,7 @@ def test_a_clip_writer_uses_only_tags_of_the_clip_and_times_within_it(
         assert one.support > 0
 
 
-def test_an_event_writer_covers_the_new_clips_with_a_patch_that_passes(
-    event_writers: Writers,
-) -> None:
+def test_event_writer_covers_the_new_clips_with_a_patch_that_passes(event_writers: Writers) -> None:
     given = window()
     patch = event_writers.event.patch(given)
     ground = PatchContext(3, given.new, given.clips, {"Breakfast": (0,)})

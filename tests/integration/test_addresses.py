@@ -112,9 +112,7 @@ def reason(home: Home, url: str, **options: Any) -> str:
     return str(fetched.error)
 
 
-def test_a_file_is_fetched_among_the_uploads_under_its_own_name(
-    home: Home, recording: bytes
-) -> None:
+def test_file_is_fetched_among_the_uploads_under_its_own_name(home: Home, recording: bytes) -> None:
     with site(lambda _path: recording, headers=lambda _path: MP4) as s:
         (file,) = fetch_address(home, f"{s.url}/a/talk%20one.mp4?key=1").files
         assert (file.name, file.read_bytes()) == ("talk one.mp4", recording)

@@ -395,9 +395,7 @@ def test_an_address_that_is_no_webhook_is_refused(workspace: Workspace, url: str
         text_alert(workspace, webhook=url)
 
 
-def test_a_slow_answer_ends_at_the_time_limit_and_a_huge_one_is_not_read(
-    workspace: Workspace,
-) -> None:
+def test_a_slow_answer_ends_at_time_limit_and_a_huge_one_is_not_read(workspace: Workspace) -> None:
     stop = threading.Event()
 
     class Slow(BaseHTTPRequestHandler):

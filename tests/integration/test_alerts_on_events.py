@@ -137,9 +137,7 @@ def test_words_of_several_sentences_do_not_answer_together(workspace: Workspace)
     assert found(workspace) == []
 
 
-def test_segments_of_a_video_that_is_over_or_built_again_are_not_judged(
-    workspace: Workspace,
-) -> None:
+def test_segments_of_video_that_is_over_or_built_again_are_not_judged(workspace: Workspace) -> None:
     store = workspace.store
     text_alert(workspace)
     watch_talk(store, range(20))
@@ -169,9 +167,7 @@ def test_deleting_a_part_of_a_segment_deletes_its_event(workspace: Workspace) ->
     assert hits(workspace) == []
 
 
-def test_building_the_event_graph_again_deletes_the_events_of_its_segments(
-    workspace: Workspace,
-) -> None:
+def test_building_event_graph_again_deletes_events_of_its_segments(workspace: Workspace) -> None:
     text_alert(workspace)
     text_alert(workspace, "weather", question="the weather is fine")
     watch_talk(workspace.store, range(10))

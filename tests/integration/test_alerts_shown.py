@@ -83,9 +83,7 @@ def test_alerts_and_hits_over_http(filled: Store) -> None:
         assert client.get("/alerts/hits", params={"as_of": "1:00"}).status_code == 422
 
 
-def test_the_page_shows_alerts_with_their_hits(
-    filled: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_shows_alerts_with_their_hits(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with app_over(filled, monkeypatch):
         output = words(open_page("alerts"))
         assert "a cup" in output

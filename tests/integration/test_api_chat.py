@@ -122,9 +122,7 @@ def test_a_title_cannot_stand_for_a_citation(store: Store) -> None:
         assert message.content[cited.end_index + 1 :].startswith(cited.title)
 
 
-def test_words_of_a_video_are_shown_by_chat_clients_and_ask_nobody_for_anything(
-    store: Store,
-) -> None:
+def test_words_of_video_are_shown_by_chat_clients_and_ask_nobody_for_anything(store: Store) -> None:
     watch(store, "b" * 16, [(Said(f"The zebra {BAIT} runs \x1b[31m\u202e away", 3),)])
     asked: list[Any] = [{"role": "user", "content": f"Where is the zebra {BAIT}?"}]
     with client_of(WordState(store, "local")) as client:

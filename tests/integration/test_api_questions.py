@@ -278,9 +278,7 @@ class Listener:
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-def test_a_client_that_goes_away_stops_its_question_at_the_next_word(
-    store: Store, accept: str
-) -> None:
+def test_a_client_that_goes_away_stops_its_question_at_next_word(store: Store, accept: str) -> None:
     watch_garden(store)
     held = Held()
     workspace = by_script(store, act=[held])

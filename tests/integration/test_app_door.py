@@ -383,9 +383,7 @@ def test_whom_a_provider_knows_and_the_list_names_comes_in(oidc: str, provider: 
         assert client.get("/_stcore/host-config").url.path == "/sign-in", "a copy is worth nothing"
 
 
-def test_neither_a_session_nor_what_a_provider_said_counts_alone(
-    oidc: str, provider: Provider
-) -> None:
+def test_neither_session_nor_what_provider_said_counts_alone(oidc: str, provider: Provider) -> None:
     with closing(signed_in(oidc, provider, "ada@example.org")) as client:
         cookies = dict(client.cookies)
     (own,) = [name for name in cookies if name.startswith("homer_")]

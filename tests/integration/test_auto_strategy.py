@@ -230,9 +230,7 @@ def test_the_strategy_that_answered_the_same_questions_best_is_learned(store: St
 
 
 @pytest.mark.full
-def test_a_question_like_those_learned_from_is_asked_so_whatever_the_kind_is_called(
-    store: Store,
-) -> None:
+def test_question_like_those_learned_from_is_asked_so_whatever_kind_is_called(store: Store) -> None:
     """The description of a kind, "questions of the kind c7", is close to no question."""
     remember_party(store)
     watched(store)

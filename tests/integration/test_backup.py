@@ -168,9 +168,7 @@ def test_ctrl_c_leaves_no_file(library: tuple[Store, str], tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_backup_left_goes_with_the_next(
-    library: tuple[Store, str], tmp_path: Path
-) -> None:
+def test_what_killed_backup_left_goes_with_next(library: tuple[Store, str], tmp_path: Path) -> None:
     (tmp_path / ".b.99999999.part").write_bytes(b"half")
     (tmp_path / f".b.{os.getppid()}.part").write_bytes(b"of a living process")
     back_up(library[0], tmp_path / "b", Quiet())

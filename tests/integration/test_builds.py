@@ -95,9 +95,7 @@ def test_a_step_is_taken_again_from_what_is_stored_after_a_model_failed(
     assert rows(party) == whole
 
 
-def test_nothing_is_built_upon_a_clip_that_waits_for_its_model(
-    party: Store, pairs: Strategy
-) -> None:
+def test_nothing_is_built_upon_clip_that_waits_for_its_model(party: Store, pairs: Strategy) -> None:
     for unwritten, clips, remark in (
         (True, 2, "first-lines waits for the model to write clip 3"),
         (False, 3, ""),

@@ -383,9 +383,7 @@ def test_missing_models_are_said(
     assert "homer models pull" in done.stderr
 
 
-def test_the_doctor_finds_nothing_missing_for_the_local_profile(
-    homer: Homer, toolbox: Toolbox
-) -> None:
+def test_doctor_finds_nothing_missing_for_the_local_profile(homer: Homer, toolbox: Toolbox) -> None:
     done = homer("doctor", "--json")
     assert done.exit_code == 0
     checks = {check["what"]: check for check in json.loads(done.stdout)}
@@ -418,9 +416,7 @@ def test_a_database_of_ones_own_is_migrated_by_command_only(
     assert homer("videos").exit_code == 0
 
 
-def test_the_password_of_a_database_is_never_shown(
-    homer: Homer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_password_of_database_is_never_shown(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "postgresql://me:s3cret@127.0.0.1:1/homer"
     monkeypatch.setenv("HOMER_DATABASE_URL", url)
     for command in (["videos"], ["doctor"], ["--debug", "videos"]):

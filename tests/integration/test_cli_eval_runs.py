@@ -13,10 +13,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.evaluation_options import AblationStage
-from evals import records
 from evals.dataset import Dataset
-from services.prefect import PrefectServer
-from store.database import Store, open_store
 from store.home import Home
 from tests.support.asking import WordToolbox
 from tests.support.caption_evaluations import houses
@@ -68,16 +65,6 @@ def test_a_run_is_made_shown_listed_and_written(homer: Homer, tmp_path: Path) ->
 
 
 @pytest.mark.full
-def test_the_same_command_says_what_was_found_before(homer: Homer) -> None:
-    first = ran(homer, "--protocol", "none")
-    again = ran(homer, "--protocol", "none")
-    changing = ("run",)
-    assert {k: v for k, v in first.items() if k not in changing} == {
-        k: v for k, v in again.items() if k not in changing
-    }
-
-
-@pytest.mark.full
 def test_an_ablation_is_a_table(homer: Homer) -> None:
     done = homer("run", "houses", "1", "--direct", "--ablate", "entity,events", "--limit", "2")
     assert done.exit_code == 0, done.output
@@ -89,15 +76,6 @@ def test_an_ablation_is_a_table(homer: Homer) -> None:
     refused = homer("run", "houses", "1", "--ablate", "memory")
     assert refused.exit_code == 2
     assert "entity, events, edges, whole, all" in " ".join(refused.output.split())
-
-
-@pytest.mark.full
-def test_a_run_that_learns_shows_its_effect(homer: Homer) -> None:
-    done = homer("run", "houses", "4", "--direct")
-    assert done.exit_code == 0, done.output
-    assert "Effect of learning, on the questions it is tested on" in done.stdout
-    assert "Evolution, batch after batch" in done.stdout
-    assert "without skills" in done.stdout
 
 
 @pytest.mark.full
@@ -128,26 +106,6 @@ def test_a_video_that_cannot_be_read_is_said_and_the_code_is_4(
     done = homer("run", "houses", "2", "--direct", "--protocol", "none")
     assert done.exit_code == 4
     assert "homer: house 1: " in done.stderr
-
-
-@pytest.mark.full
-@pytest.mark.timeout(600)
-def test_as_a_flow_the_same_comes_of_it(homer: Homer, home: Home, database: str) -> None:
-    try:
-        done = homer("run", "houses", "2", "--protocol", "online", "--json")
-    finally:
-        PrefectServer(home).stop()
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert found["run"]["state"] == "done"
-    assert found["scores"][0]["right"]["value"] == 1.0
-    assert "going on without Prefect" not in done.stderr
-    with open_store(home, database) as store:
-        assert told_by(store, found["run"]["name"]) == found["scores"]
-
-
-def told_by(store: Store, name: str) -> Any:
-    return [one.model_dump(mode="json") for one in records.run_report(store, name).scores]
 
 
 def test_every_stage_has_a_short_name(homer: Homer) -> None:

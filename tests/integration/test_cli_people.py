@@ -120,33 +120,7 @@ def test_a_session_of_corrections_as_it_reads(talk: str) -> None:
     assert [one["label"] for one in data(homer(talk, "--json"))] == ["Ruth"]
 
 
-def test_an_error_is_told_and_changes_nothing(talk: str) -> None:
-    refused = homer("rename", talk, "Bob", "X")
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "nobody goes by 'Bob'" in refused.stderr
-    assert "nothing was corrected yet" in homer("history", talk).stderr
-
-
-def test_a_video_without_people_says_so(talk: str, store: Store) -> None:
-    known_video(store, 1, "f" * 16)
-    shown = homer("ffff")
-    assert (shown.exit_code, shown.stdout) == (0, "")
-    assert "nobody was recognised" in shown.stderr
-
-
-def test_show_has_the_corrected_names_in_people_lines_and_segments(talk: str) -> None:
-    homer("rename", talk, "Ada", "Grace Hopper")
-    homer("rename", talk, "2", "Ruth")
-    shown = CliRunner().invoke(app, ["show", talk]).stdout
-    assert "Grace Hopper  face_0 voice_0  Grace Hopper (person), Ada (said)" in shown
-    assert "said: Grace Hopper: My name is Ada. The lighthouse is green." in shown
-    assert "said: Ruth: The ships carry coffee to Lisbon." in shown
-    assert "Grace Hopper at the harbour" in shown
-
-
-def test_a_search_that_was_under_way_finds_the_corrected_names_at_once(
-    talk: str, store: Store
-) -> None:
+def test_a_search_that_was_under_way_finds_corrected_names_at_once(talk: str, store: Store) -> None:
     retrievers = Retrievers(store, SearchTools(WordVectors()), Settings())
 
     def found(mode: Mode, query: str) -> str:
@@ -242,24 +216,7 @@ def test_an_answer_has_the_corrected_names_at_once(store: Store) -> None:
     assert "Bob: We moved the party inside because the rain started" in cited()
 
 
-def test_lines_of_captions_are_found_by_the_name_that_a_person_gave(store: Store) -> None:
-    known_video(store, 3)
-    for n, (who, words) in enumerate(
-        (("Ruth", "The office is closed."), ("Omar", "The roof leaks."), ("Zoe", "It rains."))
-    ):
-        one = percept(n, utterances=(said(30 * n + 1, words, speaker=who),))
-        remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
-    rename(store, VIDEO, "Omar", "Farouk")
-    retrievers = Retrievers(store, SearchTools(WordVectors()), Settings())
-    with store.begin() as session:
-        view = memory_view(session, [VIDEO])
-    found = retrievers.search(view, Mode.VIDEO, "what Farouk says").evidence
-    assert found[0].text == "Farouk: The roof leaks."
-
-
-def test_a_speaker_whom_the_captions_name_goes_by_the_name_that_a_person_gave(
-    store: Store, talk: str
-) -> None:
+def test_speaker_whom_captions_name_goes_by_name_that_person_gave(store: Store, talk: str) -> None:
     known_video(store, 1, "e" * 16)
     one = percept(0, utterances=(said(1, "The office is closed.", speaker="OMAR"),))
     remember(store, "e" * 16, Perceived(one), local_writers(), Tools(), SETTINGS)

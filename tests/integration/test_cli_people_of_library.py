@@ -87,9 +87,7 @@ def test_a_long_list_says_how_it_goes_on(two: Store) -> None:
     assert "1 of 2: --offset 1" in homer("list", "talk", "--limit", "1").stderr
 
 
-def test_a_person_is_forgotten_in_every_video_and_can_be_restored(
-    two: Store, tmp_path: Path
-) -> None:
+def test_person_is_forgotten_in_every_video_and_can_be_restored(two: Store, tmp_path: Path) -> None:
     homer("merge", "talk", "0", "1", "--of", "interview")
     homer("rename", "talk", "0", "Ada")
     folder = tmp_path / "ada"

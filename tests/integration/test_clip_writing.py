@@ -124,9 +124,7 @@ class Failing(LocalClipWriter):
         return written.model_copy(update={"drafts": (*written.drafts[1:], *model)})
 
 
-def test_a_clip_that_its_model_fails_to_write_keeps_all_else_until_a_second_try(
-    store: Store,
-) -> None:
+def test_clip_that_its_model_fails_to_write_keeps_all_else_until_a_second_try(store: Store) -> None:
     video = known_video(store, 1)
     writers = Writers(Failing(), local_writers().event)
     sha = hashlib.sha256(b"jpeg").hexdigest()
@@ -257,9 +255,7 @@ def named_on_screen(clip: int, name: str) -> Percept:
     )
 
 
-def test_a_name_on_screen_that_contradicts_a_known_one_waits_for_a_second_time(
-    store: Store,
-) -> None:
+def test_name_on_screen_that_contradicts_a_known_one_waits_for_a_second_time(store: Store) -> None:
     video = known_video(store, 3)
     watch(store, video, named_on_screen(0, "Omar Haddad"), named_on_screen(1, "Ada Ferrari"))
     (person,) = show_video(store, video).people

@@ -85,9 +85,7 @@ def alone(home: Home, make_database: Callable[[], str]) -> list[str]:
 
 
 @pytest.mark.full
-def test_a_clip_watched_by_several_at_once_is_remembered_once(
-    store: Store, alone: list[str]
-) -> None:
+def test_clip_watched_by_several_at_once_is_remembered_once(store: Store, alone: list[str]) -> None:
     known_video(store, CLIPS)
     for n in range(CLIPS):
         done = at_once(*[lambda n=n: watch(store, n) for _ in range(HANDS)])

@@ -93,9 +93,7 @@ def test_every_option_is_looked_for_within_the_rounds(
     assert sum(isinstance(event, RoundOpened) for event in output) <= AskSettings().rounds
 
 
-def test_a_fork_that_finds_the_right_moment_changes_the_answer(
-    store: Store, asked: Question
-) -> None:
+def test_fork_that_finds_the_right_moment_changes_the_answer(store: Store, asked: Question) -> None:
     made = ask(store, WordToolbox(), asked)
     assert made.answer.option == OTHER_DAY
     twice = look_closer(store, look_closer(store, made, 1), 2)
@@ -150,9 +148,7 @@ def test_a_comparison_sees_where_the_searches_part(store: Store, asked: Question
     ]
 
 
-def test_an_action_that_the_harness_would_drop_cannot_be_forked(
-    store: Store, asked: Question
-) -> None:
+def test_action_that_the_harness_would_drop_cannot_be_forked(store: Store, asked: Question) -> None:
     made = ask(store, WordToolbox(), asked)
     action = Action(kind="search", mode=Mode.VIDEO, query="cellar")
     with pytest.raises(InputError, match="at least two words"):

@@ -220,9 +220,7 @@ def test_a_frame_that_stays_over_a_clips_start_opens_the_clip(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("degrees", "size"), [(90, (120, 160)), in_full((180, (160, 120))), in_full((-90, (120, 160)))]
 )
-def test_rotation_is_applied_to_the_pixels(
-    degrees: int, size: tuple[int, int], tmp_path: Path
-) -> None:
+def test_rotation_is_applied_to_pixels(degrees: int, size: tuple[int, int], tmp_path: Path) -> None:
     flat = read(make_video(tmp_path / "flat.mp4"))[0].frames[2].image
     path = make_video(tmp_path / "turned.mp4", rotation=degrees)
     info, turned = probe(path), read(path)[0].frames[2].image

@@ -150,9 +150,7 @@ def test_a_picture_is_found_by_what_is_on_it_and_cited(
     assert cited.citations[0].text.startswith(TEXTS[time_ms])
 
 
-def test_the_vector_of_a_description_ranks_where_no_word_is_the_same(
-    store: Store, video: str
-) -> None:
+def test_vector_of_a_description_ranks_where_no_word_is_the_same(store: Store, video: str) -> None:
     """The other pictures' words are taken away: what is left to rank by is the vector."""
     with store.begin() as session:
         for row in session.scalars(select(KeyframeRow)):

@@ -189,9 +189,7 @@ def write(request: dict[str, Any]) -> Answer:
 
 
 @pytest.mark.full
-def test_what_a_model_writes_is_part_of_the_estimate(
-    home: Home, store: Store, tmp_path: Path
-) -> None:
+def test_what_a_model_writes_is_part_of_estimate(home: Home, store: Store, tmp_path: Path) -> None:
     path = talk(tmp_path)
     with server(word_vectors) as (url, requests), OpenAIServer(write) as model:
         spec = ChatSpec(model="openai:m", base_url=model.base_url, price=PRICE)
@@ -332,9 +330,7 @@ def judge_a_ladder(home: Home, store: Store, url: str) -> int:
     return len(AlertJudge(opened).judge_waiting()[0])
 
 
-def test_judging_by_alerts_has_its_embeddings_on_record_with_the_clip(
-    home: Home, store: Store
-) -> None:
+def test_judging_by_alerts_has_its_embeddings_on_record_with_clip(home: Home, store: Store) -> None:
     with server(word_vectors) as (url, requests):
         assert judge_a_ladder(home, store, url) == 1
         taken = counted(requests)

@@ -12,7 +12,6 @@ from sqlalchemy import delete
 from streamlit.testing.v1 import AppTest
 
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
-from domain.evaluation_options import Protocol
 from evals.records import find_run
 from evals.run_job import start_run
 from evals.running import exclusive_run
@@ -80,14 +79,6 @@ def test_without_runs_an_example_is_shown_that_is_no_run_of_the_library(library:
     assert any("Mean of an answer" in alt for alt in charts(page))
     assert evaluation_runs(library).total == 0
     assert [link for link in links(page) if "trajectory" in link] == []
-
-
-def test_an_example_is_offered_beside_runs(runs: Store) -> None:
-    assert "example=1" in links(open_page("evaluations"))
-    shown = words(open_page("evaluations", example=1))
-    assert "It is no run of your library" in shown
-    assert "An unnamed speaker: But sometimes full copyright is too restrictive." in shown
-    assert "<voice_" not in shown
 
 
 def test_an_evaluation_that_cannot_start_says_why(library: Store, tmp_path: Path) -> None:
@@ -187,13 +178,6 @@ def test_two_runs_are_compared_with_the_questions_that_changed(runs: Store) -> N
     assert "right only in second" in words(again)
 
 
-def test_runs_that_have_nothing_in_common_are_one_message(runs: Store) -> None:
-    evaluated(runs, a_run(165), VIDEO, "other")
-    page = open_page("evaluations", run="first", with_="other")
-    assert "no question was judged in both" in page.error[0].value
-    assert "Export" in words(page)
-
-
 def test_a_run_that_is_not_there_is_one_message(library: Store) -> None:
     page = open_page("evaluations", run=EVIL)
     assert "there is no run" in page.error[0].value
@@ -230,14 +214,6 @@ def test_a_run_that_goes_on_says_so(library: Store) -> None:
     assert find_run(library, "mine").state == "broken off"
 
 
-def test_an_answer_that_nobody_could_judge_is_said(library: Store) -> None:
-    fill_answers(library, 1)
-    evaluated(library, a_run(0), VIDEO, "mine", Verdict(right=None, judge="nobody", why="no key"))
-    shown = words(open_page("evaluations", run="mine"))
-    assert "1 answer is unjudged: no key" in shown
-    assert "**unjudged**" in shown
-
-
 @pytest.mark.parametrize("text", [EVIL, LONG, RTL])
 def test_any_words_of_a_question_are_shown_as_words(library: Store, text: str) -> None:
     fill_answers(library, 8)
@@ -255,16 +231,6 @@ def test_the_report_is_taken_along(runs: Store) -> None:
     page = press(open_page("evaluations", run="first"), "Make the files")
     names = [one.proto.label for one in page.get("download_button")]
     assert names == ["Download the page", "Download the table"]
-
-
-def test_a_run_without_learning_has_no_curve(library: Store) -> None:
-    fill_answers(library, 1)
-    evaluated(library, a_run(0), VIDEO, "mine")
-    page = open_page("evaluations", run="mine")
-    by_type, *_ = charts(page)
-    assert "fact 100.0" in by_type
-    assert "With and without skills" not in words(page)
-    assert find_run(library, "mine").settings.protocol is Protocol.NONE
 
 
 def test_a_run_that_is_deleted_while_it_is_shown_is_one_message(runs: Store) -> None:

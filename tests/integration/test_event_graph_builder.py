@@ -162,9 +162,7 @@ def test_a_killed_rebuild_goes_on_without_replies_of_before(
     assert len(set(since[3:])) == 1
 
 
-def test_it_is_the_one_that_is_built_while_watching(
-    home: Home, store: Store, tmp_path: Path
-) -> None:
+def test_it_is_one_that_is_built_while_watching(home: Home, store: Store, tmp_path: Path) -> None:
     tools = light_toolbox(tmp_path / "notes")
     workspace = Workspace(home, store, tools.profile, tools)
     path = make_video(tmp_path / "talk.mp4", seconds=26.0, audio=None, scene_s=3.0)

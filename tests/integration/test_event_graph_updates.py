@@ -309,9 +309,7 @@ def rebuild_graph(patches: Sequence[PatchAt]) -> OpenGraph:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(SEEDS, min_size=3, max_size=3))
-def test_the_graph_built_anew_from_its_patches_is_the_stored_one(
-    store: Store, seeds: list[Seed]
-) -> None:
+def test_graph_built_anew_from_its_patches_is_stored_one(store: Store, seeds: list[Seed]) -> None:
     video = known_video(store, 24)
     with store.begin() as session:
         for n in range(24):

@@ -310,9 +310,7 @@ def modes(heard: list[Event]) -> Iterator[str]:
             yield str(event.action.mode)
 
 
-def test_a_question_without_a_time_looks_at_the_short_term_memory_first(
-    built_stream: Store,
-) -> None:
+def test_question_without_a_time_looks_at_the_short_term_memory_first(built_stream: Store) -> None:
     heard, answer, _ = heard_of(built_stream, EventMemoryModel(), "Who fixes the bike?")
     assert list(modes(heard)) == ["short_term", "search_memory"]
     purposes = [event.purpose for event in heard if isinstance(event, ModelCalled)]

@@ -65,9 +65,7 @@ def test_long_checks_are_shown_as_they_are_made_and_hold_up_nothing(
     assert "1 of 2 requirements is missing." in page.error[0].value
 
 
-def test_checks_are_in_the_language_of_the_page(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_checks_are_in_language_of_page(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_WEIGHTS", str(library.home.root / "none"))
     page = open_page_in("de", "health")
     rows = tables(page)[0]

@@ -102,9 +102,7 @@ def test_a_deleted_import_leaves_nothing_and_one_that_was_cut_off_ends_the_same(
 
 
 @pytest.mark.full
-def test_clips_that_come_one_by_one_leave_the_same_memory(
-    store: Store, track: CaptionTrack
-) -> None:
+def test_clips_that_come_one_by_one_leave_same_memory(store: Store, track: CaptionTrack) -> None:
     at_once = brought_in(store, track)
     delete_video_rows(store, "week")
     percepts = list(caption_clips(track, SETTINGS.watch))
@@ -131,9 +129,7 @@ class Forgetful(LocalClipWriter):
 
 
 @pytest.mark.full
-def test_only_the_clip_that_cannot_be_written_is_left_out(
-    store: Store, track: CaptionTrack
-) -> None:
+def test_only_clip_that_cannot_be_written_is_left_out(store: Store, track: CaptionTrack) -> None:
     writers = Writers(Forgetful(), local_writers().event)
     import_with_events(store, track, writers, Tools(), SETTINGS)
     (entry,) = list_library(store)

@@ -131,9 +131,7 @@ def test_a_language_model_reads_what_a_person_put_in_place_of_it(three: Store) -
 
 
 @pytest.mark.parametrize("whose", ["Ada's car", "the man behind Ada", "the book that Ada wrote"])
-def test_a_thing_or_somebody_else_with_a_name_in_it_is_not_the_person(
-    three: Store, whose: str
-) -> None:
+def test_a_thing_or_somebody_else_with_a_name_in_it_is_not_person(three: Store, whose: str) -> None:
     answer = asked(three, f"Where was {whose} last seen?").answer
     assert "Ada was last seen" not in answer.text
 

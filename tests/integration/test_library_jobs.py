@@ -162,9 +162,7 @@ def test_an_upload_that_is_no_whole_video_is_listed_with_its_reason(
 
 
 @pytest.mark.full
-def test_an_address_is_fetched_by_a_job_and_listed_as_failed_with_the_reason(
-    app_library: Store,
-) -> None:
+def test_address_is_fetched_by_a_job_and_listed_as_failed_with_reason(app_library: Store) -> None:
     with site(lambda _path: 404) as s:
         page = open_page("library")
         page.text_input[0].input(f"{s.url}/talk.mp4?key=abcdefgh")

@@ -146,9 +146,7 @@ def test_a_query_that_stays_a_question_is_mended_after_the_first_complaint(
     assert of(events, EvidenceRetrieved)[0].query == mended
 
 
-def test_the_text_protocol_leads_to_an_answer_over_a_server_that_knows_nothing_else(
-    party: Store,
-) -> None:
+def test_text_protocol_leads_to_answer_over_a_server_that_knows_nothing_else(party: Store) -> None:
     def chatty(request: dict[str, Any]) -> Any:
         made = lenient(request)
         if "exactly three lines" not in texts_of(request)[-1]:
@@ -174,9 +172,7 @@ def test_a_garbled_reply_is_asked_for_again_with_what_was_wrong(party: Store) ->
     assert asked.answer.citations
 
 
-def test_a_reply_without_end_is_asked_for_again_and_not_the_end_of_the_question(
-    party: Store,
-) -> None:
+def test_reply_without_end_is_asked_for_again_and_not_the_end_of_the_question(party: Store) -> None:
     def endless(request: dict[str, Any]) -> Any:
         return Answer(json.dumps(obedient(request))[:9] + "endless " * 30, finish="length")
 

@@ -140,17 +140,13 @@ def test_what_is_asked_when_nothing_is_close_says_that_the_images_may_not_fit(
     assert "they may not fit" in text
 
 
-def test_a_model_without_eyes_sees_nothing_where_nothing_is_close(
-    slides: Store, eyes: Eyes
-) -> None:
+def test_model_without_eyes_sees_nothing_where_nothing_is_close(slides: Store, eyes: Eyes) -> None:
     made, events, _ = asked(slides, SeeingModel(eyes), QUESTIONS[0][0], images=False)
     assert made.answer.not_in_memory
     assert not of(events, ImagesSeen)
 
 
-def test_what_is_seen_is_on_record_in_the_ledger_and_on_the_later_cards(
-    slides: Store, eyes: Eyes
-) -> None:
+def test_what_is_seen_is_on_record_in_ledger_and_on_later_cards(slides: Store, eyes: Eyes) -> None:
     def unsure(request: Request) -> Any:
         made = SeeingModel(eyes)(request)
         return made | ({"resolved": []} if purpose_of(request) == "assess" else {})
@@ -194,9 +190,7 @@ def test_a_second_look_at_the_images_sees_others_first(slides: Store, eyes: Eyes
     assert len({*first, *second}) == 4
 
 
-def test_images_outside_the_focus_are_shown_once_those_in_it_were(
-    slides: Store, eyes: Eyes
-) -> None:
+def test_images_outside_focus_are_shown_once_those_in_it_were(slides: Store, eyes: Eyes) -> None:
     add_event_graph(slides, PARTY, [Segment(0, "the beginning", "They begin to talk.", (0,), 1)])
     made, events, _ = asked(slides, SeeingModel(eyes), QUESTIONS[2][0])
     first, second = [e.evidence for e in of(events, EvidenceRetrieved)][:2]

@@ -349,9 +349,7 @@ def test_strangers_get_nothing(party: ApiState) -> None:
         assert http.get(address.removesuffix(PATH) + "/videos", headers=known).status_code == 404
 
 
-def test_a_key_takes_no_sessions_of_others(
-    party: ApiState, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_takes_no_sessions_of_others(party: ApiState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api.mcp_server.MAX_SESSIONS", 2)
     about = {"protocolVersion": "2025-03-26", "capabilities": {}}
     about["clientInfo"] = {"name": "x", "version": "1"}

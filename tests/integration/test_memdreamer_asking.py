@@ -351,8 +351,6 @@ def test_the_walk_quotes_the_root_for_a_question_about_the_whole(house: Store) -
         ("graph-hierarchy", ["search_nodes"]),
     ],
 )
-def test_the_walk_leaves_out_what_is_switched_off(
-    house: Store, parts: str, modes: list[str]
-) -> None:
+def test_walk_leaves_out_what_is_switched_off(house: Store, parts: str, modes: list[str]) -> None:
     text = "Who turns the bolt with the wrench?"
     assert modes_of(walked(house, text, f"memdreamer-without-{parts}")) == modes

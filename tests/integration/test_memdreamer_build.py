@@ -110,9 +110,7 @@ def test_a_killed_build_goes_on_to_the_same_rows(
 
 
 @pytest.mark.full
-def test_a_cut_build_is_built_again_to_the_same_rows(
-    store: Store, whole: list[dict[str, Any]]
-) -> None:
+def test_a_cut_build_is_built_again_to_same_rows(store: Store, whole: list[dict[str, Any]]) -> None:
     with store.begin() as session:
         cut_builds(session, PARTY, [20])
     assert len(rows(store)) < len(whole)
@@ -131,9 +129,7 @@ def test_a_reader_words_the_chapters_in_one_call_each(store: Store) -> None:
     assert made.use.calls == len(tools.model.seen) == len(chapters) > 1
 
 
-def test_a_stream_that_ends_has_the_rows_of_a_video(
-    store: Store, whole: list[dict[str, Any]]
-) -> None:
+def test_a_stream_that_ends_has_rows_of_a_video(store: Store, whole: list[dict[str, Any]]) -> None:
     """The clip that comes last may be built only when nothing follows it for certain."""
     with store.begin() as session:
         delete_builds(session, PARTY)

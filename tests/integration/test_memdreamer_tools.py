@@ -121,9 +121,7 @@ def test_macro_events_are_those_of_a_super_event_or_those_named(house: Store) ->
     ]
 
 
-def test_a_subgraph_has_all_of_a_macro_event_each_with_the_edges_that_lead_from_it(
-    house: Store,
-) -> None:
+def test_subgraph_has_all_of_a_macro_event_each_with_edges_that_lead_from_it(house: Store) -> None:
     macro = ref(house, "macro", 0)
     found = Using(house)("get_subgraph", macro_id=macro)
     shown = texts(found)

@@ -22,9 +22,7 @@ from views.library import show_video
 TINY = "homer/tiny"
 
 
-def test_a_video_is_written_by_a_model_that_sees_in_this_process(
-    store: Store, tmp_path: Path
-) -> None:
+def test_video_is_written_by_model_that_sees_in_this_process(store: Store, tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     write_tiny_vision_model(hub_language_model(TINY, sees=True).folder(tmp_path))
     chat = {"default": ChatSpec(model=f"llama:{TINY}", max_tokens=2_048)}

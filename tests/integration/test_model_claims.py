@@ -102,9 +102,7 @@ def test_the_same_said_in_several_ways_of_one_clip_is_one_statement(video: Store
     assert together(video) == []
 
 
-def test_a_name_that_only_the_model_gives_to_both_is_one_statement_however_often(
-    video: Store,
-) -> None:
+def test_a_name_that_only_model_gives_to_both_is_one_statement_however_often(video: Store) -> None:
     called = [WrittenName(tag=tag, name="Ann") for tag in ("<face_0>", "<voice_0>")]
     for n in range(3):
         watch(video, n, reported(names=called))

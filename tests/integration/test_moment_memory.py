@@ -68,9 +68,7 @@ def test_only_what_was_known_by_then_is_remembered(client: TestClient) -> None:
     assert memory(client, "9:00:00") == {"": memory(client, "9:00:00")[""]}
 
 
-def test_a_relation_that_was_closed_by_then_does_not_hold(
-    client: TestClient, library: Store
-) -> None:
+def test_relation_that_was_closed_by_then_does_not_hold(client: TestClient, library: Store) -> None:
     before = memory(client, "1:05")["captions"]["relations_total"]
     with library.begin() as session:
         row = RelationRow

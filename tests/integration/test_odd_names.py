@@ -57,9 +57,7 @@ def test_a_file_whose_name_is_no_utf8_is_watched_under_a_name_that_can_be_shown(
     assert show_video(store, LATIN).video.id == entry.id
 
 
-def test_captions_from_such_a_file_are_imported_under_any_title(
-    store: Store, tmp_path: Path
-) -> None:
+def test_captions_from_such_file_are_imported_under_any_title(store: Store, tmp_path: Path) -> None:
     path = tmp_path / f"{LATIN}.jsonl"
     path.write_text('{"start": 0, "end": 1, "text": "Good morning."}')
     track = read_captions(path)

@@ -211,9 +211,7 @@ class Counting:
         return patch
 
 
-def test_a_writer_that_proposes_nothing_is_offered_every_clip_again_until_the_end(
-    store: Store,
-) -> None:
+def test_a_writer_that_proposes_nothing_is_offered_every_clip_again_until_end(store: Store) -> None:
     video, writer = done_video(store), Counting()
     writers = Writers(local_writers().clip, writer)
     assert update_event_graph(store, video, writers, TOOLS, SETTINGS, is_final=True) == 2

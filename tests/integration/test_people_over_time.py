@@ -13,12 +13,10 @@ from store.database import Store
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.clips import mark_clip
 from store.queries.identities import known_identities
-from store.queries.memories import facts_about, memories_of_clips
 from tests.support.memory import (
     SETTINGS,
     Perceived,
     Tools,
-    direction,
     face,
     known_video,
     local_writers,
@@ -116,33 +114,6 @@ def test_numbers_of_characters_that_ended_are_not_given_again(store: Store) -> N
     assert [one.character.number for one in people(store, video, 1)] == [0, 2]
 
 
-def test_the_centre_of_an_identity_is_the_mean_of_its_exemplars(store: Store) -> None:
-    video = known_video(store, 1)
-    watch(store, video, percept(0, faces=(face(0, 1, (1, 2)), face(1, 2, (1, 2)))))
-    with store.begin() as session:
-        known = known_identities(session, video, IdentityKind.FACE)
-    assert [one.identity.tag for one in known] == ["<face_0>", "<face_1>"]
-    for one, who in zip(known, (1, 2), strict=True):
-        assert max(abs(a - b) for a, b in zip(one.centre, direction(who), strict=True)) < 1e-6
-
-
-def test_the_same_name_is_given_once_and_a_second_name_is_stored_beside_it(store: Store) -> None:
-    video = known_video(store, 3)
-    for n, words in enumerate(("My name is Ada.", "My name is Ada.", "I'm Doctor Ferrari.")):
-        one = percept(
-            n,
-            voices=(voice(0, 1, (30 * n, 30 * n + 3)),),
-            utterances=(said(30 * n, words, voice=0),),
-        )
-        watch(store, video, one)
-    shown = show_video(store, video).people
-    assert [(name.name, name.source, name.from_clip) for name in shown[0].names] == [
-        ("Ada", "said", 0),
-        ("Doctor Ferrari", "said", 2),
-    ]
-    assert shown[0].label == "Ada"
-
-
 def test_names_learned_later_stand_in_lines_of_before_but_only_in_later_views(store: Store) -> None:
     video = known_video(store, 2)
     for n, words in enumerate(("It is late.", "My name is Ada.")):
@@ -155,25 +126,3 @@ def test_names_learned_later_stand_in_lines_of_before_but_only_in_later_views(st
     first = show_video(store, video, as_of_ms=30_000).clips[0].lines[0].text
     later = show_video(store, video).clips[0].lines[0].text
     assert (first, later) == ("<character_0>: It is late.", "Ada: It is late.")
-
-
-def test_facts_are_found_by_whom_they_are_about_the_latest_last(store: Store) -> None:
-    video = known_video(store, 3)
-    for n, name in enumerate(("Ada", "Omar", "Zoe")):
-        one = percept(
-            n,
-            voices=(voice(0, n, (30 * n, 30 * n + 3)),),
-            utterances=(said(30 * n, f"My name is {name}.", voice=0),),
-        )
-        watch(store, video, one)
-    with store.begin() as session:
-        ids = [one.members[0] for one in characters_at(session, video, 2)]
-        about = facts_about(session, video, ids[:2], 2, 10)
-        latest = facts_about(session, video, ids, 2, 1)
-        early = facts_about(session, video, ids, 0, 10)
-        lines = memories_of_clips(session, video, [0, 1, 2], 1)
-    assert ["Ada" in about[0].text, "Omar" in about[1].text, len(about)] == [True, True, 2]
-    assert ["Zoe" in one.text for one in latest] == [True]
-    assert ["Ada" in one.text for one in early] == [True]
-    assert {one.memory.clip for one in lines} == {0, 1}
-    assert all(len(one.vector) == 64 for one in lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
 import pytest
@@ -45,9 +44,6 @@ from tests.support.memory import (
 )
 from tests.support.several_videos import list_people
 from ui.corrections import FORGOTTEN_FILE
-
-JPEG = b"\xff\xd8 a face"
-SHA = hashlib.sha256(JPEG).hexdigest()
 
 
 def scene(index: int, *who: int) -> Percept:
@@ -156,12 +152,6 @@ def test_any_name_is_shown_as_it_is(recording: Store, text: str) -> None:
     assert not any(one.allow_html for one in page.markdown)
 
 
-def test_a_name_that_cannot_be_is_reported(recording: Store) -> None:
-    page = open_page("people", video=VIDEO, person=0)
-    name(page, 0, "x" * 201)
-    assert "at most 200" in page.error[0].value
-
-
 def test_two_are_merged_and_parted_again(recording: Store) -> None:
     before = len(list_people(recording, VIDEO))
     page = open_page("people", video=VIDEO, person=1)
@@ -178,18 +168,6 @@ def test_two_are_merged_and_parted_again(recording: Store) -> None:
     submit(page, "Split")
     assert "Split Grace Hopper into two people." in words(page)
     assert len(list_people(recording, VIDEO)) == before
-
-
-def test_several_are_made_one_at_once(recording: Store) -> None:
-    numbers = [one.number for one in list_people(recording, VIDEO)]
-    page = open_page("people", video=VIDEO)
-    select(page, *numbers)
-    submit(page, f"Merge {len(numbers)} people")
-    assert len(list_people(recording, VIDEO)) == 1
-    submit(page, "Undo")
-    assert [one.number for one in list_people(recording, VIDEO)] == numbers
-    submit(page, "Close")
-    assert "Undone:" not in words(page)
 
 
 def test_corrections_are_listed_and_undone_in_the_language_of_the_page(
@@ -227,9 +205,7 @@ def test_who_is_in_one_frame_is_never_suggested(library: Store) -> None:
     assert (0, 1) not in numbers
 
 
-def test_a_suggestion_is_taken_or_refused(
-    recording: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_suggestion_is_taken_or_refused(recording: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from people import similar
 
     monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)

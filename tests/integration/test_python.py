@@ -142,9 +142,7 @@ def test_an_answer_is_followed_step_by_step(library: VideoLibrary) -> None:
     assert last.citations[0].title == "party"
 
 
-def test_ending_the_iteration_ends_the_search_and_stores_its_best_answer(
-    library: VideoLibrary,
-) -> None:
+def test_ending_iteration_ends_the_search_and_stores_its_best_answer(library: VideoLibrary) -> None:
     steps = library.ask_stream("Who opens the gate?", "party")
     next(steps)
     steps.close()  # type: ignore[attr-defined]

@@ -56,9 +56,7 @@ def quotes(search: Retrievers, question: str) -> tuple[Quote, ...]:
     return search.search(view, Mode.EVENT, question, aim=aim).quotes
 
 
-def test_a_sentence_is_quoted_whole_and_with_the_one_that_answers_after_it(
-    bakery: Retrievers,
-) -> None:
+def test_a_sentence_is_quoted_whole_and_with_one_that_answers_after_it(bakery: Retrievers) -> None:
     flour = quotes(bakery, "When do the neighbours bring the flour?")[0]
     assert flour.text.startswith(
         "<voice_1>: Our neighbours bring the flour on Mondays with a small"

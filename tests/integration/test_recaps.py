@@ -182,9 +182,7 @@ def test_the_command_prints_it_and_the_page_shows_it(
     assert f"](/video?video={VIDEO}&segment=" in shown
 
 
-def test_the_page_sums_up_a_day_by_a_button(
-    kitchen: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_sums_up_day_by_a_button(kitchen: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     today = Period.at("day", datetime.now().astimezone())
     with app_over(kitchen, monkeypatch):
         page = open_page("recaps")

@@ -103,9 +103,7 @@ def test_every_call_is_reported_before_it_is_made(store: Store, asked: AskResult
         assert prompted.round == called.round
 
 
-def test_an_event_has_its_own_time_and_the_step_it_came_from(
-    store: Store, asked: AskResult
-) -> None:
+def test_event_has_its_own_time_and_the_step_it_came_from(store: Store, asked: AskResult) -> None:
     with store.begin() as session:
         output = events_of(session, asked.trajectory_id)
         marks = marks_of(session, asked.trajectory_id)
@@ -147,9 +145,7 @@ def well_read(request: dict[str, Any]) -> Any:
 
 
 @pytest.mark.full
-def test_ten_rounds_over_half_an_hour_of_talk_keep_to_six_thousand_tokens_a_round(
-    store: Store,
-) -> None:
+def test_ten_rounds_over_half_hour_of_talk_keep_to_six_thousand_tokens_round(store: Store) -> None:
     clips = [[Said(line.format(c, i), 4 * i) for i, line in enumerate(TALK)] for c in range(60)]
     watch(store, PARTY, clips)
     summary = "In part {0} the guests talk about word{0}a, look for word{0}b and come back. "

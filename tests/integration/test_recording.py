@@ -38,9 +38,7 @@ def shown(recording: ClipRecording) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("gop", [10, 15, 60])
 @pytest.mark.parametrize("b_frames", [0, 2])
-def test_each_clip_is_recorded_from_a_key_picture_on(
-    tmp_path: Path, gop: int, b_frames: int
-) -> None:
+def test_each_clip_is_recorded_from_key_picture_on(tmp_path: Path, gop: int, b_frames: int) -> None:
     fed = Fed(tmp_path / "cam", [segment(tmp_path, "a", 6.0, gop=gop, b_frames=b_frames)])
     clips, _ = fed.collect(settings=RECORDED)
     made = recordings(clips)

@@ -153,9 +153,7 @@ def stop() -> None:
     raise KeyboardInterrupt
 
 
-def test_all_pictures_have_vectors_of_the_new_encoder(
-    library: Store, new: ImageTextEncoder
-) -> None:
+def test_all_pictures_have_vectors_of_new_encoder(library: Store, new: ImageTextEncoder) -> None:
     progress = Quiet()
     assert left(library, new) == 4
     assert reembed_pictures(library, VIDEO, new, progress) == 0
@@ -169,9 +167,7 @@ def test_all_pictures_have_vectors_of_the_new_encoder(
     assert (state.models["images"], sizes) == (new.name, {3})
 
 
-def test_pictures_watched_without_an_encoder_get_vectors(
-    store: Store, new: ImageTextEncoder
-) -> None:
+def test_pictures_watched_without_encoder_get_vectors(store: Store, new: ImageTextEncoder) -> None:
     known_video(store, 3)
     watch(store, None)
     assert not search(store, new, None, "all red").images or left(store, new) == 3

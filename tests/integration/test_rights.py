@@ -134,9 +134,7 @@ def test_rights_are_turned_on_twice_at_once(store: Store) -> None:
         assert count_of(session, "enforced_rights") == 1
 
 
-def test_a_user_of_the_database_who_may_create_no_role_uses_one_that_was_given(
-    store: Store,
-) -> None:
+def test_user_of_the_database_who_may_create_no_role_uses_one_that_was_given(store: Store) -> None:
     owned = "".join(
         f"ALTER TABLE {table.name} OWNER TO plain;" for table in Base.metadata.sorted_tables
     )

@@ -132,9 +132,7 @@ def test_a_cron_line_that_says_no_time_changes_nothing(book: ScheduleDeployments
     assert entry(book, "backup").when == "daily 03:00"
 
 
-def test_the_file_says_what_people_do_not_change_later(
-    book: ScheduleDeployments, config: Path
-) -> None:
+def test_file_says_what_people_do_not_change_later(book: ScheduleDeployments, config: Path) -> None:
     def begin(text: str) -> None:
         config.write_text(text)
         book.begin(declared_schedules(config))

@@ -154,9 +154,7 @@ def test_what_was_not_shown_of_a_clip_is_not_taken_for_seen(
     assert "Careful with the glass bowl" not in texts(again)
 
 
-def test_video_without_a_focus_makes_an_event_first(
-    retrievers: Retrievers, ids: dict[int, int]
-) -> None:
+def test_video_without_focus_makes_event_first(retrievers: Retrievers, ids: dict[int, int]) -> None:
     found = retrievers.search(seen(), Mode.VIDEO, "the train to Paris")
     assert found.focus is not None
     assert found.focus.id == ids[3]
@@ -192,9 +190,7 @@ def test_a_question_about_a_person_searches_what_mentions_them(
     assert "Ada" in by_name.searched
 
 
-def test_memories_of_a_person_that_were_shown_make_room(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_memories_of_person_that_were_shown_make_room(store: Store, retrievers: Retrievers) -> None:
     lines = [Said(f"<face_0> counts to {i}", i, who=("<face_0>",)) for i in range(14)]
     watch(store, V, [lines])
     name(store, V, 0, "Ada", "<face_0>")

@@ -109,24 +109,6 @@ def test_lines_of_clips_are_the_stored_rows(watched: Store) -> None:
     assert np.allclose(found.vectors, WordEmbedder().embed([r.text for r in lines]), atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("last", "texts"), [(0, ["oldest", "second"]), (1, ["oldest", "second"]), (2, ["second"])]
-)
-def test_a_line_is_in_view_until_it_is_superseded(
-    watched: Store, last: int, texts: list[str]
-) -> None:
-    found = read(watched, lambda db: lines_of_clips(db, [scope(last)], [(0, 0)], SIZE))
-    rows = read(watched, lambda db: read_lines(db, found.id.tolist()))
-    assert [rows[one].text for one in found.id.tolist()] == texts
-
-
-def test_clips_after_the_view_and_vectors_of_another_size_are_left_out(watched: Store) -> None:
-    clips = [(0, n) for n in range(5)]
-    assert read(watched, lambda db: lines_of_clips(db, [scope(1)], clips, SIZE)).clip.max() == 0
-    assert not len(read(watched, lambda db: lines_of_clips(db, [scope(4)], clips, 8)).id)
-    assert not len(read(watched, lambda db: lines_of_clips(db, [scope(4)], [], SIZE)).id)
-
-
 def test_the_size_of_a_view(watched: Store) -> None:
     size = read(watched, lambda db: view_size(db, [scope(2), scope(1, W)]))
     assert (size.clips, size.lines) == (5, 5)
@@ -384,15 +366,6 @@ def distances(
     return [1 - float(cosines[(library.video == v) & (library.clip == c)].max()) for v, c in clips]
 
 
-def test_a_search_without_vectors_or_videos_finds_nothing(
-    store_and_library: tuple[Store, Library],
-) -> None:
-    store, library = store_and_library
-    none = np.zeros((0, SIZE), dtype=np.float32)
-    assert read(store, lambda db: near_clips(db, scopes_of(library, 5), none, 3)) == []
-    assert read(store, lambda db: near_clips(db, [], library.vectors[:1], 3)) == []
-
-
 @pytest.fixture
 def indexed(store_and_library: tuple[Store, Library]) -> Iterator[tuple[Store, Library]]:
     """The same with an HNSW index, which is gone afterwards."""
@@ -522,9 +495,7 @@ SMALL_TABLES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]]
 
 
 @pytest.mark.parametrize("query", SMALL_TABLES)
-def test_reads_of_a_video_use_an_index(
-    store_and_library: tuple[Store, Library], query: str
-) -> None:
+def test_reads_of_video_use_an_index(store_and_library: tuple[Store, Library], query: str) -> None:
     """These tables are small here, so the planner is kept from reading them as a whole."""
     store, library = store_and_library
     ask, index = SMALL_TABLES[query]

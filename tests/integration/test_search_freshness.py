@@ -79,9 +79,7 @@ def test_another_process_sees_a_clip_with_the_first_search_after_its_commit(
     )
 
 
-def test_a_correction_and_a_deletion_are_seen_by_the_next_search(
-    store: Store, runner: Store
-) -> None:
+def test_correction_and_a_deletion_are_seen_by_the_next_search(store: Store, runner: Store) -> None:
     remember_party(store)
     search = retrievers(runner)
     question = Question(text="Why did we move the party inside?", videos=(PARTY,))

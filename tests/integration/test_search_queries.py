@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from domain.asking import Mode
-from domain.errors import NotFound
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from memory.writers.budget import subsample
 from people.corrected import people_as_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.clip_contents import clip_contents, frame_vectors, objects_on, stored_box
 from store.queries.clips import end_of_memory
 from store.queries.graph import contents_of
-from store.queries.search import cited_frames, cited_memories, cited_segments, edges_of_segment
-from store.queries.view_sizes import view_size
-from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
+from store.queries.search import edges_of_segment
+from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import (
     CLIP_MS,
@@ -28,8 +25,6 @@ from tests.support.remembered import (
     identity_of,
     name,
     patch_with_edge,
-    recording,
-    see,
     watch,
 )
 
@@ -55,15 +50,6 @@ def watched(store: Store) -> Store:
     )
     watch(store, W, [[Said("another video")]])
     return store
-
-
-def test_missing_rows_read_as_empty(watched: Store) -> None:
-    with watched.begin() as session:
-        assert people_as_of(session, scope(3)) == []
-        assert edges_of_segment(session, scope(3), 1) == []
-        assert clip_contents(session, scope(3), []) == ([], [], [], [])
-        with pytest.raises(NotFound, match="homer videos"):
-            view_size(session, [scope(0, "0" * 16)])
 
 
 def test_people_are_known_as_of_a_clip(watched: Store) -> None:
@@ -108,54 +94,6 @@ def test_the_contents_of_a_video_are_some_of_its_events_from_the_first_on(store:
         assert contents_of(session, V, 9, 1)[0].span.length_ms == CLIP_MS
         assert end_of_memory(session, V, 9) == 10 * CLIP_MS
         assert end_of_memory(session, V) == 11 * CLIP_MS
-
-
-def test_contents_of_clips_are_read_with_their_frames(watched: Store) -> None:
-    recording(watched, V, [61.0, 1.0, 91.0], {61.0: "EXIT"})
-    see(watched, V, "<face_0>", 60.5, 62.0)
-    recording(watched, V, [], {61.0: 'say "\n\\ü🎂"'}, {61.0: ["cup", "dog"], 1.0: ["tent"]})
-    with watched.begin() as session:
-        clips = [0, 2, 3]
-        found = clip_contents(session, scope(3), clips)
-        assert [f.time_ms for f in found.frames] == [1_000, 61_000, 91_000]
-        assert [f.clip for f in clip_contents(session, scope(2), clips).frames] == [0, 2]
-        assert found.texts == [(61_000, "EXIT"), (61_000, 'say "\n\\ü🎂"')]
-        assert [(one.time_ms, one.label) for one in found.objects] == [
-            (1_000, "tent"),
-            (61_000, "cup"),
-            (61_000, "dog"),
-        ]
-        assert found.objects == objects_on(session, scope(3), clips)
-        assert (found.objects[0].score, found.objects[0].box) == (0.8, stored_box([1, 0, 3, 2]))
-        assert found.frames[0].description is None
-        session.execute(update(KeyframeRow).values(description="a tent", quality=0.1 + 0.2))
-        output = clip_contents(session, scope(3), clips).frames[0]
-        assert (output.description, output.quality) == ("a tent", 0.1 + 0.2)
-        assert clip_contents(session, scope(1), clips).texts == []
-        assert found.sightings == [(60_500, 62_000, "face", 0)]
-        assert clip_contents(session, scope(3), [0]).sightings == []
-        frame = clip_contents(session, scope(3), [2]).frames[0]
-        assert frame_vectors(session, [frame.id]) == {}
-        session.execute(update(KeyframeRow).values(embedding=[0.5, 0.5], image_encoder="clip"))
-        vector, made_by = frame_vectors(session, [frame.id])[frame.id]
-        assert (list(vector), made_by) == ([0.5, 0.5], "clip")
-
-
-def test_cited_rows_are_those_in_scope(watched: Store) -> None:
-    recording(watched, V, [61.0])
-    ids = add_event_graph(watched, V, [Event(0, "all", "everything", (0, 2), since=2)])
-    with watched.begin() as session:
-        every = list(session.scalars(select(MemoryRow.id).where(MemoryRow.video_id == V)))
-        assert {one.text for one in cited_memories(session, scope(1), every)} == {"first", "second"}
-        assert {one.text for one in cited_memories(session, scope(2), every)} == {"second", "third"}
-        assert cited_memories(session, scope(3, W), every) == []
-        assert cited_segments(session, scope(1), [ids[0]]) == []
-        assert cited_segments(session, scope(2), [ids[0]]) == [
-            (ids[0], "all", "everything", 0, 3 * CLIP_MS)
-        ]
-        frame = clip_contents(session, scope(3), [2]).frames[0]
-        assert cited_frames(session, scope(1), [frame.id]) == []
-        assert cited_frames(session, scope(2), [frame.id]) == [frame]
 
 
 def test_a_new_edge_is_seen_by_the_next_search(watched: Store) -> None:

@@ -245,9 +245,7 @@ def test_an_estimate_counts_patches_only_where_an_event_graph_is_built(
 
 
 @pytest.mark.full
-def test_an_estimate_counts_subtitles_that_are_used(
-    home: Home, store: Store, tmp_path: Path
-) -> None:
+def test_estimate_counts_subtitles_that_are_used(home: Home, store: Store, tmp_path: Path) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
     cues = (f"00:{n:02}.000 --> 00:{n + 1:02}.000\nWord {n} " + "of many " * 40 for n in range(20))
     (tmp_path / "colours.vtt").write_text("WEBVTT\n\n" + "\n\n".join(cues) + "\n")

@@ -186,9 +186,7 @@ def export_lines(store: Store, video_id: str) -> list[str]:
         return [line for name in names for line in archive.read(name).decode().splitlines()]
 
 
-def test_an_export_holds_the_content_the_blobs_and_what_was_asked(
-    store: Store, tmp_path: Path
-) -> None:
+def test_an_export_holds_content_the_blobs_and_what_was_asked(store: Store, tmp_path: Path) -> None:
     fill(store, A)
     fill(store, B, "another")
     ask(store, "t1", "why?", A)

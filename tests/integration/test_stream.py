@@ -130,9 +130,7 @@ def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_stored(store:
     assert SO_FAR not in again.answer.note
 
 
-def test_who_leaves_before_the_first_event_leaves_no_search_that_seems_to_go_on(
-    store: Store,
-) -> None:
+def test_who_leaves_before_first_event_leaves_no_search_that_seems_to_go_on(store: Store) -> None:
     watched(store)
     begun: list[str] = []
     ended = threading.Event()

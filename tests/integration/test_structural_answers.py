@@ -192,9 +192,7 @@ def test_words_that_run_over_two_lines_are_one_mention(store: Store) -> None:
     assert starts(answered(store, "When is the climbing rose first mentioned?").answer) == [10]
 
 
-def test_a_person_is_seen_first_by_the_face_and_mentioned_first_by_the_name(
-    interview: Store,
-) -> None:
+def test_person_is_seen_first_by_the_face_and_mentioned_first_by_the_name(interview: Store) -> None:
     seen = answered(interview, "When does Bob first appear?").answer
     assert starts(seen) == [8]
     watch(interview, V, ((Said("Thank you, Bob", 4, speaker="<voice_1>"),),), first=3)
@@ -324,9 +322,7 @@ def test_other_evidence_that_a_fork_puts_there_is_quoted_instead(interview: Stor
         ("When is laughter first heard?", "Heard: laughter, people laughing."),
     ],
 )
-def test_a_sound_is_no_voice_and_needs_no_description(
-    party: Store, question: str, line: str
-) -> None:
+def test_sound_is_no_voice_and_needs_no_description(party: Store, question: str, line: str) -> None:
     answer = answered(party, question).answer
     assert not answer.not_in_memory
     assert line in [cited.text for cited in answer.citations]

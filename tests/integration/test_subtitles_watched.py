@@ -208,9 +208,7 @@ def test_a_track_of_pictures_is_reported_as_not_readable_and_stops_nothing(
     assert show_video(workspace.store, "talk").video.subtitles == ()
 
 
-def test_an_embedded_track_is_ignored_unless_asked_for(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_embedded_track_is_ignored_unless_asked_for(workspace: Workspace, tmp_path: Path) -> None:
     path = with_texts(
         make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
     )

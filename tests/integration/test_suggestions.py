@@ -14,9 +14,7 @@ from tests.support.asking import PARTY
 from ui.app_state import page_state
 
 
-def test_what_happens_in_an_event_is_asked_and_nothing_of_a_video_without_memory(
-    party: Store,
-) -> None:
+def test_what_happens_in_event_is_asked_and_nothing_of_a_video_without_memory(party: Store) -> None:
     texts = [one.text for one in suggested_questions(party, [PARTY], per_video=9)]
     assert "What happens in \u201carrival in the garden\u201d?" in texts
     assert len(texts) == len(set(texts))
@@ -34,9 +32,7 @@ def segment(label: str, summary: str) -> Event:
         ("Fed, policy", "Ann: the Fed has a policy.", "policy"),
     ],
 )
-def test_a_list_of_words_is_asked_about_by_a_spoken_one(
-    label: str, summary: str, text: str
-) -> None:
+def test_list_of_words_is_asked_about_by_a_spoken_one(label: str, summary: str, text: str) -> None:
     assert list(suggestions._about(segment(label, summary))) == [f"What is said about {text}?"]
 
 

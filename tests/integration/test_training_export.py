@@ -81,9 +81,7 @@ def test_judged_answers_are_exported_with_their_rewards(party: Store, tmp_path: 
     assert answer == {"role": "assistant", "content": f"\\boxed{{{first['answer']}}}"}
 
 
-def test_a_prompt_is_exported_once_with_the_view_of_its_question(
-    party: Store, tmp_path: Path
-) -> None:
+def test_a_prompt_is_exported_once_with_view_of_its_question(party: Store, tmp_path: Path) -> None:
     early = CHOICE.model_copy(update={"as_of_ms": 60_000})
     for question in (CHOICE, CHOICE, early):
         judged(party, question, right=True)
@@ -214,9 +212,7 @@ def opened(store: Store, row: dict[str, Any]) -> Any:
     return made
 
 
-def test_the_environment_has_the_tools_over_the_view_of_the_question(
-    party: Store, tmp_path: Path
-) -> None:
+def test_environment_has_tools_over_the_view_of_the_question(party: Store, tmp_path: Path) -> None:
     early = CHOICE.model_copy(update={"as_of_ms": 30_000})
     for question in (CHOICE, early):
         judged(party, question, right=True)

@@ -317,9 +317,7 @@ def test_a_summary_that_rules_had_to_write_is_not_said_to_be_the_models(
     assert writers(built_garden) == ("rules",)
 
 
-def test_a_wrong_best_ref_falls_back_to_the_best_score(
-    built_garden: Store, heard: list[Event]
-) -> None:
+def test_a_wrong_best_ref_falls_back_to_best_score(built_garden: Store, heard: list[Event]) -> None:
     class Wrong(MomentModel):
         def _answer(self, text: str) -> Any:
             return {**super()._answer(text), "best_ref": {"turn": 7, "result": 90}}

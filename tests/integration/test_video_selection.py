@@ -90,9 +90,7 @@ def test_a_named_person_is_looked_for_where_lines_mention_them(
     assert videos_of(found) == {video(4)}
 
 
-def test_nothing_later_than_the_view_is_chosen_or_found(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_nothing_later_than_view_is_chosen_or_found(store: Store, retrievers: Retrievers) -> None:
     fill(store, [Said("A zebra crosses the river", 4)])
     found = retrievers.search(view(0), Mode.VIDEO, "Which zebra crosses the river?")
     assert found.nothing_close
@@ -105,9 +103,7 @@ def test_a_superseded_line_chooses_no_video(store: Store, retrievers: Retrievers
     assert all("zebra" not in one.text for one in found.evidence)
 
 
-def test_the_video_in_focus_is_searched_whatever_is_asked(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_video_in_focus_is_searched_whatever_is_asked(store: Store, retrievers: Retrievers) -> None:
     fill(store, [Said("A zebra crosses the river", 4)])
     last = video(VIDEOS - 1)
     ids = add_event_graph(store, last, [Event(0, "A crossing", "An animal crosses.", (1,), 1)], [])
@@ -149,9 +145,7 @@ def test_a_small_library_is_searched_whole(store: Store, retrievers: Retrievers)
     assert videos_of(found) == {video(n) for n in range(CHOSEN)}
 
 
-def test_the_first_mention_is_not_told_from_some_videos(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_first_mention_is_not_told_from_some_videos(store: Store, retrievers: Retrievers) -> None:
     fill(store, [])
     found = retrievers.search(view(), Mode.VIDEO, "the lamp", aim=FIRST_MENTION)
     assert "likeliest" in found.searched

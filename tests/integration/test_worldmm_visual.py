@@ -178,9 +178,7 @@ def test_with_an_image_text_model_frames_are_found_by_what_they_show(
     assert seconds(use(cards, encoding, "red", seen=frozenset({found.images[0].ref})))[0] != 80
 
 
-def test_a_mode_that_the_profile_or_memory_lacks_says_so(
-    cards: Store, encoding: EncoderToolbox
-) -> None:
+def test_mode_that_profile_or_memory_lacks_says_so(cards: Store, encoding: EncoderToolbox) -> None:
     with pytest.raises(InputError, match="no image-text model: name a stretch of time"):
         use(cards, WordToolbox(), "the red card")
     with pytest.raises(InputError, match=r"were kept without \w.*: name a stretch of time"):

@@ -184,9 +184,7 @@ def test_a_state_that_fits_no_machine_is_reported_in_a_line(
         runner.fork(library[1], 1, ForkEdit())
 
 
-def test_an_import_never_says_where_a_file_lies(
-    exported: Path, empty: Store, tmp_path: Path
-) -> None:
+def test_an_import_never_says_where_file_lies(exported: Path, empty: Store, tmp_path: Path) -> None:
     def change(rows: Rows) -> None:
         next(row for name, row in rows if name == "videos")["path"] = "/etc/passwd"
 

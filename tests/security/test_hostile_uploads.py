@@ -88,9 +88,7 @@ def test_the_same_name_with_other_content_takes_no_other_place(place: Home) -> N
     assert [path.read_bytes() for path in paths] == [b"film %d" % n for n in range(8)]
 
 
-def test_what_lies_there_under_a_name_is_not_taken_for_the_upload(
-    place: Home, tmp_path: Path
-) -> None:
+def test_what_lies_there_under_a_name_is_not_taken_for_upload(place: Home, tmp_path: Path) -> None:
     """A link, or other content, that somebody put where the upload will be."""
     own = tmp_path / "own.mp4"
     own.write_bytes(b"mine")
@@ -243,9 +241,7 @@ def test_words_beside_an_upload_are_not_another_files(place: Home, recording: Pa
      "", ".", "..", "a\0b", "\ud800", "x" * 5_000, "~/secret.mp4", "in/./../../secret.mp4",
      "//etc/passwd"],
 )  # fmt: skip
-def test_a_path_reaches_nothing_outside_the_folders_that_are_allowed(
-    tmp_path: Path, given: str
-) -> None:
+def test_path_reaches_nothing_outside_folders_that_are_allowed(tmp_path: Path, given: str) -> None:
     folder = tmp_path / "videos"
     (folder / "in").mkdir(parents=True)
     (tmp_path / "secret.mp4").write_bytes(b"secret")

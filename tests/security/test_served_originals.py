@@ -44,9 +44,7 @@ def video(path: Path | str | None, name: str = ID) -> Video:
     return Video(id=name, title="film", path=text, duration_ms=1, has_video=True)
 
 
-def test_only_the_file_that_was_watched_is_opened(
-    home: Home, recording: Path, tmp_path: Path
-) -> None:
+def test_only_file_that_was_watched_is_opened(home: Home, recording: Path, tmp_path: Path) -> None:
     secret, pipe = tmp_path / "secret", tmp_path / "pipe"
     secret.write_text("a key")
     os.mkfifo(pipe)

@@ -18,7 +18,6 @@ from domain.ledger import confidence
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
-from graphs.ask_result import AskResult, answer_json
 from nodes.finish import NOBODY, SHOWN, answer_of, certainty, raw_confidence, retrieved, with_names
 from nodes.synthesize import fallback
 from strategies.homer.strategy import STRATEGY
@@ -119,13 +118,6 @@ def state(options: tuple[str, ...] = (), *subtasks: Subtask) -> State:
     }
 
 
-def test_an_option_is_named_by_its_letter() -> None:
-    made = state(("a door", "a gate"), task(1, "m1", "m2", "m3", score=1.0))
-    outcome = LoopOutcome(action=answer("B", "m1", "m2", "m3"), why="done", share=0.4)
-    shown = answer_of(made, workspace(), outcome)
-    assert (shown.option, shown.text) == ("B", "a gate")
-
-
 @pytest.mark.parametrize(
     ("less", "more"),
     [
@@ -145,14 +137,6 @@ def test_confidence_rises_with_the_ledgers_the_share_and_the_support(
 @given(st.floats(0, 1), st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
 def test_raw_confidence_is_a_share(sure: float, share: float | None, best: float | None) -> None:
     assert 0 <= raw_confidence(sure, share, best) <= 1
-
-
-def test_what_is_not_in_memory_has_one_text_and_no_citations() -> None:
-    guess = LoopOutcome(action=answer("surely a door", "m1", missing=True), why="done")
-    shown = answer_of(state((), task(1, "m1")), workspace((evidence(1),)), guess)
-    assert shown.text == "This is not in memory."
-    assert (shown.citations, shown.confidence, shown.not_in_memory) == ((), 0.0, True)
-    assert shown.searched == ("video: the door",)
 
 
 def test_notes_of_the_reasoner_and_of_the_run_are_both_shown() -> None:
@@ -181,15 +165,3 @@ def test_the_fallback_of_an_open_question_quotes_the_best_evidence_or_says_it_is
     assert made.refs == ("m5", "m4", "m3")
     assert made.text == "line 5 line 4 line 3"
     assert fallback(turn()).not_in_memory
-
-
-def test_the_answer_line_rounds_and_counts_in_seconds() -> None:
-    shown = answer_of(
-        state((), task(1, "m1")),
-        workspace((evidence(1, score=0.123456),)),
-        LoopOutcome(action=answer("a door", "m1"), why="done"),
-    )
-    line = answer_json(AskResult("abc", shown, 2, 30, 1.23456))
-    assert line["id"] == line["trajectory"] == "abc"
-    assert (line["seconds"], line["rounds"], line["tokens"]) == (1.235, 2, 30)
-    assert line["retrieved"] == [{"start_s": 5.0, "end_s": 10.0, "score": 0.1235}]

@@ -151,9 +151,7 @@ def repacked(whole: Path, changes: dict[str, bytes | None]) -> Path:
     ],
     ids=lambda changes: f"{next(iter(changes))}: {str(next(iter(changes.values())))[:12]}",
 )
-def test_a_file_with_other_members_is_reported(
-    whole: Path, changes: dict[str, bytes | None]
-) -> None:
+def test_file_with_other_members_is_reported(whole: Path, changes: dict[str, bytes | None]) -> None:
     with pytest.raises(InputError, match="is no back-up"):
         held(repacked(whole, changes))
 

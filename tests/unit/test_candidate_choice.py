@@ -23,9 +23,7 @@ def scopes_of(videos: list[tuple[str, int]]) -> list[Scope]:
 
 
 @given(VIDEOS, st.integers(1, 80))
-def test_a_sample_has_the_requested_number_of_clips(
-    videos: list[tuple[str, int]], count: int
-) -> None:
+def test_a_sample_has_requested_number_of_clips(videos: list[tuple[str, int]], count: int) -> None:
     scopes = scopes_of(videos)
     sample = sampled_clips(scopes, count)
     assert sample == sampled_clips(scopes, count)
@@ -46,9 +44,7 @@ def test_clips_sampled_of_a_longer_view_are_sampled_of_the_shorter_one_too(
 
 
 @given(VIDEOS, st.integers(1, 80))
-def test_the_order_of_videos_does_not_change_the_sample(
-    videos: list[tuple[str, int]], count: int
-) -> None:
+def test_order_of_videos_does_not_change_sample(videos: list[tuple[str, int]], count: int) -> None:
     def named(order: list[tuple[str, int]]) -> set[tuple[str, int]]:
         found = sampled_clips(scopes_of(order), count)
         return {(order[number][0], clip) for number, clip in found}

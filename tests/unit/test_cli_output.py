@@ -67,9 +67,7 @@ def test_a_table_has_a_line_a_row_and_no_control_characters(
         assert plain_line(title) in line
 
 
-def test_names_that_are_no_text_are_reported_all_the_same(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_names_that_are_no_text_are_reported_all_same(capsys: pytest.CaptureFixture[str]) -> None:
     say(LATIN)
     say_json({"path": LATIN})
     plain, data = capsys.readouterr().out.splitlines()
@@ -155,9 +153,7 @@ def watched(fresh: int = 3, failed: int = 0) -> FileOutcome:
         (FileOutcome(Path("x.mp4")), 0, None),
     ],
 )
-def test_an_outcome_is_a_code_a_line_and_a_row(
-    outcome: FileOutcome, code: int, line: str | None
-) -> None:
+def test_outcome_is_code_line_and_a_row(outcome: FileOutcome, code: int, line: str | None) -> None:
     assert outcome.exit_code == code
     row = _as_json(outcome)
     assert row["path"] == str(outcome.path)

@@ -38,19 +38,6 @@ def test_a_chain_does_not_join_its_ends() -> None:
     assert labels[0] != labels[-1]
 
 
-def test_what_must_stay_apart_does_however_alike() -> None:
-    apart = np.array([[False, True], [True, False]])
-    assert cluster(around([10, 10]), 0.0, apart) == [0, 1]
-
-
-def test_groups_that_hold_a_forbidden_pair_never_merge() -> None:
-    apart = np.zeros((4, 4), bool)
-    apart[0, 3] = apart[3, 0] = True
-    labels = cluster(around([0, 1, 2, 3]), -1.0, apart)
-    assert labels[0] != labels[3]
-    assert len(set(labels)) == 2
-
-
 def test_seeds_are_where_groups_begin() -> None:
     assert cluster(around([0, 180, 90]), 0.5, seeds=[5, 5, 9]) == [0, 0, 1]
 

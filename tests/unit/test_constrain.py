@@ -214,8 +214,6 @@ def test_word_overlap_is_symmetric_and_bounded(one: str, other: str) -> None:
         ),
     ],
 )
-def test_a_query_that_is_too_short_gets_an_example_made_of_the_subtask(
-    subtask: str, example: str
-) -> None:
+def test_a_query_that_is_too_short_gets_example_made_of_subtask(subtask: str, example: str) -> None:
     verdict = check(search("car"), ActionBounds(subtask=subtask), ASK)
     assert verdict.complaint == f"The query needs at least two words{example}."

@@ -153,9 +153,7 @@ def test_threads_that_look_for_a_device_leave_standard_output_as_it_was(
     assert sys.stdout is before
 
 
-def test_a_driver_without_the_library_of_speech_is_reported(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_driver_without_the_library_of_speech_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
     assert "speech: cpu, int8; speech does not run on cuda here" in describe_devices("auto")
     assert "does not run" not in describe_devices("cpu")
@@ -172,9 +170,7 @@ def test_speech_takes_a_cuda_device_only_with_the_library_that_it_needs(
     devices.load_cublas.cache_clear()
 
 
-def test_the_library_is_found_in_its_package(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_library_is_found_in_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     folder = tmp_path / "nvidia" / "cublas" / "lib"
     folder.mkdir(parents=True)
     (folder / "libof-the-package.so.12").symlink_to(_ctypes.__file__)
@@ -229,9 +225,7 @@ def test_without_a_network_the_message_says_where_files_go(
     assert "model.bin" in str(failure.value)
 
 
-def test_an_unknown_name_of_a_speech_model_is_refused_with_those_that_are_known(
-    tmp_path: Path,
-) -> None:
+def test_unknown_name_of_speech_model_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
     with pytest.raises(WeightsMissing, match=r"no speech model .turbot.*large-v3-turbo"):
         whisper_folder("turbot", tmp_path)
     (found,) = check_speech_model(Profile(name="p", speech="turbot"), tmp_path)
@@ -239,9 +233,7 @@ def test_an_unknown_name_of_a_speech_model_is_refused_with_those_that_are_known(
 
 
 @pytest.mark.parametrize("lacking", ["model.bin", "vocabulary.json"])
-def test_the_doctor_names_what_a_folder_with_a_speech_model_lacks(
-    tmp_path: Path, lacking: str
-) -> None:
+def test_doctor_names_what_a_folder_with_a_speech_model_lacks(tmp_path: Path, lacking: str) -> None:
     profile = Profile(name="p", speech=str(tmp_path))
     for file in {*FILES, "vocabulary.json"} - {lacking}:
         (tmp_path / file).touch()

@@ -104,9 +104,7 @@ def test_a_weaker_way_is_tried_only_after_a_stronger_one(structure: Structure) -
         (Model(json_schema=Refused(501), function_calling=Refused(422), text=said()), None),
     ],
 )
-def test_the_strongest_way_that_is_taken_is_remembered(
-    model: Model, asked: list[str] | None
-) -> None:
+def test_strongest_way_that_is_taken_is_remembered(model: Model, asked: list[str] | None) -> None:
     found = Endpoint(SPEC, lambda _spec, _heat: model)  # type: ignore[arg-type,return-value]
     first = found.send(TURNS, SCHEMA, None, 30.0)
     assert read_object(first.text) == {"name": "Rome"}

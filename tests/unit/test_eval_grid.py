@@ -32,9 +32,7 @@ def test_a_marked_span_touches_the_cells_of_both_its_ends(
     ("span", "touched"),
     [((30, 60), {1}), ((30, 60.5), {1, 2}), ((30, 30), {1}), ((0, 90), {0, 1, 2})],
 )
-def test_a_retrieved_span_stops_before_its_end(
-    span: tuple[float, float], touched: set[int]
-) -> None:
+def test_retrieved_span_stops_before_its_end(span: tuple[float, float], touched: set[int]) -> None:
     assert cells_found(span) == touched
 
 

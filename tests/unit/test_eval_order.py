@@ -108,9 +108,7 @@ def test_several_questions_are_asked_at_a_time() -> None:
     assert set(ran(work, workers=2)) >= {"ask 0a", "ask 0b", "ask 1a", "ask 1b"}
 
 
-def test_a_lost_database_ends_the_run_and_asks_nothing_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_lost_database_ends_the_run_and_asks_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
     work = Work()
 
@@ -124,9 +122,7 @@ def test_a_lost_database_ends_the_run_and_asks_nothing_more(
     assert not any(done.startswith(("learned", "ask 1")) for done in work.done)
 
 
-def test_a_database_that_was_away_for_a_moment_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_database_that_was_away_for_a_moment_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0, 0.0))
     work, failures = Work(), iter([True, True])
 

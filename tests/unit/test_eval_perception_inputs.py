@@ -156,9 +156,7 @@ def test_scenes_of_a_whole_clip_follow_each_other(scenes: Sequence[Scene]) -> No
     assert starts(scenes) == [0, *(scene.end_ms for scene in scenes)]
 
 
-def test_who_is_heard_in_the_talk_is_whose_turn_is_marked(
-    shared_media: Callable[[str], Path],
-) -> None:
+def test_who_is_heard_in_talk_is_whose_turn_is_marked(shared_media: Callable[[str], Path]) -> None:
     (turns,) = read_rttm(shared_media("msdwild_00001.rttm")).values()
     names = {"spk0": "middle", "spk1": "right", "spk2": "left"}
     for scene in TALK:

@@ -11,7 +11,7 @@ import pytest
 from domain.errors import InputError
 from evals.asking import Batch
 from evals.egolife_questions import read_ego_questions
-from evals.local import judge, row, split_by_presence
+from evals.local import judge, row
 from evals.media_questions import MediaQuestion, read_media_questions
 
 EGO: dict[str, Any] = {
@@ -84,15 +84,6 @@ def test_a_video_is_a_file_beside_the_questions_and_nowhere_else(tmp_path: Path,
         read_media_questions(written(tmp_path, {"questions": [MEDIA | {"video": name}]}))
 
 
-def test_the_right_option_is_known_by_letter_or_by_its_words() -> None:
-    named = MediaQuestion.model_validate({**MEDIA, "answer_option": None})
-    assert named.is_right("B")
-    assert not named.is_right("A")
-    assert not named.is_right(None)
-    unknown = named.model_copy(update={"answer": "something else"})
-    assert not unknown.is_right("A")
-
-
 @pytest.mark.parametrize(
     ("span", "cited"),
     [((19, 25), True), ((20, 30), False), ((0, 10), False), ((44, 44), True), ((5, 50), True)],
@@ -101,15 +92,6 @@ def test_a_citation_counts_where_it_overlaps_a_marked_span(
     span: tuple[float, float], cited: bool
 ) -> None:
     assert MediaQuestion.model_validate(MEDIA).is_cited(span) is cited
-
-
-def test_absent_videos_take_their_questions_with_them(tmp_path: Path) -> None:
-    (tmp_path / "talk.mp4").touch()
-    here = MediaQuestion.model_validate(MEDIA)
-    gone = here.model_copy(update={"video": "gone.mp4"})
-    present, absent = split_by_presence([here, gone, gone], tmp_path)
-    assert present == [here]
-    assert absent == ("gone.mp4",)
 
 
 def line(option: str | None, *spans: tuple[float, float], rounds: int = 2) -> dict[str, Any]:

@@ -126,12 +126,6 @@ def test_results_stand_beside_the_baseline_by_type() -> None:
     assert made(rows).beside == ()
 
 
-def test_questions_without_a_verdict_are_not_counted() -> None:
-    found = made([row("1"), row("2", None, judge="")])
-    assert found.headline.questions == 1
-    assert found.headline.unjudged == 0
-
-
 def test_a_question_of_several_types_counts_for_each() -> None:
     found = made([row("1", types=("a", "b")), row("2", False, types=("b",))])
     shares = {one.type: one.right and one.right.value for one in found.scores}
@@ -214,13 +208,6 @@ def test_a_run_that_learns_shows_both_curves_and_the_paired_effect() -> None:
     assert (uses["new"].since, uses["new"].banned_after, uses["new"].given) == (0, None, 4)
 
 
-def test_what_is_learned_from_is_not_in_the_headline() -> None:
-    found = made(learned(), Protocol.SPLIT, SHELVES)
-    assert found.headline.questions == 4
-    assert found.headline.right is not None
-    assert found.headline.right.value == 1.0
-
-
 def test_the_online_protocol_is_labelled_and_a_leak_is_reported() -> None:
     online = made(learned(), Protocol.ONLINE, SHELVES)
     assert any("Online protocol: it learned from" in one for one in online.remarks)
@@ -283,10 +270,6 @@ def test_auto_says_whether_it_is_better_and_stays_off_where_not(auto: str, said:
     (remark,) = [one for one in found.remarks if one.startswith("auto ")]
     assert remark.startswith(said)
     assert remark.endswith("it stays off, and homer is the default.") == ("not better" in remark)
-
-
-def test_without_auto_nothing_is_said_of_it() -> None:
-    assert made([row("1")]).auto is None
 
 
 def test_a_run_that_is_not_done_says_so_first() -> None:

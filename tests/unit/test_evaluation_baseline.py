@@ -12,14 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from domain.errors import ModelError
-from evals.asking import Batch, _collect, spans_of
-from evals.baseline import EMBED_BATCH, RETRIEVED, Baseline, Plain, _embedded
-from evals.local import judge, split_by_presence
+from evals.asking import Batch
+from evals.baseline import RETRIEVED, Baseline, Plain
+from evals.local import split_by_presence
 from evals.media_questions import MediaQuestion
 from evals.scores import Span
 from evals.word_baseline import WordBaseline
-from graphs.batch import BatchResult
 from retrieval.terms import terms
 from store.queries.memories import ClipText
 
@@ -104,18 +102,6 @@ def test_without_a_word_in_common_no_clip_is_found(texts: tuple[str, ...]) -> No
     assert word_baseline(*texts).answer("the piano", ("gate", "the"), 1e9) == Plain(0, ())
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [[], [1], [EMBED_BATCH], [EMBED_BATCH, EMBED_BATCH + 1], [EMBED_BATCH, 2 * EMBED_BATCH]],
-)
-def test_texts_are_embedded_some_at_a_time_and_it_is_reported_how_far(steps: list[int]) -> None:
-    output: list[tuple[int, int]] = []
-    count = max(steps, default=0)
-    parts = list(_embedded(Axes(), ["gate"] * count, lambda *far: output.append(far)))
-    assert sum(map(len, parts)) == count
-    assert output == [(step, count) for step in steps]
-
-
 QUESTION = MediaQuestion(
     id="q1",
     video="talk.mp4",
@@ -129,60 +115,6 @@ QUESTION = MediaQuestion(
 def batch(**line: Any) -> Batch:
     output = {"citations": [], "rounds": 2, **line}
     return Batch({"q1": output}, {}, 1.0)
-
-
-def span(start: float, end: float) -> dict[str, float]:
-    return {"start_s": start, "end_s": end}
-
-
-@pytest.mark.parametrize(
-    ("cited", "hit"),
-    [
-        ([], False),
-        ([span(12, 13)], True),
-        ([span(0, 10)], False),
-        ([span(20, 40)], False),
-        ([span(0, 10.5)], True),
-        ([span(45, 99)], True),
-        ([span(0, 5), span(12, 13)], False),
-    ],
-)
-def test_the_first_citation_must_overlap_a_marked_span(
-    cited: list[dict[str, float]], hit: bool
-) -> None:
-    assert judge(QUESTION, batch(citations=cited)).cited is hit
-
-
-@pytest.mark.parametrize(("option", "right"), [("B", True), ("A", False), (None, False)])
-def test_an_option_is_right_by_its_letter(option: str | None, right: bool) -> None:
-    assert judge(QUESTION, batch(option=option)).right is right
-
-
-def test_an_open_question_is_neither_right_nor_wrong() -> None:
-    output = QUESTION.model_copy(update={"options": ()})
-    assert judge(output, batch(option="B")).right is None
-
-
-def test_without_an_answer_nothing_is_right() -> None:
-    found = judge(QUESTION, Batch({}, {"q1": "failed"}, 1.0))
-    assert (found.cited, found.right, found.rounds, found.top) == (False, False, 0, None)
-
-
-def test_answers_and_errors_are_stored_apart_and_each_is_reported() -> None:
-    results = [
-        BatchResult("a", {"answer": "x"}, None, 1, 2),
-        BatchResult("b", None, ModelError("the model did not answer"), 2, 2),
-    ]
-    output: list[BatchResult] = []
-    lines, errors = _collect(iter(results), output.append)
-    assert lines == {"a": {"answer": "x"}}
-    assert errors == {"b": "the model did not answer"}
-    assert output == results
-
-
-def test_spans_keep_the_order_of_the_line() -> None:
-    line = {"retrieved": [span(5, 6), span(1, 2)]}
-    assert spans_of(line, "retrieved") == [(5, 6), (1, 2)]
 
 
 def test_questions_about_files_that_are_not_there_are_set_aside(tmp_path: Path) -> None:
@@ -212,9 +144,3 @@ def test_the_right_letter_is_the_one_that_is_marked_or_that_of_the_answer(
     assert found.right == letter
     assert not found.is_right(None)
     assert found.chance == (1 / len(found.options) if found.options else 0)
-
-
-@pytest.mark.parametrize("name", ["", ".", "..", "/etc/passwd", "../talk.mp4", "a/b.mp4"])
-def test_a_video_is_named_by_its_file_name_alone(name: str) -> None:
-    with pytest.raises(ValueError, match="by its file name alone"):
-        MediaQuestion.model_validate(QUESTION.model_dump() | {"video": name})

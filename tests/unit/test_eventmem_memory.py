@@ -175,9 +175,7 @@ def test_memory_has_at_most_32_frames_of_the_last_events(stream: list[tuple[int,
 
 
 @given(STREAMS)
-def test_memory_as_of_any_second_is_found_again_from_the_record(
-    stream: list[tuple[int, int]],
-) -> None:
+def test_memory_as_of_any_second_is_found_again_from_record(stream: list[tuple[int, int]]) -> None:
     memory, gone, seen = ShortTermMemory(SETTINGS, "v"), list[EventRecord](), {}
     for time, begins_event in frames_in(stream):
         gone += [one.record for one in memory.add(time, begins_event=begins_event).evicted]
@@ -189,9 +187,7 @@ def test_memory_as_of_any_second_is_found_again_from_the_record(
     assert memory_at(records, -1, SETTINGS, "v") == ()
 
 
-def test_a_memory_that_is_killed_at_every_frame_is_the_same(
-    shared_media: Callable[[str], Path],
-) -> None:
+def test_memory_that_is_killed_at_every_frame_is_same(shared_media: Callable[[str], Path]) -> None:
     images = real_frames(shared_media)
     images = [*images, *images[:1] * 60, *images]
     whole, state = EventMemory(SETTINGS, "v"), EventMemoryState()

@@ -129,9 +129,7 @@ def test_it_fetches_nothing(around: pytest.MonkeyPatch) -> None:
     assert 'src="data:image/jpeg;base64,anBn"' in page
 
 
-def test_a_bar_lies_where_it_is_in_its_own_video_and_nowhere_else(
-    around: pytest.MonkeyPatch,
-) -> None:
+def test_bar_lies_where_it_is_in_its_own_video_and_nowhere_else(around: pytest.MonkeyPatch) -> None:
     page = page_of(*EVENTS)
     assert page.count('class="bar"') == 1
     assert 'style="left:25.000%;width:25.000%" title="0:25-0:50"' in page
@@ -167,9 +165,7 @@ def test_a_question_that_is_still_searched_says_that_there_is_no_answer(
     assert "Before the first round: the plan" in page
 
 
-def test_the_plan_comes_before_the_first_round_and_changes_are_named(
-    around: pytest.MonkeyPatch,
-) -> None:
+def test_plan_comes_before_first_round_and_changes_are_named(around: pytest.MonkeyPatch) -> None:
     page = page_of(*EVENTS)
     assert page.index('id="round-0"') < page.index('id="round-1"')
     assert page.count("changed: new") == 1

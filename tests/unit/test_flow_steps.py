@@ -248,9 +248,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.parametrize("times", range(len(BACK_OFF_S) + 1))
-def test_a_step_is_tried_again_after_longer_and_longer_pauses(
-    times: int, slept: list[float]
-) -> None:
+def test_step_is_tried_again_after_longer_and_longer_pauses(times: int, slept: list[float]) -> None:
     calls: list[int] = []
     run_directly(failing(times, ModelError("busy"), calls))
     assert len(calls) == times + 1

@@ -26,9 +26,7 @@ def test_the_environment_names_the_home(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert not (tmp_path / "here").exists(), "naming a place must not make it"
 
 
-def test_the_platform_names_the_home_otherwise(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_platform_names_the_home_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("HOMER_HOME", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))

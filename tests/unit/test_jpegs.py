@@ -56,9 +56,7 @@ def test_colours_are_those_that_were_seen() -> None:
 
 @settings(max_examples=examples(15, 40))
 @given(st.integers(1, 120), st.integers(1, 120), st.integers(1, 60))
-def test_the_longest_side_is_as_asked_and_the_shape_stays(
-    height: int, width: int, side: int
-) -> None:
+def test_longest_side_is_as_asked_and_the_shape_stays(height: int, width: int, side: int) -> None:
     data, wide, tall = shrink_jpeg(jpeg(height, width), side)
     assert read(data).shape == (tall, wide, 3)
     assert max(tall, wide) == side

@@ -128,13 +128,6 @@ def test_abandoning_a_subtask_leaves_those_that_depend_on_it_searchable() -> Non
     assert next_subtask(ledger, ASK) == find_subtask(ledger, "t2")
 
 
-def test_nothing_is_scheduled_once_all_is_resolved_or_exhausted() -> None:
-    ledger = exhausted(plan("one", "two"), "t1")
-    ledger, _ = resolve_subtask(bind_evidence(ledger, "t2", ["m1"], 0.4), claim("t2", "m1"))
-    assert next_subtask(ledger, ASK) is None
-    assert is_stalled(ledger.subtasks[0], ASK)
-
-
 def test_subtasks_move_from_pending_over_searching_and_partial_to_resolved_and_back() -> None:
     ledger = plan("one")
     states = [ledger.subtasks[0].state]

@@ -96,9 +96,7 @@ def test_first_the_event_then_a_closer_look_a_cause_along_its_edge(
 
 
 @pytest.mark.parametrize(("attempts", "mode"), [(1, Mode.VIDEO), (2, Mode.EVENT), (3, Mode.EVENT)])
-def test_a_skills_modes_are_taken_one_an_attempt_and_then_the_last(
-    attempts: int, mode: Mode
-) -> None:
+def test_skills_modes_are_taken_one_an_attempt_and_then_the_last(attempts: int, mode: Mode) -> None:
     policy = Policy(modes=(Mode.VIDEO, Mode.EVENT))
     skill = RoutedSkill(
         name="a", version=1, tone=Tone.POSITIVE, score=0.9, instructions=("Look.",), policy=policy

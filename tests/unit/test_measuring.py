@@ -82,9 +82,7 @@ def take_all(measurer: FrameMeasurer, shown: list[av.VideoFrame], taken: list[in
         taken.append(index)
 
 
-def test_an_error_reaches_the_caller(
-    measurer: FrameMeasurer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_error_reaches_the_caller(measurer: FrameMeasurer, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_self: object, _picture: object) -> None:
         raise ValueError("bad picture")
 

@@ -123,9 +123,7 @@ def test_whatever_is_watched_the_hierarchy_is_sound(clips: list[WatchedClip]) ->
 
 @settings(max_examples=examples(2, 15), deadline=None, suppress_health_check=SLOW)
 @given(clips=watched(), step=st.integers(2, 5))
-def test_it_is_the_same_in_steps_of_any_size_and_resumed(
-    clips: list[WatchedClip], step: int
-) -> None:
+def test_it_is_same_in_steps_of_any_size_and_resumed(clips: list[WatchedClip], step: int) -> None:
     builder = HierarchyBuilder(SMALL)
     whole = built_of(builder, VIDEO, clips, MODELS)
     last = clips[-1].clip
@@ -147,9 +145,7 @@ def built(day: list[WatchedClip]) -> MemoryRows:
     return built_of(HierarchyBuilder(), VIDEO, day, MODELS)
 
 
-def test_a_day_has_episodes_where_the_topic_changes(
-    built: MemoryRows, day: list[WatchedClip]
-) -> None:
+def test_a_day_has_episodes_where_topic_changes(built: MemoryRows, day: list[WatchedClip]) -> None:
     check_sound(built, day)
     macros = nodes(built, MACRO)
     changes = {9 * CLIP_MS * n for n in range(len(day) // 9 + 1)}

@@ -31,9 +31,7 @@ def models(answer: Answer) -> BuildModels:
 
 @settings(max_examples=examples(4, 40), deadline=None, suppress_health_check=SLOW)
 @given(clips=watched(), seed=st.integers(0, 10_000))
-def test_whatever_a_model_replies_the_hierarchy_is_sound(
-    clips: list[WatchedClip], seed: int
-) -> None:
+def test_whatever_model_replies_the_hierarchy_is_sound(clips: list[WatchedClip], seed: int) -> None:
     check_sound(built_of(HierarchyBuilder(SMALL), VIDEO, clips, models(anything(seed))), clips)
 
 

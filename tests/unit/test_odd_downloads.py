@@ -113,9 +113,7 @@ def test_a_file_in_the_place_of_a_folder_is_reported(tmp_path: Path, web: dict[s
     assert place.read_text() == "not a folder"
 
 
-def test_a_file_in_the_place_of_a_models_folder_is_reported(
-    tmp_path: Path, web: dict[str, bytes]
-) -> None:
+def test_file_in_place_of_models_folder_is_reported(tmp_path: Path, web: dict[str, bytes]) -> None:
     web |= {ARCHIVE: packed(), BACKUP: packed()}
     (tmp_path / "tiny").write_text("not a folder")
     with pytest.raises(SetupError, match="cannot be written"):
@@ -132,9 +130,7 @@ def test_a_folder_that_may_not_be_written_is_reported_before_anything_is_fetched
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_in_the_place_of_a_file_is_not_the_file(
-    tmp_path: Path, web: dict[str, bytes]
-) -> None:
+def test_a_folder_in_place_of_a_file_is_not_the_file(tmp_path: Path, web: dict[str, bytes]) -> None:
     (tmp_path / "tiny/model.bin").mkdir(parents=True)
     (found,) = status(tmp_path, ["tiny"])
     assert found.state is FileState.WRONG

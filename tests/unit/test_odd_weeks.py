@@ -7,13 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from domain.errors import InputError
-from evals.egolife_questions import DAYS, DayTime, EgoQuestion, TargetSpan, read_ego_questions
-from evals.scores import CELL_S, cells, cells_found, is_found, temporal_iou
-from memory.captions import DAY_S
+from evals.egolife_questions import read_ego_questions
 
 GOOD: dict[str, Any] = {
     "id": "1",
@@ -65,73 +61,3 @@ def test_a_day_that_is_none_is_refused_with_its_place(
 def test_a_file_nested_beyond_reason_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no EgoLife questions"):
         read_ego_questions(written(tmp_path, "[" * 100_000))
-
-
-MOMENTS = st.builds(DayTime, day=st.integers(1, DAYS), second=st.integers(0, DAY_S))
-QUESTIONS = st.builds(
-    EgoQuestion,
-    id=st.text(max_size=3),
-    type=st.sampled_from(["EntityLog", "EventRecall"]),
-    question=st.text(min_size=1, max_size=20),
-    options=st.lists(st.text(max_size=5), min_size=2, max_size=26).map(tuple),
-    answer=st.sampled_from("ABCZ"),
-    as_of=MOMENTS,
-    targets=st.lists(
-        st.builds(
-            TargetSpan,
-            day=st.integers(1, 7),
-            start=st.integers(0, DAY_S),
-            end_day=st.integers(1, 7),
-            end=st.integers(0, DAY_S),
-        ),
-        max_size=2,
-    ).map(tuple),
-)
-
-
-@given(st.lists(QUESTIONS, min_size=1, max_size=3), st.booleans())
-def test_questions_read_back_as_they_were_written(
-    tmp_path_factory: pytest.TempPathFactory, made: list[EgoQuestion], wrapped: bool
-) -> None:
-    rows = [one.model_dump(mode="json") for one in made]
-    text = json.dumps({"source": "x", "questions": rows} if wrapped else rows)
-    path = written(tmp_path_factory.mktemp("week"), text)
-    assert read_ego_questions(path) == tuple(made)
-    for one in made:
-        asked = one.to_batch_question("v")
-        assert (asked.video, asked.options) == ("v", one.options)
-        assert asked.as_of_s == one.as_of.video_s
-
-
-SPANS = st.lists(
-    st.tuples(st.integers(0, 2000), st.integers(0, 200)).map(
-        lambda pair: (float(pair[0]), float(pair[0] + pair[1]))
-    ),
-    max_size=6,
-)
-
-
-@given(SPANS, SPANS)
-def test_a_moment_is_found_exactly_where_its_cells_meet_a_marked_one(
-    retrieved: list[tuple[float, float]], marked: list[tuple[float, float]]
-) -> None:
-    target = cells(marked)
-    first = is_found(retrieved, target, 1)
-    assert first == bool(retrieved and cells_found(retrieved[0]) & target)
-    found = [is_found(retrieved, target, top) for top in range(1, 8)]
-    assert found == sorted(found)
-    iou = temporal_iou(retrieved, target)
-    assert 0 <= iou <= 1
-    assert (iou > 0) == is_found(retrieved, target, 3)
-
-
-@given(SPANS)
-def test_all_of_a_span_lies_in_its_cells(spans: list[tuple[float, float]]) -> None:
-    for start, end in spans:
-        held = cells_found((start, end))
-        assert {cell * CELL_S for cell in held} == {
-            cell * CELL_S for cell in range(min(held), max(held) + 1)
-        }
-        assert min(held) * CELL_S <= start < (min(held) + 1) * CELL_S
-        assert max(held) * CELL_S <= max(start, end - 1e-3) < (max(held) + 1) * CELL_S
-        assert held <= cells([(start, end)])

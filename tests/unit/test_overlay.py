@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,23 +84,6 @@ def shown(found: list[CharacterAt]) -> dict[int, tuple[str | None, tuple[int, ..
     return {one.character.number: (one.character.name, one.members) for one in found}
 
 
-def test_the_story_is_learned_as_a_machine_would() -> None:
-    assert shown(list(learned(STORY).characters))[0] == ("Ada", (1, 5))
-    assert shown(list(learned(STORY).characters))[5] == ("Omar", (6,))
-
-
-def test_nothing_said_is_no_truth_and_undone_corrections_say_nothing() -> None:
-    one = output(CorrectedCharacter(number=0, names=("Grace",)))
-    assert overlay_of([]) is None
-    assert overlay_of([one.model_copy(update={"undone": True})]) is None
-
-
-def test_faces_that_are_one_share_what_was_stated_of_their_voice() -> None:
-    merged = output(CorrectedCharacter(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
-    assert shown(laid_over(STORY, merged))[1] == ("Omar", (2, 3, 6))
-    assert shown(laid_over(STORY, merged, clip=1))[1] == (None, (2, 3))
-
-
 def test_the_latest_word_counts() -> None:
     one = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
     other = output(CorrectedCharacter(number=0, names=("Ruth",)), numbers=(0,), number=2)
@@ -119,30 +101,11 @@ def two(one: str, other: str, number: int = 1) -> Correction:
     return said.model_copy(update={"kind": CorrectionKind.APART})
 
 
-def test_those_who_are_two_are_not_joined_whatever_is_learned() -> None:
-    apart = two("<face_0>", "<voice_0>")
-    found = shown(laid_over(STORY, apart))
-    assert (found[0], found[4]) == (("Ada", (1,)), ("Ada", (5,)))
-    assert found[5] == shown(list(learned(STORY).characters))[5]
-    elsewhere = two("<face_3>", "<voice_0>")
-    assert shown(laid_over(STORY, elsewhere))[0] == ("Ada", (1, 5))
-
-
 def test_who_is_stored_apart_from_one_face_may_be_joined_to_another() -> None:
     """The voice that was thought to be of two faces belongs to the other one then."""
     merged = output(CorrectedCharacter(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
     assert shown(laid_over(STORY, merged, two("<voice_1>", "<face_2>", 2)))[1] == (None, (2, 3))
     assert shown(laid_over(STORY, merged, two("<voice_1>", "<face_0>", 2)))[1][1] == (2, 3, 6)
-
-
-def test_a_later_word_that_they_are_one_counts_and_names_stay() -> None:
-    named = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
-    joined = output(
-        CorrectedCharacter(number=0, members=("<face_0>", "<voice_0>")), numbers=(0, 4), number=3
-    )
-    every = (named, two("<face_0>", "<voice_0>", 2))
-    assert shown(laid_over(STORY, *every))[0] == ("Grace", (1,))
-    assert shown(laid_over(STORY, *every, joined))[0][1] == (1, 5)
 
 
 def test_two_are_apart_by_any_of_their_tags_and_both_ways() -> None:
@@ -152,16 +115,6 @@ def test_two_are_apart_by_any_of_their_tags_and_both_ways() -> None:
     assert are_distinct(truth, ["<face_1>"], ["<face_0>", "<voice_3>"])
     assert not are_distinct(truth, ["<face_0>"], ["<face_2>"])
     assert not are_distinct(Overlay(), ["<face_0>"], ["<face_1>"])
-
-
-def test_a_voice_and_a_face_of_different_names_are_not_joined() -> None:
-    voice_named = output(CorrectedCharacter(number=4, names=("Ruth",)), numbers=(4,))
-    face_named = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,), number=2)
-    same = output(CorrectedCharacter(number=0, names=("ruth",)), numbers=(0,), number=2)
-    assert shown(laid_over(STORY, voice_named))[0] == ("Ruth", (1, 5))
-    assert shown(laid_over(STORY, voice_named, same))[0] == ("ruth", (1, 5))
-    apart = shown(laid_over(STORY, voice_named, face_named))
-    assert (apart[0], apart[4]) == (("Grace", (1,)), ("Ruth", (5,)))
 
 
 def test_a_correction_about_all_of_a_person_replaces_what_was_said_of_its_parts() -> None:
@@ -223,16 +176,6 @@ def test_a_name_that_somebody_else_goes_by_is_not_taken_for_a_former_one() -> No
     found = {one.character.number: one.character for one in laid_over(STORY, apart)}
     assert (found[0].name, found[4].name) == ("Grace", "Ada")
     assert found[0].aliases == ()
-
-
-@pytest.mark.parametrize("clip", [0, 1, 2])
-def test_characters_that_nobody_spoke_of_stay_as_they_were_learned(clip: int) -> None:
-    with_current_names = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
-    before = {one.id: one for one in learned(STORY, clip).characters}
-    after = laid_over(STORY, with_current_names, clip=clip)
-    assert [one for one in after if one.character.number != 0] == [
-        one for row, one in before.items() if one.character.number != 0
-    ]
 
 
 STATED = st.lists(

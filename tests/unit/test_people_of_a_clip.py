@@ -10,7 +10,7 @@ from domain.media import IdentityKind
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity, escape_tags, tags_in_words
 from people.clip_people import ClipPeople
-from people.memory_lines import format_clip, format_line, search_text
+from people.memory_lines import format_line, search_text
 from tests.support.memory import span
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
@@ -125,11 +125,3 @@ def test_foreign_words_hold_no_tag_and_tags_in_words_are_readable(text: str) -> 
     assert len(escape_tags(text)) == len(text)
     assert not TAG.search(tags_in_words(text))
     assert escape_tags(escape_tags(text)) == escape_tags(text)
-
-
-@given(st.lists(st.sampled_from(["a", "b c", "<face_1>"]), max_size=5))
-def test_a_clips_text_is_its_lines_one_a_line(texts: list[str]) -> None:
-    drafts = [draft(text) for text in texts]
-    assert format_clip(drafts, PEOPLE).split("\n") == (
-        [format_line(d, PEOPLE) for d in drafts] or [""]
-    )

@@ -157,9 +157,7 @@ def test_a_detector_that_is_not_installed_is_named_with_how_to_get_it(reported: 
     assert "pip install" not in homer(code=1).stdout
 
 
-def test_the_whole_report_is_printed_or_written_as_json(
-    reported: list[Any], tmp_path: Path
-) -> None:
+def test_whole_report_is_printed_or_written_as_json(reported: list[Any], tmp_path: Path) -> None:
     printed = json.loads(homer("--json", code=1).stdout)
     homer("--out", str(tmp_path / "report.json"), code=1)
     assert json.loads((tmp_path / "report.json").read_text()) == printed

@@ -36,9 +36,7 @@ def test_a_flow_uses_the_very_object_that_it_is_given() -> None:
         (learn, {"batch": 1}),
     ],
 )
-def test_the_server_is_reported_the_id_and_nothing_of_the_object(
-    flow: Any, record: dict[str, Any]
-) -> None:
+def test_server_is_reported_id_and_nothing_of_the_object(flow: Any, record: dict[str, Any]) -> None:
     given = InProcess(Opened())
     output = flow.serialize_parameters({**record, "opened": given})
     assert output == {**record, "opened": "<InProcess>"}

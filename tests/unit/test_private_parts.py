@@ -81,9 +81,7 @@ class Noted:
     executemany = execute
 
 
-def test_langgraph_puts_a_checkpoint_in_one_cursor_of_the_saver(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_langgraph_puts_checkpoint_in_one_cursor_of_saver(monkeypatch: pytest.MonkeyPatch) -> None:
     cursors: list[Noted] = []
 
     @contextmanager

@@ -108,9 +108,7 @@ def test_the_words_of_a_question_tell_its_kind(text: str, kind: QuestionKind) ->
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=60))
-def test_whatever_is_asked_becomes_a_legal_plan_and_queries_that_the_guard_takes(
-    question: str,
-) -> None:
+def test_whatever_is_asked_becomes_a_legal_plan_and_queries_that_guard_takes(question: str) -> None:
     ledger, _ = new_ledger(decompose(question, ()), question, ASK)
     for task in ledger.subtasks:
         action = Action(kind="search", mode=Mode.EVENT, query=as_query(task.text))

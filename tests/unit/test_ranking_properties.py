@@ -8,15 +8,7 @@ from hypothesis import strategies as st
 
 from retrieval.line_ranking import best_lines, line_scores
 from retrieval.ranking import CandidateLines, PreparedQuestion
-from tests.support.story import (
-    candidates_at,
-    candidates_of,
-    prepare_question,
-    relevance_of,
-    row_of,
-    vectors_of,
-    video_of,
-)
+from tests.support.story import candidates_of, prepare_question, relevance_of, row_of, vectors_of
 
 WORDS = ("soup", "tent", "train", "coffee", "piano", "Ann", "sings", "the")
 LINES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
@@ -57,18 +49,6 @@ def test_ranked_lines_are_of_different_clips_best_first(
     for item in lines:
         assert int(candidates.lines.cell_of_line[item.line]) == item.cell
         assert (item.option is not None) == bool(options)
-
-
-@given(STORIES, STORIES, QUESTIONS, OPTIONS)
-def test_clips_after_the_question_do_not_change_its_ranking(
-    story: list[list[str]], later: list[list[str]], text: str, options: tuple[str, ...]
-) -> None:
-    last = len(story) - 1
-    now, then = candidates_of(story), candidates_at(last, video_of([*story, *later]))
-    question = question_of(text, options)
-    item, other = relevance_of(now, question), relevance_of(then, question)
-    assert np.allclose(item.cells, other.cells)
-    assert ranked(now, question) == ranked(then, question)
 
 
 def ranked(candidates: CandidateLines, question: PreparedQuestion) -> list[int]:

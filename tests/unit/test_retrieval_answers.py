@@ -133,9 +133,7 @@ def test_a_reranker_gets_names_and_no_tags(shown: StoredLine, text: str) -> None
 
 
 @pytest.mark.parametrize(("candidates", "score"), [(0, 0.25), (100, 0.35), (100_000, 0.5)])
-def test_the_closeness_threshold_grows_with_the_number_of_lines(
-    candidates: int, score: float
-) -> None:
+def test_closeness_threshold_grows_with_the_number_of_lines(candidates: int, score: float) -> None:
     assert closeness_threshold(candidates) == pytest.approx(score)
 
 

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.memories import Scope
-from retrieval.closeness import CosineScale, closeness, closeness_threshold, coverage, decayed
+from retrieval.closeness import CosineScale, closeness, coverage
 from retrieval.keyframe_mode import ScoredKeyframe, spread_over_clips
 from retrieval.ranking import window_fits
-from retrieval.relevance import standardise
 from retrieval.signals.words import K1, REACH, B, inverse_document_frequency, word_hits
 from retrieval.terms import terms
 from store.queries.clip_contents import KeyframeOnClip
@@ -127,30 +126,6 @@ def test_closeness_is_in_the_unit_interval(unrelated: float, cosine: float, has:
     assert CosineScale(unrelated).nearness(1.0) == pytest.approx(1)
     assert max(near, has) - 1e-9 <= closeness(near, has) <= 1
     assert closeness(near, has) == pytest.approx(closeness(has, near))
-
-
-@given(st.lists(st.integers(1, 10**6), min_size=2, max_size=5).map(sorted))
-def test_the_closeness_threshold_grows_with_candidates(candidates: list[int]) -> None:
-    wanted = [closeness_threshold(count) for count in candidates]
-    assert wanted == sorted(wanted)
-    assert 0.2 < closeness_threshold(0) == closeness_threshold(1) <= wanted[0]
-    assert wanted[-1] < 0.6
-
-
-@given(st.floats(0, 1), st.lists(SCORES, min_size=1, max_size=6))
-def test_decayed_scores_keep_the_order_of_the_ranking(best: float, scores: list[float]) -> None:
-    falling = sorted(scores, reverse=True)
-    shown = decayed(best, falling)
-    assert shown[0] == pytest.approx(best)
-    assert shown == sorted(shown, reverse=True)
-    assert all(0 <= one <= 1 for one in shown)
-
-
-@given(st.lists(SCORES, min_size=1, max_size=30).map(np.array))
-def test_z_scores_keep_the_order(values: np.ndarray) -> None:
-    scores = standardise(values)
-    assert abs(scores.mean()) < 1e-6
-    assert np.all(np.diff(scores[np.argsort(values, kind="stable")]) >= 0)
 
 
 FRAMES = st.lists(

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from retrieval.heuristics.actors import actor_lines, are_people, people_in_option
 from retrieval.line_ranking import best_lines, line_scores
-from retrieval.ranking import window_fits
 from retrieval.relevance import standardise
 from retrieval.signals.people import roster
 from store.queries.search import StoredLine
@@ -59,18 +58,6 @@ def test_an_option_ranks_its_evidence_first() -> None:
     assert first(KITCHEN, question, "The dog catches it", "Rain") == "The dog catches it"
 
 
-def test_one_line_of_each_cell_is_ranked_best_first() -> None:
-    candidates, question = (
-        candidates_of(KITCHEN),
-        prepare_question("What does Ann do with the dog?"),
-    )
-    moments = best_lines(candidates, question, relevance_of(candidates, question), 3)
-    assert len(moments) == 3
-    assert len({moment.cell for moment in moments}) == 3
-    scores = [moment.score for moment in moments]
-    assert scores == sorted(scores, reverse=True)
-
-
 def test_superseded_lines_are_not_ranked() -> None:
     candidates, question = (
         candidates_at(9, video_of([["Ann sings", "Bob hums"]], gone={1: 0})),
@@ -79,14 +66,6 @@ def test_superseded_lines_are_not_ranked() -> None:
     moments = best_lines(candidates, question, relevance_of(candidates, question), 9)
     lines = [row_of(candidates, moment.line).text for moment in moments]
     assert lines == ["Bob hums"]
-
-
-def test_a_view_without_valid_lines_has_no_ranking() -> None:
-    candidates, question = (
-        candidates_at(9, video_of([["Ann sings"]], gone={1: 0})),
-        prepare_question("Ann sings"),
-    )
-    assert best_lines(candidates, question, relevance_of(candidates, question), 9) == []
 
 
 TEA_TWICE = [*([["Rain"]] * 20), ["Ann drinks tea"]] * 2 + [["Rain"]] * 20
@@ -108,13 +87,6 @@ def test_recency_does_not_count_for_questions_asked_afterwards() -> None:
     earlier, later = tea("When did Ann last drink tea?")
     assert later == pytest.approx(earlier, abs=1e-6)
     assert list(candidates_of(TEA_TWICE).lines.times[:2]) == [15, 45]
-
-
-@pytest.mark.parametrize(("clips", "half", "fit"), [(1, 0, True), (11, 1, False), (12, 1, True)])
-def test_words_are_counted_in_windows_shorter_than_the_view(
-    clips: int, half: int, fit: bool
-) -> None:
-    assert window_fits(half, clips) is fit
 
 
 def test_options_that_are_times_are_compared_with_video_time() -> None:

@@ -122,9 +122,7 @@ def opened(*events: Event) -> InspectedTrajectory:
         (TimeUp(look=1), HarnessPart.CORRECT, "the time is up"),
     ],
 )
-def test_each_part_of_the_harness_says_what_it_did(
-    event: Event, part: HarnessPart, text: str
-) -> None:
+def test_each_part_of_harness_says_what_it_did(event: Event, part: HarnessPart, text: str) -> None:
     (one,) = harness_remarks(event)
     assert (one.part, one.text) == (part, text)
 

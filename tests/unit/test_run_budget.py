@@ -78,9 +78,7 @@ def test_a_deadline_that_has_passed_leaves_nothing() -> None:
         ([49_999, 1], True, True),
     ],
 )
-def test_room_for_the_final_answer_is_held_back(
-    spent: list[int], gone: bool, all_gone: bool
-) -> None:
+def test_room_for_final_answer_is_held_back(spent: list[int], gone: bool, all_gone: bool) -> None:
     made = meter()
     for tokens in spent:
         made.add(tokens - 1, 1)

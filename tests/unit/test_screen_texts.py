@@ -134,9 +134,7 @@ def test_boxes_are_clipped_and_what_is_outside_is_left_out() -> None:
         ("cat", "dog", False),
     ],
 )
-def test_a_slip_in_a_long_line_is_the_same_line_and_in_a_number_it_is_not(
-    a: str, b: str, same: bool
-) -> None:
+def test_slip_in_long_line_is_same_line_and_in_number_it_is_not(a: str, b: str, same: bool) -> None:
     assert same_text(a, b) is same
 
 

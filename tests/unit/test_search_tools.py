@@ -61,9 +61,7 @@ def test_there_is_a_tool_a_mode_that_says_what_it_is_for() -> None:
 @pytest.mark.parametrize(
     ("focus", "number"), [(None, None), ("", None), ("s12", 12), ("[s12]", 12), (" s7 ", 7)]
 )
-def test_a_tool_searches_the_view_in_its_mode(
-    mode: Mode, focus: str | None, number: int | None
-) -> None:
+def test_tool_searches_view_in_its_mode(mode: Mode, focus: str | None, number: int | None) -> None:
     made, searched = tools(EMPTY)
     made[f"search_{mode}"].invoke({"query": "who?", "focus": focus})
     assert searched.asked == [(VIEW, mode, "who?", number)]

@@ -68,9 +68,7 @@ def test_without_a_python_it_says_which_to_install(tools: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("minor", [10, 14])
-def test_an_older_and_a_newer_version_are_not_taken(
-    tools: Path, tmp_path: Path, minor: int
-) -> None:
+def test_an_older_and_newer_version_are_not_taken(tools: Path, tmp_path: Path, minor: int) -> None:
     python(tools, "python3", minor)
     assert make_venv(tools, tmp_path).stderr.startswith(NOT_FOUND)
 
@@ -159,9 +157,7 @@ def test_ci_fails_when_the_tests_do(tools: Path, checkout: Path) -> None:
     assert ci(tools, checkout, "exit 2") == ["2"]
 
 
-def test_ci_fetches_a_browser_where_it_can_and_goes_on_where_not(
-    tools: Path, checkout: Path
-) -> None:
+def test_ci_fetches_browser_where_it_can_and_goes_on_where_not(tools: Path, checkout: Path) -> None:
     (tools / "id").unlink()
     program(tools, "id", "echo 0")
     program(tools, "apt-get", f'echo "apt-get $1" >> {checkout}/ran; exit 100')

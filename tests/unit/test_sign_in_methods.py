@@ -98,9 +98,7 @@ def test_a_short_password_is_refused(place: Home) -> None:
     assert stored_hash(place) is None
 
 
-def test_the_environment_gives_a_password_once(
-    place: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_gives_password_once(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, WORD)
     set_password_from_environment(place)
     assert VARIABLE not in os.environ

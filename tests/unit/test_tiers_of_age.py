@@ -57,9 +57,7 @@ def settings(draw: st.DrawFn) -> RetainSettings:
 
 
 @given(settings(), st.integers(0, 1000), st.integers(0, 1000))
-def test_the_older_a_video_the_less_is_stored_of_it(
-    found: RetainSettings, one: int, other: int
-) -> None:
+def test_older_a_video_less_is_stored_of_it(found: RetainSettings, one: int, other: int) -> None:
     def kept(days: int) -> int:
         tier = found.tier(timedelta(days=days))
         return -1 if tier is None else RANK[tier.keep]

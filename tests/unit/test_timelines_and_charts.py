@@ -114,9 +114,7 @@ def spec_of(page: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def test_a_chart_has_its_numbers_and_says_in_words_what_it_shows(
-    page: list[tuple[str, Any]],
-) -> None:
+def test_chart_has_its_numbers_and_says_in_words_what_it_shows(page: list[tuple[str, Any]]) -> None:
     charts.column_chart("Questions *a day*", ROWS, "day", "asked", "uses")
     spec = spec_of(page)
     assert spec["data"]["values"] == ROWS

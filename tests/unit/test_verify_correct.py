@@ -12,7 +12,6 @@ from agent.harness.correct import (
     forced_mode,
     harness_search,
     keywords,
-    mode_hints,
     replan_reasons,
 )
 from agent.harness.verify import increment, is_low, payload_words
@@ -26,8 +25,6 @@ from tests.support.machine import evidence
 ASK = AskSettings()
 FOCUS = Focus(id=1, video="0123456789abcdef", label="breakfast")
 GOOD = RoundGain(empty=False, new_evidence=True, low=False, same_focus=False)
-LOW = RoundGain(empty=False, new_evidence=True, low=True, same_focus=False)
-EMPTY = RoundGain(empty=True, new_evidence=False, low=False, same_focus=False)
 STUCK = RoundGain(empty=False, new_evidence=False, low=False, same_focus=True)
 
 
@@ -83,14 +80,6 @@ def test_the_bar_for_new_words_is_higher_on_a_segment_seen_before(
     assert is_low(retrieved("b", focus=1), earlier, share, ASK) is low
 
 
-@pytest.mark.parametrize("mode", [Mode.VIDEO, Mode.KEYFRAME])
-def test_the_first_closer_look_with_content_is_immune_the_second_is_not(mode: Mode) -> None:
-    first = retrieved("a", mode=mode)
-    assert not is_low(first, [retrieved("a")], 0.0, ASK)
-    assert is_low(first, [retrieved("a"), first], 0.0, ASK)
-    assert is_low(retrieved(mode=mode), [retrieved("a")], 0.0, ASK)
-
-
 def play(
     *findings: RoundGain, progress: ProgressLedger | None = None
 ) -> tuple[ProgressLedger, list[str]]:
@@ -101,40 +90,10 @@ def play(
     return counts, warnings
 
 
-@pytest.mark.parametrize("spent", [LOW, EMPTY])
-def test_the_first_saturation_gives_a_grace_round_the_next_one_a_last_round(
-    spent: RoundGain,
-) -> None:
-    counts, warnings = play(spent, spent)
-    assert warnings[0] == ""
-    assert "grace" in warnings[1]
-    assert counts.last is None
-    assert any("keyframe" in hint for hint in counts.hints)
-    counts, warnings = play(spent, spent, spent)
-    assert "last round" in warnings[2]
-    assert counts.last == 4
-
-
-def test_a_good_grace_round_gives_the_search_new_life() -> None:
-    counts, warnings = play(LOW, LOW, GOOD, LOW)
-    assert (counts.last, counts.lows) == (None, 1)
-    assert warnings[2:] == ["", ""]
-
-
-def test_suggestions_fit_what_was_not_tried() -> None:
-    assert not any("mode event" in hint for hint in mode_hints([Mode.EVENT]))
-    assert len(mode_hints([Mode.EVENT])) == 3
-    assert "other words" in mode_hints(list(Mode))[0]
-
-
 def plan() -> Ledger:
     return new_ledger(
         [SubtaskDraft(text="one"), SubtaskDraft(text="two", depends=("t1",))], "q", ASK
     )[0]
-
-
-def test_a_fresh_plan_needs_no_repair() -> None:
-    assert replan_reasons(plan(), ProgressLedger(), ASK) == ()
 
 
 def test_stalled_subtasks_and_broken_dependencies_are_reasons_once() -> None:
@@ -146,18 +105,6 @@ def test_stalled_subtasks_and_broken_dependencies_are_reasons_once() -> None:
     output = ProgressLedger(told=tuple(r.key for r in reasons))
     assert replan_reasons(ledger, output, ASK) == ()
     assert len(replan_reasons(abandon(plan(), "t1"), ProgressLedger(), ASK)) == 1
-
-
-@pytest.mark.parametrize(
-    ("counts", "text"),
-    [
-        (ProgressLedger(stale=2), "2 rounds brought no new evidence"),
-        (ProgressLedger(on_focus=3), "3 rounds stayed on one segment"),
-    ],
-)
-def test_rounds_that_lead_nowhere_are_reasons(counts: ProgressLedger, text: str) -> None:
-    assert [r.text for r in replan_reasons(plan(), counts, ASK)] == [text]
-    assert replan_reasons(plan(), ProgressLedger(stale=1, on_focus=2), ASK) == ()
 
 
 def test_a_locked_search_is_forced_to_video_then_to_neighbor() -> None:

@@ -163,9 +163,7 @@ def test_a_host_that_does_not_answer_is_asked_once(
     assert web.asked == ["https://hub/0.bin"]
 
 
-def test_a_host_that_lacks_one_file_is_asked_for_the_next(
-    tmp_path: Path, use: Use, web: Web
-) -> None:
+def test_host_that_lacks_one_file_is_asked_for_the_next(tmp_path: Path, use: Use, web: Web) -> None:
     gone = HTTPError("https://hub/a.bin", 404, "gone", Message(), None)
     web.pages = {"https://hub/a.bin": gone, "https://hub/b.bin": GOOD}
     use(file_of(urls=(Url(url="https://hub/a.bin"), Url(url="https://hub/b.bin"))))

@@ -89,9 +89,7 @@ def test_the_end_of_a_video_completes_what_has_begun() -> None:
 
 
 @given(TIMES, st.lists(st.integers(0, 3 * HOUR), max_size=6))
-def test_built_in_steps_or_at_once_the_windows_are_the_same(
-    times: list[int], stops: list[int]
-) -> None:
+def test_built_in_steps_or_at_once_windows_are_the_same(times: list[int], stops: list[int]) -> None:
     steps = [0, *sorted(stops), 3 * HOUR]
     stepwise = [
         window

@@ -139,9 +139,7 @@ TEXTS = st.lists(
 
 
 @given(st.lists(TEXTS, max_size=6))
-def test_at_any_clip_no_two_valid_triples_say_the_same_or_contradict(
-    windows: list[list[str]],
-) -> None:
+def test_at_any_clip_no_two_valid_triples_say_same_or_contradict(windows: list[list[str]]) -> None:
     valid: list[SemanticTriple] = []
     for clip, texts in enumerate(windows):
         change = consolidate_by_rules([_semantic(text) for text in texts], valid, clip)

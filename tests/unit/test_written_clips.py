@@ -191,9 +191,7 @@ def test_only_a_known_fact_can_be_closed(ref: str, closed: tuple[int, ...]) -> N
         (("Ada", "<voice_5>"), False),
     ],
 )
-def test_a_face_is_a_voice_only_where_both_are_in_the_clip(
-    pair: tuple[str, str], taken: bool
-) -> None:
+def test_a_face_is_a_voice_only_where_both_are_in_clip(pair: tuple[str, str], taken: bool) -> None:
     same = [{"face": pair[0], "voice": pair[1], "reason": "lips\nmove"}]
     stated = [one for one in write(reply({}, same=same)).statements if one.reason == "lips move"]
     assert [(one.face, one.voice, one.clip, one.support) for one in stated] == (
@@ -238,9 +236,7 @@ WRITTEN = st.fixed_dictionaries(
 
 
 @given(st.lists(WRITTEN | st.text(max_size=20), min_size=1, max_size=3))
-def test_nothing_but_the_clip_its_people_and_its_time_reaches_the_memory(
-    replies: list[str],
-) -> None:
+def test_nothing_but_clip_its_people_and_its_time_reaches_the_memory(replies: list[str]) -> None:
     try:
         written = write(*replies)
     except ModelError:
