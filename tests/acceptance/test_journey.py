@@ -119,9 +119,7 @@ def test_ctrl_c_says_how_to_go_on(broken_off: tuple[Home, int, str]) -> None:
     assert "Traceback" not in last
 
 
-def test_what_was_watched_in_two_runs_answers_with_citations(
-    watched: Callable[[], tuple[Home, str]],
-) -> None:
+def test_watched_in_two_runs_it_answers_citing(watched: Callable[[], tuple[Home, str]]) -> None:
     home, _dump = watched()
     options = [word for city in ("London", "Paris", "Berlin", "Madrid") for word in ("-o", city)]
     question = "Which city's office is called a cultural exception?"

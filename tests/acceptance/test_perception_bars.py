@@ -52,9 +52,7 @@ def faces(home: Home, store: Store, toolbox: Toolbox, joined: Path) -> FaceRepor
 
 
 @pytest.mark.full
-def test_people_are_known_again_from_clip_to_clip(
-    home: Home, store: Store, toolbox: Toolbox, joined: Path
-) -> None:
+def test_people_are_known_again(home: Home, store: Store, toolbox: Toolbox, joined: Path) -> None:
     report = faces(home, store, toolbox, joined)
     assert 100 * report.pairs.f1 >= FACES_F1
     assert report.people == len({who for scene in LIGHT for who in scene.people})

@@ -56,9 +56,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
             EmbeddedPostgres(home).stop(fast=False)
 
 
-def test_alerts_are_listed_and_their_events_lead_to_the_moment(
-    page: Page, address: str, keep: Keep
-) -> None:
+def test_alerts_are_listed_and_lead_to_the_moment(page: Page, address: str, keep: Keep) -> None:
     opened(page, f"{address}/alerts", "Alerts")
     events = page.get_by_role("link", name=re.compile(r": (kitchen|hall), \d"))
     events.first.wait_for()
@@ -76,9 +74,7 @@ def test_alerts_are_listed_and_their_events_lead_to_the_moment(
     seen(page, "kitchen")
 
 
-def test_a_recap_says_who_wrote_it_and_its_citations_open_their_event(
-    page: Page, address: str, keep: Keep
-) -> None:
+def test_recap_says_who_wrote_it_and_opens_its_event(page: Page, address: str, keep: Keep) -> None:
     opened(page, f"{address}/recaps", "Recaps")
     seen(page, f"{DAY.name}: kitchen")
     seen(page, "Put together from the summaries of")

@@ -51,9 +51,7 @@ def test_an_empty_question_is_asked_for(page: Page, address: str) -> None:
     seen(page, "Write a question first")
 
 
-def test_a_question_is_answered_and_a_chip_plays_its_moment(
-    page: Page, address: str, keep: Keep
-) -> None:
+def test_a_question_is_answered_and_chip_plays_moment(page: Page, address: str, keep: Keep) -> None:
     ask(page, address, "What colour was the lighthouse painted?")
     seen(page, "Confidence ")
     assert "trajectory=" in page.url
@@ -234,9 +232,7 @@ def test_what_a_browser_cannot_play_is_played_from_a_copy_and_goes_on(
 
 
 @pytest.mark.full
-def test_in_a_narrow_window_the_player_stays_above_its_transcript(
-    page: Page, address: str, place: Home
-) -> None:
+def test_in_a_narrow_window_the_player_stays_in_view(page: Page, address: str, place: Home) -> None:
     name = video_ids(place)["lecture"]
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, f"{address}/video?video={name}", "Video")
@@ -262,9 +258,7 @@ def test_lines_are_shown_by_their_kind(page: Page, address: str, place: Home) ->
 
 
 @pytest.mark.full
-def test_what_is_remembered_follows_the_player(
-    page: Page, address: str, place: Home, keep: Keep
-) -> None:
+def test_memory_follows_the_player(page: Page, address: str, place: Home, keep: Keep) -> None:
     name = video_ids(place)["lecture"]
     opened(page, f"{address}/video?video={name}&show=Memory&t=0:41", "Video")
     seen(page, "What is remembered of 0:41")
@@ -304,9 +298,7 @@ def test_events_open_and_clips_are_found(page: Page, address: str, place: Home, 
 
 
 @pytest.mark.full
-def test_a_video_is_added_watched_and_deleted(
-    page: Page, address: str, place: Home, keep: Keep
-) -> None:
+def test_video_added_watched_deleted(page: Page, address: str, place: Home, keep: Keep) -> None:
     opened(page, f"{address}/library", "Library")
     page.get_by_text("Add a video").click()
     field = page.get_by_role("textbox", name="File or folder on this machine")
@@ -353,9 +345,7 @@ def status(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
         return error.code, dict(error.headers), error.read()
 
 
-def test_a_part_of_a_video_can_be_had_by_the_link_that_a_page_gave(
-    page: Page, place: Home, address: str
-) -> None:
+def test_a_part_of_a_video_is_had_by_the_pages_link(page: Page, place: Home, address: str) -> None:
     name = video_ids(place)["lecture"]
     opened(page, f"{address}/video?video={name}", "Video")
     page.locator("video").wait_for()

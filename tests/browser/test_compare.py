@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 
-def test_a_question_is_asked_by_all_strategies_that_are_built(
-    page: Page, address: str, keep: Keep
-) -> None:
+def test_a_question_is_asked_by_built_strategies(page: Page, address: str, keep: Keep) -> None:
     opened(page, f"{address}/compare", "Compare")
     page.get_by_label("Question").fill("What colour was the lighthouse painted?")
     page.get_by_role("button", name="Compare", exact=True).click()

@@ -138,9 +138,7 @@ def test_the_keyboard_reaches_every_action_and_one_sees_where_it_is(
     assert unseen == []
 
 
-def test_keys_that_step_do_not_step_while_one_types(
-    page: Page, address: str, ways: dict[str, str]
-) -> None:
+def test_keys_do_not_step_while_one_types(page: Page, address: str, ways: dict[str, str]) -> None:
     opened(page, f"{address}/{ways['Trajectory']}", "Trajectory")
     page.get_by_text("Rerun from this step with changes").click()
     for field in (page.get_by_label("Query"), page.get_by_role("textbox", name="Plan")):

@@ -176,8 +176,6 @@ PATHS = (
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_page_has_a_serious_violation_of_accessibility(
-    page: Page, address: str, path: str
-) -> None:
+def test_no_page_has_a_serious_breach_of_accessibility(page: Page, address: str, path: str) -> None:
     opened(page, f"{address}/{path}", path.partition("?")[0].capitalize())
     no_violations(page)

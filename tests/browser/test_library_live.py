@@ -77,9 +77,7 @@ def test_a_video_is_watched_by_a_flow_with_progress_and_time_left(
     assert PrefectServer(place).address() is not None
 
 
-def test_a_watcher_that_is_killed_is_reported_while_the_page_is_open(
-    page: Page, place: Home, keep: Keep
-) -> None:
+def test_a_killed_watcher_is_reported_on_an_open_page(page: Page, place: Home, keep: Keep) -> None:
     found = running(place)
     assert "--direct" not in found.arguments
     os.kill(found.pid, signal.SIGKILL)
@@ -113,9 +111,7 @@ def states(place: Home) -> list[str]:
             return [run.state.name or "" for run in client.read_flow_runs() if run.state]
 
 
-def test_a_failed_clip_is_tried_again_by_one_press(
-    page: Page, address: str, place: Home, keep: Keep
-) -> None:
+def test_press_tries_a_failed_clip_again(page: Page, address: str, place: Home, keep: Keep) -> None:
     with open_store(place) as store:
         name = next(one.id for one in list_library(store) if one.title == "long film")
         with store.begin() as session:
@@ -150,9 +146,7 @@ def test_what_a_terminal_watches_is_seen_by_an_open_page(
     page.get_by_text("being watched by another").wait_for(state="hidden")
 
 
-def test_a_database_that_is_killed_is_back_while_the_page_is_open(
-    page: Page, address: str, place: Home
-) -> None:
+def test_a_killed_database_is_back_on_an_open_page(page: Page, address: str, place: Home) -> None:
     """Nobody loads the page again: what is pressed next works."""
     opened(page, f"{address}/library", "Library")
     server = postmaster.read_pid_file(place.postgres)

@@ -37,9 +37,7 @@ def enter(page: Page, word: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_sign_in_page_is_for_everybody(
-    page: Page, address: str, scheme: str, shots: Path | None
-) -> None:
+def test_everybody_sees_sign_in(page: Page, address: str, scheme: str, shots: Path | None) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(f"{address}/library")
     page.locator("#password:focus").wait_for(timeout=10_000)

@@ -368,9 +368,7 @@ def test_ones_own_server_is_sent_no_key_of_ours(monkeypatch: pytest.MonkeyPatch)
     ("model", "variable"),
     [("openai:gpt", "OPENAI_API_KEY"), ("google_genai:gemini", "GOOGLE_API_KEY")],
 )
-def test_a_missing_key_names_its_variable(
-    model: str, variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_name_variables(model: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(variable, raising=False)
     profile = Profile(name="p", chat={"default": ChatSpec(model=model)})
     chat = Toolbox(profile, Path("absent")).chat("writer")

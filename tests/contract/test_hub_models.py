@@ -46,9 +46,7 @@ def of_profile(profile: Profile) -> HubModel:
     return model
 
 
-def test_an_image_text_model_is_fetched_once_and_ranks_images(
-    served: list[str], tmp_path: Path
-) -> None:
+def test_an_image_text_model_is_fetched_once_and_ranks(served: list[str], tmp_path: Path) -> None:
     _, images = (Toolbox(SEEING, tmp_path / "weights").images for _ in range(2))
     assert images is not None
     assert sorted(served) == sorted(
@@ -61,9 +59,7 @@ def test_an_image_text_model_is_fetched_once_and_ranks_images(
     assert images.close == pytest.approx(0.05), "config.json says that it is a SigLIP model"
 
 
-def test_a_text_encoder_is_fetched_with_what_states_its_use(
-    served: list[str], tmp_path: Path
-) -> None:
+def test_a_text_encoder_is_fetched_with_what_it_states(served: list[str], tmp_path: Path) -> None:
     profile = Profile(name="p", text=WORDS)
     text = Toolbox(profile, tmp_path / "weights").text
     rows = text.embed(["Hund", "Tor"])
@@ -139,9 +135,7 @@ def test_a_model_without_an_export_to_onnx_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pinned", ["", f"@{'6' * 40}"])
-def test_only_the_revision_that_is_named_is_fetched(
-    served: list[str], tmp_path: Path, pinned: str
-) -> None:
+def test_only_the_named_revision_is_fetched(served: list[str], tmp_path: Path, pinned: str) -> None:
     """Who takes over an account of the hub could give other files under the same name."""
     profile = Profile(name="p", text=f"Someone/words{pinned}")
     with pytest.raises(WeightsMissing, match=f'text = "{WORDS}"'):

@@ -70,9 +70,7 @@ def test_server_that_sends_no_pieces_is_asked_for_whole(supports: frozenset[str]
 
 
 @pytest.mark.parametrize(("supports", "way"), KINDS)
-def test_a_live_reply_that_was_cut_off_is_counted_and_not_trusted(
-    supports: frozenset[str], way: str
-) -> None:
+def test_a_live_reply_cut_off_is_counted_not_trusted(supports: frozenset[str], way: str) -> None:
     records: list[CallRecord] = []
     cut = Answer('{"name": "Par', finish="length", tokens=(100, 512))
     with OpenAIServer([cut], supports) as server, pytest.raises(ModelError, match="was cut off"):

@@ -103,9 +103,7 @@ class TestFaces:
             for _, box in truth:
                 assert sum(overlap(face.box, box) > 0.5 for face in found) == 1
 
-    def test_a_person_is_known_again_by_the_models_own_threshold(
-        self, faces: FaceEngine, people: Any
-    ) -> None:
+    def test_people_are_known_by_the_models_threshold(self, faces: FaceEngine, people: Any) -> None:
         seen: dict[int, list[Face]] = defaultdict(list)
         for image, truth in zip(*people, strict=True):
             for face in faces.faces(image):
@@ -142,9 +140,7 @@ class TestFaces:
             assert face.box[0] >= 0
             assert face.box[2] <= cut.shape[1]
 
-    def test_the_same_image_gives_the_same_faces_in_any_company(
-        self, faces: FaceEngine, people: Any
-    ) -> None:
+    def test_image_has_the_same_faces_in_any_company(self, faces: FaceEngine, people: Any) -> None:
         images = people[0][: examples(2, 4)]
         first = [_bits(faces.faces(image)) for image in images]
         with ThreadPoolExecutor(4) as pool:
@@ -155,9 +151,7 @@ class TestFaces:
         ("height", "width"),
         sample([(1, 1), (8, 600)], [(1, 1), (8, 600), (15, 15), (40, 3000), (720, 1280)]),
     )
-    def test_nobody_on_an_empty_image_of_any_shape(
-        self, faces: FaceEngine, height: int, width: int
-    ) -> None:
+    def test_nobody_is_on_empty_images(self, faces: FaceEngine, height: int, width: int) -> None:
         assert faces.faces(np.full((height, width, 3), 90, np.uint8)) == []
 
 
@@ -311,9 +305,7 @@ def activity(toolbox: Toolbox) -> VoiceActivity:
 
 
 class TestActivity:
-    def test_speech_is_found_between_silences(
-        self, activity: VoiceActivity, shared_media: Shared
-    ) -> None:
+    def test_speech_between_silences(self, activity: VoiceActivity, shared_media: Shared) -> None:
         voice = samples_of(shared_media("mie_sample.mp4"), 0.5, 3.5)
         spans = activity.spans(np.concatenate([silence(2), voice, silence(2)]))
         assert spans

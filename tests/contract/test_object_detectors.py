@@ -69,18 +69,14 @@ def test_things_are_well_formed(detector: ObjectDetector, meeting: Image) -> Non
     assert all(overlap(a, b) < 0.5 for a, b in same)
 
 
-def test_a_thing_is_where_it_is_in_an_image_of_any_size(
-    detector: ObjectDetector, meeting: Image
-) -> None:
+def test_a_thing_is_where_it_is_at_any_size(detector: ObjectDetector, meeting: Image) -> None:
     tie = next(thing for thing in detector.objects(meeting) if thing.label == "tie")
     twice = np.repeat(np.repeat(meeting, 2, axis=0), 2, axis=1)
     larger = next(thing for thing in detector.objects(twice) if thing.label == "tie")
     assert larger.box == pytest.approx([2 * side for side in tie.box], abs=24)
 
 
-def test_the_same_image_gives_the_same_things_in_any_company(
-    detector: ObjectDetector, meeting: Image
-) -> None:
+def test_an_image_has_the_same_things_anywhere(detector: ObjectDetector, meeting: Image) -> None:
     images = [meeting, np.ascontiguousarray(meeting[:, ::-1]), np.ascontiguousarray(meeting[60:])]
     first = [detector.objects(image) for image in images]
     with ThreadPoolExecutor(4) as pool:
@@ -88,9 +84,7 @@ def test_the_same_image_gives_the_same_things_in_any_company(
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (8, 600), (15, 15), (40, 3000), (720, 1280)])
-def test_nothing_on_an_empty_image_of_any_shape(
-    detector: ObjectDetector, shape: tuple[int, int]
-) -> None:
+def test_nothing_is_on_empty_images(detector: ObjectDetector, shape: tuple[int, int]) -> None:
     assert detector.objects(np.full((*shape, 3), 90, np.uint8)) == []
 
 

@@ -87,9 +87,7 @@ def test_a_broken_file_does_not_take_the_process_down(tmp_path: Path) -> None:
         llama_url(broken)
 
 
-def test_without_the_extra_it_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_it_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     from models.llama_server import llama_url

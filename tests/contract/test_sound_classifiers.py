@@ -70,9 +70,7 @@ def test_silence_is_no_sound(classifier: SoundClassifier) -> None:
     assert kinds(silence(5.0), classifier) == set()
 
 
-def test_music_is_heard_and_talk_is_not_taken_for_it(
-    classifier: SoundClassifier, shared_media: Shared
-) -> None:
+def test_music_is_heard_and_talk_is_none(classifier: SoundClassifier, shared_media: Shared) -> None:
     assert "music" in kinds(samples_of(shared_media("googlework_short.mp4"), 0, 30), classifier)
     assert kinds(samples_of(shared_media("audio/pyannote_sample.flac")), classifier) == set()
 

@@ -259,9 +259,7 @@ def test_a_fork_cannot_use_a_tool_that_the_strategy_has_not(party: Store) -> Non
         fork(party, WordToolbox(), trajectory, 1, edit)
 
 
-def test_a_fork_is_offered_the_tools_of_its_own_profile(
-    party: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fork_has_the_tools_of_its_profile(party: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["lines"]
     whole = find_strategy("first-lines")
     pages = replace(whole.tool("lines"), name="pages")

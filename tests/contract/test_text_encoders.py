@@ -259,9 +259,7 @@ def test_the_encoders_of_providers_are_chosen_in_one_line() -> None:
     assert is_priced(google)
 
 
-def test_a_key_is_named_where_it_is_missing_or_refused_and_never_shown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_key_is_named_where_missing_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TINY_KEY", raising=False)
     with server(lambda _: (401, {"error": {"message": "sk-secret is wrong"}})) as (url, _):
         with pytest.raises(SetupError, match="TINY_KEY"):

@@ -224,9 +224,7 @@ def test_nothing_leads_to_another_private_host(home: Home, recording: bytes) -> 
         assert private.asked == []
 
 
-def test_a_private_host_is_refused_where_only_public_ones_are_allowed(
-    home: Home, recording: bytes
-) -> None:
+def test_a_private_host_is_refused_where_not_allowed(home: Home, recording: bytes) -> None:
     with site(lambda _path: recording) as s:
         assert "private address" in reason(home, f"{s.url}/x.mp4", public_only=True)
         assert s.asked == []
@@ -240,9 +238,7 @@ def test_a_private_host_is_refused_where_only_public_ones_are_allowed(
         (b"", "video/mp4", "the file is empty"),
     ],
 )
-def test_what_is_no_video_is_refused_with_the_reason(
-    home: Home, answer: bytes | int, kind: str, why: str
-) -> None:
+def test_what_is_no_video_is_refused(home: Home, answer: bytes | int, kind: str, why: str) -> None:
     with site(lambda _path: answer, headers=lambda _path: {"Content-Type": kind}) as s:
         assert why in reason(home, f"{s.url}/x")
     assert [path for path in home.uploads.rglob("*") if path.is_file()] == []
@@ -429,9 +425,7 @@ def test_a_full_disk_is_not_left_full(home: Home, monkeypatch: pytest.MonkeyPatc
     assert list(home.fetching.rglob("*.part")) == []
 
 
-def test_a_file_is_whole_only_with_all_bytes_that_were_said_first(
-    home: Home, recording: bytes
-) -> None:
+def test_a_file_is_whole_only_with_all_bytes_said_first(home: Home, recording: bytes) -> None:
     size = len(recording)
     # The first answer breaks off; the second says no size, and less than is missing comes.
     ranges = [f"0-99/{size}", "100-199/*", f"200-{size - 1}/*"]
@@ -445,9 +439,7 @@ def test_a_file_is_whole_only_with_all_bytes_that_were_said_first(
     [("filename*=a\0b''x.mp4", "talk.mp4"), ('filename="clip.html"', "clip html.mp4")],
     ids=["in no known encoding", "of a page"],
 )
-def test_a_stated_name_is_taken_only_as_that_of_a_video(
-    home: Home, recording: bytes, stated: str, kept: str
-) -> None:
+def test_stated_name_is_only_a_videos(home: Home, recording: bytes, stated: str, kept: str) -> None:
     heads = MP4 | {"Content-Disposition": f"attachment; {stated}"}
     with site(lambda _path: recording, headers=lambda _path: heads) as s:
         (file,) = fetch_address(home, f"{s.url}/talk.mp4").files

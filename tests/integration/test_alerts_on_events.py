@@ -89,9 +89,7 @@ def test_a_segment_that_answers_is_an_event_once_it_is_written(workspace: Worksp
     assert judged(workspace) == 0, "a segment is judged once"
 
 
-def test_a_segment_that_is_extended_is_judged_again_within_the_debounce_time(
-    workspace: Workspace,
-) -> None:
+def test_an_extended_segment_is_judged_again_within_the_debounce(workspace: Workspace) -> None:
     store = workspace.store
     text_alert(workspace, debounce=60)
     text_alert(workspace, "sheep", question="sheep graze in a garden", debounce=60)

@@ -59,9 +59,7 @@ def test_alerts_are_added_listed_and_removed(filled: Store) -> None:
         ("hits", "--as-of", "1:00"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_a_message(
-    filled: Store, arguments: tuple[str, ...]
-) -> None:
+def test_what_cannot_be_used_is_refused_in_words(filled: Store, arguments: tuple[str, ...]) -> None:
     homer(*arguments, code=2)
     assert len(json.loads(homer("list", "--json").stdout)) == 1
 
@@ -91,9 +89,7 @@ def test_page_shows_alerts_with_their_hits(filled: Store, monkeypatch: pytest.Mo
         assert "match 0.90, recorded" in output
 
 
-def test_without_alerts_the_page_has_a_form_that_adds_one(
-    filled: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_alerts_a_form_adds_one(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     homer("remove", NAME)
     with app_over(filled, monkeypatch):
         page = open_page("alerts")

@@ -345,9 +345,7 @@ def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, ac
     workspace.close()
 
 
-def test_who_hears_nothing_for_a_while_is_reported_that_it_goes_on(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silence_is_told_to_go_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from api import disconnect
 
     watch_garden(store)

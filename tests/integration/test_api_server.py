@@ -36,9 +36,7 @@ def test_it_does_not_listen_elsewhere_without_a_key(home: Home) -> None:
     assert "HOMER_API_KEY" in done.stderr
 
 
-def test_a_port_that_is_taken_and_a_folder_that_is_none_are_reported(
-    home: Home, tmp_path: Path
-) -> None:
+def test_a_port_that_is_taken_or_no_folder_is_reported(home: Home, tmp_path: Path) -> None:
     with listening_socket("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         assert socket_url(taken) == f"http://127.0.0.1:{port}"

@@ -216,17 +216,13 @@ def test_too_many_tries_wait(address: str) -> None:
         assert stranger.post("/sign-in", data={"password": WORD}).status_code == 429
 
 
-def test_one_that_runs_is_not_taken_for_one_that_listens_elsewhere(
-    place: Home, address: str
-) -> None:
+def test_one_that_runs_is_not_taken_for_one_elsewhere(place: Home, address: str) -> None:
     with pytest.raises(SetupError, match="runs already and listens on 0"):
         AppServer(place).start()
     assert AppServer(place, 0, EVERYWHERE).start() == address
 
 
-def test_it_does_not_begin_where_everybody_could_come_in(
-    tmp_path: Path, patch: pytest.MonkeyPatch
-) -> None:
+def test_it_does_not_begin_open_to_everybody(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
     home = Home(tmp_path).make()
     env = {**os.environ, "HOMER_HOME": str(home.root)}
     begun = [sys.executable, "-m", "ui", "--host", EVERYWHERE, "--port", "0"]
@@ -254,9 +250,7 @@ def word(tmp_path: Path) -> Callable[..., tuple[int, str]]:
     return run
 
 
-def test_the_command_keeps_a_password_and_forgets_it(
-    tmp_path: Path, word: Callable[..., tuple[int, str]]
-) -> None:
+def test_the_command_keeps_a_password(tmp_path: Path, word: Callable[..., tuple[int, str]]) -> None:
     home = Home(tmp_path / "home")
     code, reported = word(stdin=f"{WORD}\n{WORD}\n")
     assert code == 0
@@ -402,9 +396,7 @@ def test_an_address_that_nobody_verified_is_nobodys(
         assert client.get("/_stcore/host-config").url.path == "/sign-in"
 
 
-def test_whom_a_provider_knows_sees_nothing_without_a_right(
-    oidc: str, provider: Provider, enforced: None
-) -> None:
+def test_who_has_no_right_sees_nothing(oidc: str, provider: Provider, enforced: None) -> None:
     with closing(signed_in(oidc, provider, "ada@example.org")) as client:
         drawn = shown(oidc, client)
         much = client.put("/_stcore/upload_file/x/y", content=bytes(33 * 1024 * 1024))

@@ -86,9 +86,7 @@ def test_an_empty_library_says_how_to_begin(empty: Home) -> None:
     assert [button.label for button in page.button] == ["Add a video"]
 
 
-def test_a_database_that_cannot_be_reached_is_one_message(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_database_is_one_message(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://me:s3cret@127.0.0.1:1/homer")
     forget_app_state()
     page = open_page("ask")
@@ -107,9 +105,7 @@ def test_a_database_that_cannot_be_reached_is_one_message(
         ("What?", "", "soon", "is not a time"),
     ],
 )
-def test_a_form_that_cannot_be_sent_says_why(
-    library: Home, text: str, options: str, as_of: str, said: str
-) -> None:
+def test_a_bad_form_says_why(library: Home, text: str, options: str, as_of: str, said: str) -> None:
     page = ask(open_page("ask"), text, options, as_of)
     assert said in page.warning[0].value
     assert "See every step" not in words(page)
@@ -162,9 +158,7 @@ def test_a_question_that_is_not_there_is_one_message_beside_the_form(library: Ho
     assert any(one.label == "Ask" for one in page.button)
 
 
-def test_what_is_not_in_memory_looks_unlike_an_answer(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_not_in_memory_looks_different(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(request: dict[str, Any]) -> Any:
         if purpose_of(request) == "conclude":
             return {"option": None, "answer": "", "citations": [], "not_in_memory": True}
@@ -178,9 +172,7 @@ def test_what_is_not_in_memory_looks_unlike_an_answer(
     assert not answer(page)
 
 
-def test_a_search_that_goes_on_is_shown_and_can_be_stopped(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_is_shown_and_can_be_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model waits until the page was drawn; then a person has enough."""
     go_on = threading.Event()
 

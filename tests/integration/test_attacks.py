@@ -132,9 +132,7 @@ def obeys_anything(request: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(("attack", "place"), PLANTED)
-def test_nothing_that_gives_orders_ever_stands_outside_the_marks(
-    store: Store, attack: str, place: str
-) -> None:
+def test_no_order_ever_stands_outside_the_marks(store: Store, attack: str, place: str) -> None:
     remember(store, attack, place)
     asked, events, sent = talk(store, follows_marks, GATE)
     assert any(SEEN[attack] in text for text in sent), "the attack was shown"
@@ -165,9 +163,7 @@ def test_a_model_that_obeys_anything_cites_and_names_only_what_there_is(
 
 
 @pytest.mark.parametrize(("attack", "place"), PLANTED)
-def test_without_a_language_model_an_attack_is_a_line_like_any_other(
-    store: Store, attack: str, place: str
-) -> None:
+def test_without_a_model_an_attack_is_only_a_line(store: Store, attack: str, place: str) -> None:
     remember(store, attack, place)
     asked, events, _ = talk(store, None, GATE)
     acted = [(e.action.kind, e.action.query) for e in events if isinstance(e, Acted) and e.action]

@@ -105,9 +105,7 @@ def test_it_is_in_back_ups_and_both_logs_come_together(
         assert sorted(done(other)) == [("deleted", VIDEO), ("restored", ""), ("signed in", "")]
 
 
-def test_a_library_that_was_emptied_is_restored_from_its_own_back_up(
-    store: Store, tmp_path: Path
-) -> None:
+def test_an_emptied_library_is_restored_from_its_back_up(store: Store, tmp_path: Path) -> None:
     with store.begin() as session:
         record_deed(session, Deed.SIGNED_IN, "ann")
     back_up(store, tmp_path / "all.homer", Quiet())
@@ -115,9 +113,7 @@ def test_a_library_that_was_emptied_is_restored_from_its_own_back_up(
     assert sorted(done(store)) == [("backed up", ""), ("restored", ""), ("signed in", "ann")]
 
 
-def test_it_is_by_whoever_is_signed_in_else_by_the_user_of_the_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_is_by_who_signed_in_else_by_the_process_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("getpass.getuser", lambda: "ann")
     assert acting_name() == "ann"
     token = acting_user.set("bob@example.org\0")
@@ -145,9 +141,7 @@ def test_whom_a_provider_names(user: dict[str, Any], named: str) -> None:
     assert provider_user_name(user) == named
 
 
-def test_the_command_lists_and_chooses(
-    store: Store, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_chooses(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
 
     def homer(*arguments: str) -> tuple[int, str, str]:

@@ -69,9 +69,7 @@ def test_a_question_is_asked_by_the_strategy_that_was_learned_for_it(party: Stor
         assert find_trajectory(session, result.trajectory_id).machine == "plain-rag"
 
 
-def test_a_choice_survives_a_kill_before_the_run_begins(
-    party: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_choice_survives_kill_before_it_runs(party: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store_skills(party, [choosing("plain-rag", rounds=1)])
     with killed_at(monkeypatch, FaultPoint.QUESTION_ADDED, 1), Runner(party, WordToolbox()) as one:
         one.ask(GATE, strategy=AUTO)
@@ -157,9 +155,7 @@ def test_a_banned_skill_chooses_nothing(party: Store) -> None:
         ("dreams", "strategy-who: there is no strategy 'dreams'"),
     ],
 )
-def test_a_strategy_that_cannot_be_asked_is_passed_over(
-    party: Store, strategy: str, why: str
-) -> None:
+def test_one_that_cannot_be_asked_is_passed_over(party: Store, strategy: str, why: str) -> None:
     store_skills(party, [choosing(strategy)])
     result, first, _ = asked(party)
     assert first.machine == DEFAULT

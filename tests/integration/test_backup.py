@@ -272,9 +272,7 @@ def test_two_libraries_without_images_never_share_a_name(
         assert (store.home.blobs / name_of(twin)).is_dir()
 
 
-def test_an_image_that_is_gone_is_named_and_the_rest_is_stored(
-    store: Store, tmp_path: Path, empty: Store
-) -> None:
+def test_lost_image_is_named_and_rest_is_kept(store: Store, tmp_path: Path, empty: Store) -> None:
     full_video.fill(store, FULL)
     gone = sorted(all_images(store))[0]
     store.blobs.delete(gone)
@@ -346,9 +344,7 @@ def test_the_commands_move_a_library_from_an_embedded_to_an_external_database(
     assert dumped == dumps[FULL]
 
 
-def test_a_database_that_goes_away_is_reported_and_nothing_is_left(
-    backup: Path, empty: Store, tmp_path: Path
-) -> None:
+def test_a_database_that_goes_leaves_nothing(backup: Path, empty: Store, tmp_path: Path) -> None:
     class Cut(Quiet):
         def step(self, steps: int = 1) -> None:
             with create_engine(parse_url(empty.url)).connect() as other:

@@ -31,9 +31,7 @@ def written(path: Path, *lines: Any) -> Path:
     return path
 
 
-def test_every_question_gets_its_line_and_a_second_run_asks_nothing(
-    party: Store, tmp_path: Path
-) -> None:
+def test_every_question_gets_a_line_and_none_is_asked_again(party: Store, tmp_path: Path) -> None:
     questions = read_questions(written(tmp_path / "q.jsonl", *LINES, ""))
     out = tmp_path / "sub" / "answers.jsonl"
     results = list(write_batch(out, run_batch(party, WordToolbox(), questions, workers=2)))
@@ -84,9 +82,7 @@ def test_a_torn_last_line_is_cut_off_and_done_again(party: Store, tmp_path: Path
         ([LINES[0], LINES[0]], "'a' comes twice"),
     ],
 )
-def test_a_wrong_line_is_named_with_what_is_wrong(
-    tmp_path: Path, lines: list[Any], complaint: str
-) -> None:
+def test_a_wrong_line_is_named_with_why(tmp_path: Path, lines: list[Any], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         read_questions(written(tmp_path / "q.jsonl", *lines))
 
@@ -122,9 +118,7 @@ def unlucky(store: Store, toolbox: Toolbox) -> Runner:
     return Unlucky(store, toolbox)
 
 
-def test_a_question_that_fails_does_not_stop_the_others_and_is_asked_again(
-    party: Store, tmp_path: Path
-) -> None:
+def test_a_failed_question_stops_no_other_and_is_asked_again(party: Store, tmp_path: Path) -> None:
     questions = read_questions(written(tmp_path / "q.jsonl", *LINES))
     out = tmp_path / "answers.jsonl"
     failing = run_batch(party, WordToolbox(), questions, workers=2, make=unlucky)

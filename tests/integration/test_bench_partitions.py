@@ -9,9 +9,7 @@ from benchmarks.partitions import Grown, lines
 from store.database import Store
 
 
-def test_a_table_in_partitions_is_filled_asked_and_told(
-    store: Store, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_in_partitions_is_filled(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     with psycopg.connect(store.psycopg_url, autocommit=True) as connection:
         grown = Grown(connection, memories=960, videos=6, partitions=3)
         found = {line.what: line for line in lines(grown)}

@@ -75,9 +75,7 @@ def test_nothing_near_is_missed_under_any_filter(bench: Bench) -> None:
     assert [line.what for line in found if not line.reached] == []
 
 
-def test_recall_is_measured_through_the_index_where_there_is_one(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recall_is_measured_through_index(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_sizes, "WIDE", 100)
     assert [line.ours.median > 0 for line in indexed(bench)] == [True, True]
     monkeypatch.setattr(candidates, "_LINES_BY_INDEX", "SELECT 1, '', 0 LIMIT 0")

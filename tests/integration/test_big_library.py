@@ -69,9 +69,7 @@ def rows_read() -> Iterator[Callable[[], int]]:
         ("people", {}, 12 * 150 + 10 * 60),
     ],
 )
-def test_a_page_reads_what_it_shows(
-    long: Store, page: str, query: dict[str, object], most: int
-) -> None:
+def test_pages_read_what_shows(long: Store, page: str, query: dict[str, object], most: int) -> None:
     """Of 1 200 clips, 9 600 memories, 4 800 sightings and 400 events; all 60 people have names."""
     with rows_read() as count:
         open_page(page, video=VIDEO, **query)
@@ -158,9 +156,7 @@ def test_a_timeline_has_no_more_appearances_than_can_be_told_apart(long: Store) 
         assert min(gaps) > CLIPS * CLIP_MS // 400
 
 
-def test_who_is_said_to_be_apart_is_not_suggested_again(
-    long: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_was_said_apart_is_not_suggested(long: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     # The guests are made of random numbers: few are as alike as a model asks for.
     monkeypatch.setattr(similar, "MIN_COSINE_SHARE", 0.5)
     every = [

@@ -111,9 +111,7 @@ def test_without_reference_or_memory_it_is_said_what_to_run(store: Store, tmp_pa
         ({"text": " "}, "caption 2: text is empty"),
     ],
 )
-def test_a_wrong_caption_is_named_by_its_number(
-    tmp_path: Path, more: dict[str, Any], output: str
-) -> None:
+def test_a_wrong_caption_is_named(tmp_path: Path, more: dict[str, Any], output: str) -> None:
     with pytest.raises(InputError, match=output):
         read_scaled_captions(stored(tmp_path, [SAME[0], {**SAME[1], **more}]))
 

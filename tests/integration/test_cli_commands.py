@@ -218,9 +218,7 @@ def batch_file(path: Path, *lines: dict[str, Any]) -> Path:
     return path
 
 
-def test_a_batch_is_answered_and_goes_on_where_it_stopped(
-    homer: Homer, lecture: str, tmp_path: Path
-) -> None:
+def test_a_batch_goes_on_where_it_stopped(homer: Homer, lecture: str, tmp_path: Path) -> None:
     lines = [
         {"id": f"q{n}", "video": "lecture", "question": f"What is said of the {word}?"}
         for n, word in enumerate(["harbour", "lighthouse", "fish market"])
@@ -296,9 +294,7 @@ def test_a_sound_event_graph_checks_out(homer: Homer, lecture: str) -> None:
     assert (checked["clips"], checked["findings"]) == (2, [])
 
 
-def test_a_damaged_event_graph_is_reported_and_the_code_is_1(
-    homer: Homer, lecture: str, library: str
-) -> None:
+def test_a_damaged_event_graph_has_the_code_1(homer: Homer, lecture: str, library: str) -> None:
     damage = (
         "UPDATE segment_revisions SET clips = array_replace(clips, {}, {}) WHERE to_clip IS NULL"
     )
@@ -340,9 +336,7 @@ def test_delete_takes_an_upload_along_and_says_so(homer: Homer, home: Home, data
     assert not path.exists()
 
 
-def test_delete_asks_first_and_then_leaves_nothing(
-    homer: Homer, toolbox: Toolbox, tmp_path: Path
-) -> None:
+def test_delete_asks_and_leaves_nothing(homer: Homer, toolbox: Toolbox, tmp_path: Path) -> None:
     path = tmp_path / "lecture.srt"
     path.write_text(LECTURE)
     assert homer("import", "lecture", "--captions", str(path)).exit_code == 0
@@ -370,9 +364,7 @@ def test_models_say_what_is_there_and_under_which_licence(homer: Homer, toolbox:
     assert pulled.stdout.endswith("0 fetched\n")
 
 
-def test_missing_models_are_said(
-    homer: Homer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_absent_models_named(homer: Homer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "none"))
     shown = homer("models")
     assert "missing" in shown.stdout

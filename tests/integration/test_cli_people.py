@@ -181,9 +181,7 @@ def all_that_is_told(store: Store, video: str) -> str:
 
 
 @pytest.mark.parametrize("number", ["0", "1"])
-def test_who_was_merged_goes_by_one_number_or_name_everywhere(
-    number: str, nobody: str, store: Store
-) -> None:
+def test_who_was_merged_goes_by_one_name_everywhere(number: str, nobody: str, store: Store) -> None:
     """Seen and heard are one: the voice's own number and tag are nobody's any more."""
     before = all_that_is_told(store, nobody)
     assert "<voice_0>: The ships" in before

@@ -59,9 +59,7 @@ def break_off(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(data(homer("trajectory", "--json"))[0]["id"])
 
 
-def test_a_broken_off_question_goes_on_and_says_how(
-    homer: Homer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_off_question_goes_on(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = data(homer(*QUESTION))
     name = break_off(homer, monkeypatch)
     shown = homer("trajectory", name).stdout
@@ -88,9 +86,7 @@ def test_a_broken_off_question_goes_on_and_says_how(
         (("ask", "--resume", "ffff", "--as-of", "1:00"), "with --resume"),
     ],
 )
-def test_what_cannot_be_done_is_said(
-    homer: Homer, arguments: tuple[str, ...], reported: str
-) -> None:
+def test_impossible_deeds_are_said(homer: Homer, arguments: tuple[str, ...], reported: str) -> None:
     result = homer(*arguments)
     assert result.exit_code == 2
     assert reported in " ".join(result.stderr.split())
@@ -182,9 +178,7 @@ def test_other_questions_part_at_once(homer: Homer, asked: str) -> None:
     assert "A answers: B. Ann" in shown
 
 
-def test_usage_of_calls_by_purpose_and_by_round(
-    homer: Homer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_usage_of_calls_by_purpose_and_round(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> None:
     with OpenAIServer(obedient) as server:
         monkeypatch.setattr(
             "flows.workspace.Toolbox", lambda _profile, _weights: LlmToolbox(server)

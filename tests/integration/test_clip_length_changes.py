@@ -58,9 +58,7 @@ def bring_in(
     return list(dump_lines(store, video.id))
 
 
-def test_an_import_that_was_begun_is_not_mixed_with_clips_of_another_length(
-    store: Store, track: CaptionTrack
-) -> None:
+def test_an_import_is_not_mixed_with_other_clip_lengths(store: Store, track: CaptionTrack) -> None:
     begun = bring_in(store, track, SETTINGS, whole=False)
     with pytest.raises(
         InputError, match=r"week was begun in clips of another length.*homer delete"
@@ -73,9 +71,7 @@ def test_an_import_that_was_begun_is_not_mixed_with_clips_of_another_length(
     assert lines == [f"Line {n}." for n in range(20)]
 
 
-def test_what_is_whole_in_memory_stays_so_under_any_setting(
-    store: Store, track: CaptionTrack
-) -> None:
+def test_what_is_whole_stays_so_under_any_setting(store: Store, track: CaptionTrack) -> None:
     whole = bring_in(store, track, SETTINGS)
     assert bring_in(store, track, HALVES) == whole
 
@@ -95,9 +91,7 @@ def workspace(home: Home, store: Store, clip_ms: int) -> Workspace:
     return Workspace(home, store, profile.model_copy(update={"settings": cut}), WordToolbox())
 
 
-def test_a_file_that_was_begun_is_not_gone_on_with_in_other_clips(
-    home: Home, store: Store, tmp_path: Path
-) -> None:
+def test_file_is_not_gone_on_with_in_other_clips(home: Home, store: Store, tmp_path: Path) -> None:
     path = make_video(tmp_path / "talk.mp4")
     with open_video(workspace(home, store, 1000), path) as work:
         clips = work.state().clips

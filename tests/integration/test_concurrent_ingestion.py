@@ -97,9 +97,7 @@ def test_clip_watched_by_several_at_once_is_remembered_once(store: Store, alone:
 
 
 @pytest.mark.full
-def test_whoever_reads_while_it_is_written_sees_whole_clips_only(
-    store: Store, alone: list[str]
-) -> None:
+def test_whoever_reads_meanwhile_sees_whole_clips_only(store: Store, alone: list[str]) -> None:
     known_video(store, CLIPS)
     over: list[bool] = []
 

@@ -172,9 +172,7 @@ def watched(
     return run
 
 
-def test_two_clips_are_written_at_once_with_the_bytes_of_one_at_a_time(
-    watched: Callable[..., list[str]],
-) -> None:
+def test_two_clips_written_at_once_have_the_bytes_of_one(watched: Callable[..., list[str]]) -> None:
     alone, both = Model(), Model(together=2)
     one, two = watched(alone, 1), watched(both, 2)
     assert (alone.most, both.most) == (1, 2)
@@ -184,9 +182,7 @@ def test_two_clips_are_written_at_once_with_the_bytes_of_one_at_a_time(
 
 
 @pytest.mark.full
-def test_a_clip_that_fails_beside_another_is_left_and_written_by_the_next_run(
-    watched: Callable[..., list[str]],
-) -> None:
+def test_a_clip_that_fails_beside_another_is_left_over(watched: Callable[..., list[str]]) -> None:
     """As it is where one is written after the other; the clip beside it is not lost."""
     alone, both = Model(broken={2}), Model(together=2, broken={2})
     assert watched(alone, 1, runs=2) == watched(both, 2, runs=2)

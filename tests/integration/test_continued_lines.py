@@ -92,9 +92,7 @@ def test_a_full_stop_where_the_sound_was_cut_ends_no_sentence(
     ],
     ids=["a full stop", "a long pause", "another speaker"],
 )
-def test_what_is_no_sentence_stays_two_lines(
-    store: Store, begun: Utterance, ended: Utterance
-) -> None:
+def test_what_is_no_sentence_stays_two(store: Store, begun: Utterance, ended: Utterance) -> None:
     video = watch(store, *talk((begun,), (ended,)))
     found = [text for text, _ in lines(store, video, 1, MemorySource.SAID)]
     assert found == [begun.text, ended.text]

@@ -120,9 +120,7 @@ ACTS = pytest.mark.parametrize(
 
 
 @ACTS
-def test_a_correction_holds_at_once_and_undone_the_dump_is_equal(
-    talk: Store, act: Act, after: list[Person]
-) -> None:
+def test_a_correction_holds_and_undone_is_equal(talk: Store, act: Act, after: list[Person]) -> None:
     before = dumped(talk)
     made = act(talk)
     assert people(talk) == after
@@ -135,9 +133,7 @@ def test_a_correction_holds_at_once_and_undone_the_dump_is_equal(
 
 
 @ACTS
-def test_corrected_before_or_after_the_rest_is_watched_is_the_same(
-    talk: Store, act: Act, after: list[Person]
-) -> None:
+def test_corrected_before_or_after_is_the_same(talk: Store, act: Act, after: list[Person]) -> None:
     rest = [
         talks(3, 2, 2, "I like boats.", 2),
         appears(4, 1, 2),
@@ -154,9 +150,7 @@ def test_corrected_before_or_after_the_rest_is_watched_is_the_same(
 
 
 @ACTS
-def test_a_question_as_of_the_first_clip_knows_the_correction(
-    talk: Store, act: Act, after: list[Person]
-) -> None:
+def test_question_as_of_then_knows_correction(talk: Store, act: Act, after: list[Person]) -> None:
     act(talk)
     then = show_video(talk, VIDEO, as_of_ms=30_000).people
     now = {one.number: one.label for one in show_video(talk, VIDEO).people}
@@ -188,9 +182,7 @@ def test_what_was_split_stays_apart_though_support_for_it_grows(talk: Store) -> 
     assert people(talk)[:2] == [(0, None, (0,), ()), (1, "Ada", (), (0,))]
 
 
-def test_what_was_merged_stays_together_though_the_machine_joins_one_of_them_elsewhere(
-    talk: Store,
-) -> None:
+def test_what_was_merged_stays_so_though_the_machine_joins_one_elsewhere(talk: Store) -> None:
     merge(talk, VIDEO, "Omar", "face_1")
     watch(talk, talks(3, 1, 2, "It is cold.", 20), talks(4, 1, 2, "It is late.", 20))
     assert people(talk) == [(0, "Ada", (0,), (0,)), (2, "Omar", (1,), (1,))]

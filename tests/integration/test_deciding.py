@@ -62,9 +62,7 @@ def look_closer(store: Store, made: AskResult, number: int) -> AskResult:
     return fork(store, WordToolbox(), made.trajectory_id, number, ForkEdit(action=action))
 
 
-def test_each_option_has_a_search_of_its_own_and_nothing_else_is_looked_at(
-    store: Store, asked: Question
-) -> None:
+def test_each_option_has_its_search_and_no_more_is_seen(store: Store, asked: Question) -> None:
     output = events(store, ask(store, WordToolbox(), asked))
     (plan,) = (event for event in output if isinstance(event, Planned))
     assert [task.options for task in plan.subtasks] == [("A",), ("B",)]
@@ -82,9 +80,7 @@ def test_an_answer_rests_on_the_ledger_alone(store: Store, asked: Question) -> N
 
 
 @pytest.mark.parametrize("count", [2, 5, 7])
-def test_every_option_is_looked_for_within_the_rounds(
-    store: Store, asked: Question, count: int
-) -> None:
+def test_every_option_is_sought_within_rounds(store: Store, asked: Question, count: int) -> None:
     options = tuple(f"to room {n}" for n in range(count))
     made = ask(store, WordToolbox(), asked.model_copy(update={"options": options}))
     output = events(store, made)

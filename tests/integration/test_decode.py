@@ -181,9 +181,7 @@ def test_predicted_pictures_are_the_same_wherever_reading_began(kind: str, tmp_p
         ("av1", False),
     ],
 )
-def test_pictures_are_left_out_only_where_nothing_can_depend_on_them(
-    kind: str, names: bool, tmp_path: Path
-) -> None:
+def test_pictures_are_left_out_where_none_depend(kind: str, names: bool, tmp_path: Path) -> None:
     with av.open(str(predicted(kind, tmp_path))) as container:
         assert marks_unreferenced(container.streams.video[0].codec_context) == names
 
@@ -306,9 +304,7 @@ def test_a_lost_part_of_a_file_without_index_is_a_gap(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sound", [{}, {"silent": True}, {"audio": None}])
-def test_a_picture_that_stands_is_there_for_as_long_as_it_is_shown(
-    tmp_path: Path, sound: dict[str, Any]
-) -> None:
+def test_a_picture_stands_for_as_long_as_shown(tmp_path: Path, sound: dict[str, Any]) -> None:
     path = make_video(tmp_path / "v.mkv", times_ms=(0, 100, 4_000, 4_100), **sound)
     clips = read(path, SECONDS)
     assert all(clip.gaps == () and clip.error is None for clip in clips)
@@ -384,9 +380,7 @@ MATRICES = {
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
-def test_pictures_are_turned_and_mirrored_as_the_file_says(
-    matrix: tuple[int, int, int, int], tmp_path: Path
-) -> None:
+def test_pictures_are_turned_as_told(matrix: tuple[int, int, int, int], tmp_path: Path) -> None:
     path = make_video(tmp_path / "v.mp4", seconds=0.6, audio=None)
     stored = read(path)[0].frames[1].image
     reorient(path, matrix)
@@ -400,9 +394,7 @@ def test_pictures_are_turned_and_mirrored_as_the_file_says(
     ("sides", "loud"),
     [((1, 1), 1), ((1, -1), 1), ((1, -0.5), 1), ((1, 0), 0.5), ((0, 1), 0.5), ((0.5, -1), 1)],
 )
-def test_sides_that_cancel_each_other_out_are_heard(
-    sides: tuple[float, float], loud: float, tmp_path: Path
-) -> None:
+def test_opposite_sides_are_heard(sides: tuple[float, float], loud: float, tmp_path: Path) -> None:
     plain = read(make_video(tmp_path / "plain.mp4"))[0].samples
     (clip,) = read(make_video(tmp_path / "v.mp4", sides=sides))
     power = np.sqrt(np.square(clip.samples).mean() / np.square(plain).mean())
@@ -419,9 +411,7 @@ class Loud:
 @pytest.mark.parametrize(
     ("silent", "chosen"), [((True, False), 2), ((False, False), 1), ((True, True), 1)]
 )
-def test_of_several_tracks_the_one_with_speech_is_heard(
-    silent: tuple[bool, bool], chosen: int, tmp_path: Path
-) -> None:
+def test_track_with_speech_is_heard(silent: tuple[bool, bool], chosen: int, tmp_path: Path) -> None:
     made = [
         make_video(tmp_path / f"{n}.mp4", silent=quiet, sides=(1.0, 0.5) if n else (1.0, 1.0))
         for n, quiet in enumerate(silent)

@@ -128,9 +128,7 @@ def only_in_span(store: Store) -> None:
         session.execute(text("UPDATE identity_statements SET clip = 1"))
 
 
-def test_a_deleted_span_leaves_no_trace_and_later_exports_have_none(
-    marked: Store, tmp_path: Path
-) -> None:
+def test_a_deleted_span_leaves_no_trace_in_later_exports(marked: Store, tmp_path: Path) -> None:
     only_in_span(marked)
     before = traces(marked)
     assert {"utterances.text", "segment_revisions.summary", "patches.applied"} < before

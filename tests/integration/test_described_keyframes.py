@@ -135,9 +135,7 @@ def searched(store: Store, video: str, query: str) -> Any:
         ("an empty street at night", 42_000),
     ],
 )
-def test_a_picture_is_found_by_what_is_on_it_and_cited(
-    store: Store, video: str, query: str, time_ms: int
-) -> None:
+def test_a_picture_is_found_and_cited(store: Store, video: str, query: str, time_ms: int) -> None:
     found = searched(store, video, query)
     best = found.images[0]
     assert best.time_ms == time_ms
@@ -180,9 +178,7 @@ def test_a_name_that_is_given_later_stands_under_the_picture(
     )
 
 
-def test_who_is_forgotten_goes_from_descriptions_and_their_vectors(
-    store: Store, video: str, tmp_path: Any
-) -> None:
+def test_the_forgotten_go_from_descriptions(store: Store, video: str, tmp_path: Any) -> None:
     before, kept = rows(store)[32_000], tmp_path / "undo"
     rename(store, video, "<face_0>", "Mary Poppins")
     forget(store, video, "Mary Poppins", WordVectors(), kept)
@@ -211,9 +207,7 @@ def test_undoing_restores_an_image_vector_with_the_encoder_that_made_it(
     assert rows(store)[32_000].image_encoder == "earlier"
 
 
-def test_a_description_with_words_of_a_deleted_span_goes_with_its_vector(
-    store: Store, video: str
-) -> None:
+def test_a_description_of_a_deleted_span_goes_with_its_vector(store: Store, video: str) -> None:
     with store.begin() as session:
         row = session.scalars(select(KeyframeRow).where(KeyframeRow.time_ms == 42_000)).one()
         row.description = "A particular street."

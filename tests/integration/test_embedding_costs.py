@@ -237,9 +237,7 @@ def test_images_and_tokens_of_frames_and_of_an_endpoint_are_as_estimated(
 
 
 @pytest.mark.full
-def test_changing_to_an_endpoint_takes_what_was_estimated(
-    home: Home, store: Store, tmp_path: Path
-) -> None:
+def test_changing_the_endpoint_takes_the_estimate(home: Home, store: Store, tmp_path: Path) -> None:
     watch_talk(store)
     with server(word_vectors) as (url, requests):
         opened = workspace(home, store, url)
@@ -257,9 +255,7 @@ def test_changing_to_an_endpoint_takes_what_was_estimated(
     assert again.tokens == pytest.approx(taken, rel=0.02), "known from the record"
 
 
-def test_a_question_has_its_embeddings_on_record_and_replays_without_them(
-    home: Home, store: Store
-) -> None:
+def test_a_question_has_embeddings_on_record_and_replays(home: Home, store: Store) -> None:
     with server(word_vectors) as (url, requests):
         toolbox = Questioned(workspace(home, store, url).profile, Path("/nonexistent"))
         remember_party(store)
@@ -414,9 +410,7 @@ def test_single_searches_have_their_embeddings_on_record_and_say_what_they_took(
     assert list(dump_lines(store, VIDEO)) == before
 
 
-def test_a_search_on_this_machine_has_no_cost(
-    store: Store, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_search_is_free(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     watch_talk(store)
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
     retrievers = Retrievers(store, WordTools(), Settings())
@@ -456,9 +450,7 @@ def test_the_api_says_what_a_search_took(home: Home, store: Store) -> None:
 
 
 @pytest.mark.full
-def test_the_app_says_what_a_search_took(
-    home: Home, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_app_says_its_cost(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     remember_party(store)
     with server(word_vectors) as (url, requests):
         profile = workspace(home, store, url).profile

@@ -110,9 +110,7 @@ def test_lines_of_two_encoders_are_on_one_scale(library: Store) -> None:
     assert far.nothing_close
 
 
-def test_videos_of_two_encoders_are_chosen_on_one_scale(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_videos_of_two_encoders_share_scale(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other encoder's lines are all nearer, by its own cosines, than the one that fits."""
     monkeypatch.setattr(selection, "MOST_VIDEOS", 2)
     monkeypatch.setattr(selection, "MOST_CLIPS", 2)

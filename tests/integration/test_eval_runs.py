@@ -166,9 +166,7 @@ def test_a_question_sees_only_what_was_seen_by_its_time(store: Store, tmp_path: 
     assert (unseen.verdict.top, unseen.verdict.ref300) == (False, 0)
 
 
-def test_a_video_that_is_not_there_is_left_out_with_its_questions(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_video_that_is_not_there_is_left_with_questions(store: Store, tmp_path: Path) -> None:
     whole = houses(tmp_path)
     (tmp_path / "house 1.jsonl").write_text("no captions")
     heard = Heard()
@@ -178,9 +176,7 @@ def test_a_video_that_is_not_there_is_left_out_with_its_questions(
     assert {row.slot.question[0] for row in found(store)} == {"0"}
 
 
-def test_deleting_a_video_takes_its_results_and_they_are_asked_again(
-    finished: Store, tmp_path: Path
-) -> None:
+def test_deleting_a_video_takes_results_to_be_asked_again(finished: Store, tmp_path: Path) -> None:
     with finished.begin() as session:
         delete_video(session, find_video(session, "house 0").id)
     assert {row.slot.question[0] for row in found(finished)} == {"1"}
@@ -210,9 +206,7 @@ def test_ablation_asks_each_question_with_less_of_the_memory(store: Store, tmp_p
 
 
 @pytest.mark.full
-def test_other_strategies_are_asked_the_same_questions_and_compared(
-    store: Store, tmp_path: Path
-) -> None:
+def test_other_strategies_are_asked_alike_and_compared(store: Store, tmp_path: Path) -> None:
     evaluate(store, one_of_each(tmp_path), strategies=strategy_names())
     rows = found(store)
     others = [name for name in strategy_names() if name != AskSettings().strategy]
@@ -361,9 +355,7 @@ def test_open_answers_to_m3_bench_are_judged_by_its_rule_too(store: Store, tmp_p
 
 
 @pytest.mark.full
-def test_a_judge_that_fails_leaves_the_answer_unjudged_and_is_asked_again(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_failed_judge_leaves_the_answer_to_be_asked_again(store: Store, tmp_path: Path) -> None:
     broken = True
 
     def sometimes(request: dict[str, Any]) -> Any:
@@ -383,9 +375,7 @@ def test_a_judge_that_fails_leaves_the_answer_unjudged_and_is_asked_again(
 
 
 @pytest.mark.full
-def test_a_run_stops_when_its_money_is_spent_and_goes_on_with_more(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_run_stops_when_money_is_spent_and_goes_on(store: Store, tmp_path: Path) -> None:
     with OpenAIServer(judging) as server:
         ran = evaluate(store, houses(tmp_path), strong(server), protocol=NONE, max_cost=0.001)
         assert ran.over
@@ -403,9 +393,7 @@ def test_a_run_stops_when_its_money_is_spent_and_goes_on_with_more(
 
 
 @pytest.mark.full
-def test_a_question_whose_model_is_away_is_tried_again_by_the_same_command(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_question_whose_model_is_away_is_tried_again(store: Store, tmp_path: Path) -> None:
     with OpenAIServer(judging) as server:
         pass
     evaluate(store, houses(tmp_path, 1), strong(server), protocol=NONE)

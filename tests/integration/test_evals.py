@@ -299,9 +299,7 @@ def workspace(store: Store) -> Workspace:
     return Workspace(store.home, store, toolbox.profile, toolbox)
 
 
-def test_a_batch_is_asked_anew_over_earlier_answers_only(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_batch_is_asked_anew_over_answers_only(workspace: Workspace, tmp_path: Path) -> None:
     questions = [BatchQuestion(id="a", video=PARTY, question="Who opens the wooden gate?")]
     out, output = tmp_path / "answers.jsonl", list[str | int]()
     for _ in range(2):

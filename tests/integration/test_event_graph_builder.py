@@ -91,9 +91,7 @@ class ModelWriter(LocalEventWriter):
 
 
 @pytest.mark.full
-def test_who_wrote_it_is_on_record_and_shown(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_writer_is_on_record_and_shown(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with library.begin() as session:
         session.execute(update(VideoRow).values(state="watching"))
     built(library)

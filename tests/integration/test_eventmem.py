@@ -274,9 +274,7 @@ def test_things_that_cannot_be_detected_are_named(built_stream: Store) -> None:
         ("detect_objects", {"frame_index": 1, "labels": ["cup"], "mood": "good"}),
     ],
 )
-def test_arguments_that_are_out_of_bounds_or_unknown_are_refused(
-    tool: str, wrong: dict[str, Any]
-) -> None:
+def test_arguments_out_of_bounds_or_unknown_are_refused(tool: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="validation error"):
         EVENTMEM.tool(tool).arguments.model_validate(wrong)
 

@@ -273,9 +273,7 @@ def test_others_keep_what_was_theirs_and_voices_that_were_joined_go_home(talk: S
     ]
 
 
-def test_a_search_under_way_shows_them_no_more_and_again_when_they_are_back(
-    talk: Store, tmp_path: Path
-) -> None:
+def test_a_search_under_way_shows_them_only_when_they_are_back(talk: Store, tmp_path: Path) -> None:
     tools: Any = SimpleNamespace(text=WordVectors(), reranker=None, images=None)
     retrievers = Retrievers(talk, tools, SETTINGS)
 
@@ -327,9 +325,7 @@ def test_watching_goes_on_and_the_number_is_not_given_again(talk: Store) -> None
 
 
 @pytest.mark.full
-def test_who_was_met_since_is_not_overwritten_by_bringing_somebody_back(
-    talk: Store, tmp_path: Path
-) -> None:
+def test_who_was_met_since_is_not_lost_by_bringing_one_back(talk: Store, tmp_path: Path) -> None:
     forget(talk, VIDEO, "Omar", WordVectors(), tmp_path / "omar.zip")
     known_more(talk)
     again = percept(3, faces=(face(0, 2, (90, 92)),))
@@ -341,9 +337,7 @@ def test_who_was_met_since_is_not_overwritten_by_bringing_somebody_back(
 
 
 @pytest.mark.full
-def test_bringing_somebody_back_brings_back_nobody_who_was_forgotten_since(
-    talk: Store, tmp_path: Path
-) -> None:
+def test_bringing_one_back_brings_back_none_forgotten_since(talk: Store, tmp_path: Path) -> None:
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     forget(talk, VIDEO, "Omar", WordVectors(), tmp_path / "omar.zip")
     before = sorted(everything(talk))
@@ -355,9 +349,7 @@ def test_bringing_somebody_back_brings_back_nobody_who_was_forgotten_since(
 
 
 @pytest.mark.full
-def test_bringing_somebody_back_brings_back_no_span_that_was_deleted_since(
-    talk: Store, tmp_path: Path
-) -> None:
+def test_bringing_one_back_brings_back_no_deleted_span(talk: Store, tmp_path: Path) -> None:
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     delete_span(talk, VIDEO, TimeSpan.of(0, 1000), WordVectors(), SETTINGS.memory)
     with pytest.raises(InputError, match="deleted or forgotten since"):
@@ -429,9 +421,7 @@ def test_a_file_of_something_else_brings_nothing_back(talk: Store, tmp_path: Pat
             restore_forgotten(talk, VIDEO, odd)
 
 
-def test_the_command_asks_first_and_says_how_it_can_be_undone(
-    talk: Store, homer: Any, tmp_path: Path
-) -> None:
+def test_the_command_asks_and_says_how_to_undo(talk: Store, homer: Any, tmp_path: Path) -> None:
     before = list(dump_lines(talk, VIDEO))
 
     code, _, output = homer("people", "forget", VIDEO, "0", answer="n\n")

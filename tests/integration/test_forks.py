@@ -115,9 +115,7 @@ def test_an_edited_action_is_taken_without_asking_the_model(
     assert "act" not in purposes
 
 
-def test_an_edited_answer_ends_the_search_there(
-    party: Store, server: OpenAIServer, parent: AskResult
-) -> None:
+def test_an_edited_answer_ends_it(party: Store, server: OpenAIServer, parent: AskResult) -> None:
     ref = evidence_at(party, parent, 1)[0].ref
     action = Action(kind="answer", answer="Bob plays the piano", citations=(ref,))
     made = forked_at(party, server, parent, parent.rounds, ForkEdit(action=action))
@@ -155,9 +153,7 @@ def test_no_evidence_at_all_is_nothing_close(
 
 
 @pytest.mark.full
-def test_an_edited_plan_opens_the_round_anew(
-    party: Store, server: OpenAIServer, parent: AskResult
-) -> None:
+def test_an_edited_plan_opens_anew(party: Store, server: OpenAIServer, parent: AskResult) -> None:
     plan = (PlanLine(id="t2", text="who washes the plates", depends=("t1",)), PlanLine(text="why"))
     made = forked_at(party, server, parent, 2, ForkEdit(plan=plan))
     opened = [e for e in later(party, made.trajectory_id) if isinstance(e, RoundOpened)]

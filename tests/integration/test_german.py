@@ -42,9 +42,7 @@ def found_by(store: Store, text: TextEmbedder, lines: list[str], question: str) 
     return retrievers.search(view, Mode.VIDEO, question).evidence[0]
 
 
-def test_a_multilingual_encoder_finds_what_english_rules_would_miss(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_multilingual_encoder_finds_what_rules_miss(store: Store, tmp_path: Path) -> None:
     """English rules take "Last time", a load at a time, for words of order, and drop them."""
     folder = encoder(tmp_path / "tiny")
     profile = Profile(name="own", text=str(folder), text_languages=("de", "en"))

@@ -159,9 +159,7 @@ def test_the_address_has_no_german_words(trajectory: str, in_german: None) -> No
 
 
 @pytest.mark.parametrize("query", [{"video": PARTY}, {"of": "All videos"}])
-def test_what_came_of_a_change_is_in_german_too(
-    trajectory: str, in_german: None, query: dict[str, str]
-) -> None:
+def test_what_change_did_is_german(trajectory: str, in_german: None, query: dict[str, str]) -> None:
     page = open_page_in("de", "people", **query)
     (name,) = [one for one in page.text_input if one.label == "Name von Bob"]
     name.set_value("Bobby").run()

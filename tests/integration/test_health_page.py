@@ -32,9 +32,7 @@ def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         yield store
 
 
-def test_a_machine_without_weights_says_how_to_get_them(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_weights_says_how_to_get_them(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_WEIGHTS", str(library.home.root / "none"))
     page = open_page("health")
     assert "are missing" in page.error[0].value
@@ -76,9 +74,7 @@ def test_checks_are_in_language_of_page(library: Store, monkeypatch: pytest.Monk
     assert "homer models pull minilm" in [code.value for code in page.code]
 
 
-def test_a_check_that_fails_itself_is_reported(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_that_fails_is_reported(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def checks(*_: object) -> Iterator[Check]:
         yield Check("codecs", True, "all of them")
         raise InputError("the profile names no model")
@@ -122,9 +118,7 @@ def test_a_file_of_a_schedule_that_could_not_be_watched_is_reported(library: Sto
     assert EVIL in words(page)
 
 
-def test_where_no_server_runs_a_press_starts_it(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_press_starts_the_server(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
     monkeypatch.setattr("ui.schedules.api_url", lambda _home: "http://127.0.0.1:9/api")
     monkeypatch.setattr("ui.schedules.start_schedules", lambda _home, api: started.append(api))
@@ -135,9 +129,7 @@ def test_where_no_server_runs_a_press_starts_it(
     assert started == ["http://127.0.0.1:9/api"]
 
 
-def test_why_the_schedules_do_not_start_is_shown(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_why_no_schedule_starts_is_shown(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_home: object) -> str:
         raise SetupError("Prefect's server does not start: no room")
 
@@ -172,9 +164,7 @@ class PaperBook:
         raise NotFound(f"there is no schedule {name!r}")
 
 
-def test_a_schedule_is_paused_and_gone_on_with_by_a_click(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_click_pauses_and_goes_on(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     book = PaperBook()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     monkeypatch.setattr("ui.schedules.open_schedules", lambda *_, **__: nullcontext(book))

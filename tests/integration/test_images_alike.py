@@ -114,9 +114,7 @@ def test_unlike_images_are_listed_only_where_none_is_alike(library: Store) -> No
     assert len(times(library, f"k{id_at(library, FACE)}")) == 3
 
 
-def test_too_large_a_file_is_refused(
-    library: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_huge_file_fails(library: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "slide.png"
     cv2.imwrite(str(path), PICTURES[SLIDE])
     monkeypatch.setattr(searching, "LARGEST_BYTES", 10)

@@ -53,9 +53,7 @@ def brought_in(store: Store, track: CaptionTrack, **more: Any) -> list[str]:
     return list(dump_lines(store, video.id))
 
 
-def test_an_import_holds_what_was_said_by_whom_and_when_and_once_only(
-    store: Store, track: CaptionTrack
-) -> None:
+def test_an_import_holds_who_said_what_when_and_once(store: Store, track: CaptionTrack) -> None:
     steps: list[tuple[int, int]] = []
     brought_in(store, track, progress=lambda done, total: steps.append((done, total)))
     assert steps == [(20, 45), (40, 45), (45, 45)]

@@ -93,9 +93,7 @@ def test_what_cannot_be_searched_is_said_to_the_model(
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_every_mode_is_a_llama_index_retriever(
-    retrievers: Retrievers, view: MemoryView, mode: Mode
-) -> None:
+def test_each_mode_is_llama_retriever(retrievers: Retrievers, view: MemoryView, mode: Mode) -> None:
     focus = retrievers.search(view, Mode.EVENT, QUERY).focus
     assert focus is not None
     query = "rain and retreat" if mode is Mode.NEIGHBOR else QUERY

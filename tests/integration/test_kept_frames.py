@@ -182,9 +182,7 @@ def test_every_strategy_goes_on_to_equal_frames_after_a_kill(
     assert kept(strategy.store) == resumed
 
 
-def test_files_of_dropped_frames_are_deleted(
-    workspace: Workspace, video: Path, drawn: None
-) -> None:
+def test_files_of_dropped_frames_go(workspace: Workspace, video: Path, drawn: None) -> None:
     watch(workspace, video)
     store = workspace.store
     assert len(frames(store, "drawn")) == MOST
@@ -298,9 +296,7 @@ def test_frames_of_a_stream_are_kept_as_it_comes(workspace: Workspace, tmp_path:
     assert [row.time_ms // 10_000 for row in frames(workspace.store)] == [0, 1]
 
 
-def test_frames_of_a_deleted_span_are_gone_with_their_files(
-    workspace: Workspace, video: Path
-) -> None:
+def test_frames_of_a_deleted_span_go_with_files(workspace: Workspace, video: Path) -> None:
     watch(workspace, video)
     store = workspace.store
     gone, *left = frames(store)
@@ -340,9 +336,7 @@ def test_after_a_deletion_no_frame_comes_back_from_the_file(
     assert not frames(workspace.store)
 
 
-def test_forgetting_a_person_deletes_all_frames_until_it_is_undone(
-    store: Store, tmp_path: Path
-) -> None:
+def test_forgetting_one_deletes_all_frames_until_undone(store: Store, tmp_path: Path) -> None:
     """Any of them may show the person; a frame kept since is there after the undoing as well."""
     fill(store, FULL)
     with store.begin() as session:

@@ -119,9 +119,7 @@ def uploaded(*files: tuple[str, bytes]) -> AppTest:
     return press(page, "Watch")
 
 
-def test_an_upload_that_cannot_be_stored_is_listed_with_its_reason_until_it_is_cleared(
-    jobs: Jobs,
-) -> None:
+def test_an_upload_that_cannot_be_stored_is_listed_until_it_is_cleared(jobs: Jobs) -> None:
     page = uploaded(("empty.mp4", b""), ("talk.mp4", b"a talk"))
     for _ in range(2):
         assert "**empty.mp4** was not uploaded" in words(page)
@@ -227,9 +225,7 @@ def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, recording: Pa
     assert list(jobs.home.run.glob("ingest-*")) == []
 
 
-def test_a_job_that_was_killed_is_reported_and_can_be_gone_on_with(
-    jobs: Jobs, recording: Path
-) -> None:
+def test_a_killed_job_is_reported_and_goes_on(jobs: Jobs, recording: Path) -> None:
     found = started(jobs, recording)
     page = open_page("library")
     os.kill(found.pid, signal.SIGKILL)
@@ -321,9 +317,7 @@ def test_failed_clips_are_reported_with_their_reasons_and_tried_again(
     jobs.pause(only(jobs).id)
 
 
-def test_a_clip_is_tried_again_from_its_video(
-    jobs: Jobs, recording: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clip_is_tried_again(jobs: Jobs, recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.retry.video_id", unread)
     page = open_page("video", video=VIDEO, show="Clips")
     assert [b.label for b in page.button if b.label.startswith("Try")] == [

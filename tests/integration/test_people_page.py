@@ -225,9 +225,7 @@ def test_suggestion_is_taken_or_refused(recording: Store, monkeypatch: pytest.Mo
     assert deeds == {("ann@example.org", "changed people")}
 
 
-def test_somebody_is_forgotten_after_a_second_thought_and_can_be_brought_back(
-    recording: Store,
-) -> None:
+def test_somebody_is_forgotten_on_second_thought_and_brought_back(recording: Store) -> None:
     before, number = list_people(recording, VIDEO), last(recording)
     page = open_page("people", video=VIDEO, person=last(recording))
     assert next(b for b in page.button if b.label == "Forget").disabled

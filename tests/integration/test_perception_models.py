@@ -118,9 +118,7 @@ def test_two_people_who_talk_are_two_voices(
 
 
 @pytest.mark.full
-def test_what_they_say_is_understood_and_given_to_the_right_one(
-    watch: Callable[[str], list[Perceived]],
-) -> None:
+def test_what_they_say_is_given_to_the_right_one(watch: Callable[[str], list[Perceived]]) -> None:
     found = watch("msdwild_00001.mp4")
     assert "half korean" in words(found)
     assert "covid" in words(found)
@@ -163,9 +161,7 @@ def test_a_lone_speaker_is_one_face(watch: Callable[[str], list[Perceived]]) -> 
 @pytest.mark.parametrize(
     "name", ["msdwild_00001.mp4", "googlework_short.mp4", "audio/pyannote_sample.flac"]
 )
-def test_everything_lies_within_its_clip(
-    name: str, watch: Callable[[str], list[Perceived]]
-) -> None:
+def test_all_lies_within_its_clip(name: str, watch: Callable[[str], list[Perceived]]) -> None:
     for one in watch(name):
         span = one.percept.clip.span
         for start, end in every(one.percept):

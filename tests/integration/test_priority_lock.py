@@ -73,9 +73,7 @@ def test_background_work_goes_on_once_the_last_person_is_served(store: Store, ot
     assert waited == [1.0, 1.0]
 
 
-def test_a_person_waits_for_nobody_and_background_work_keeps_nobody_waiting(
-    store: Store, other: Store
-) -> None:
+def test_a_person_waits_for_nobody_and_work_for_nobody(store: Store, other: Store) -> None:
     with workspace(store, background=True).turn():
         assert not other.turns.people()
         workspace(other, background=False).give_way(lambda _seconds: pytest.fail("it waited"))
@@ -103,9 +101,7 @@ def test_background_work_outlives_a_connection_that_is_lost(store: Store, other:
     assert not store.turns.people()
 
 
-def test_a_person_still_comes_first_after_the_database_was_away_for_a_moment(
-    store: Store, other: Store
-) -> None:
+def test_a_person_still_comes_first_after_the_database_was_away(store: Store, other: Store) -> None:
     person = workspace(store, background=False)
 
     def cut() -> None:

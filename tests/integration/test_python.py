@@ -124,9 +124,7 @@ def test_all_that_is_exported_is_there_and_marked_as_typed() -> None:
     assert (Path(homer_video.__file__).parent / "py.typed").is_file()
 
 
-def test_what_is_shown_in_a_notebook_is_text_and_not_markup(
-    store: Store, library: VideoLibrary
-) -> None:
+def test_what_a_notebook_shows_is_text_not_markup(store: Store, library: VideoLibrary) -> None:
     watch(store, "b" * 16, [(Said("<script>alert(1)</script> zebra & co", 3),)])
     found = library.search("zebra", video="b" * 16)
     assert "<script>" not in found._repr_html_()

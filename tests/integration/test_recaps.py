@@ -161,9 +161,7 @@ def test_a_schedule_sums_up_the_period_before(kitchen: Store) -> None:
     assert files(kitchen) == [f"{DAY.name}/all.md"]
 
 
-def test_the_command_prints_it_and_the_page_shows_it(
-    kitchen: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_and_the_page_show_it(kitchen: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", kitchen.url)
     run = CliRunner()
     done = run.invoke(app, ["recap", "kitchen", "--day", DAY.name, "--json"])

@@ -81,9 +81,7 @@ def test_who_added_a_video_is_on_record_once(
     assert (entry.who, entry.deed, entry.subject) == ("ann", Deed.ADDED, work.video.id)
 
 
-def test_two_files_of_one_content_are_one_video_and_of_one_name_are_two(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_one_content_is_one_video_one_name_is_two(workspace: Workspace, tmp_path: Path) -> None:
     first = make_video(tmp_path / "talk.mp4")
     (tmp_path / "copies").mkdir()
     copy = tmp_path / "copies/talk-copy.mp4"
@@ -97,9 +95,7 @@ def test_two_files_of_one_content_are_one_video_and_of_one_name_are_two(
     assert [one.title for one in list_library(workspace.store)] == ["talk", "talk"]
 
 
-def test_a_video_is_opened_by_one_at_a_time_and_again_afterwards(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_video_is_open_to_one_at_a_time_and_again(workspace: Workspace, tmp_path: Path) -> None:
     path = make_video(tmp_path / "talk.mp4")
     with (
         open_video(workspace, path),

@@ -75,9 +75,7 @@ def files(store: Store, video: str) -> set[str]:
     }
 
 
-def test_a_moment_of_it_is_cut_out_within_a_clip_and_across_clips(
-    store: Store, camera: str, tmp_path: Path
-) -> None:
+def test_a_moment_is_cut_within_and_across_clips(store: Store, camera: str, tmp_path: Path) -> None:
     assert recorded(store, camera) == [0, 1, 2, 3]
     for span in (TimeSpan.of(2_500, 3_500), TimeSpan.of(1_200, 5_300)):
         out = tmp_path / "cut.mp4"
@@ -108,9 +106,7 @@ def test_a_deleted_stream_leaves_no_recording(store: Store, camera: str) -> None
     assert not any(store.blobs.exists(sha) for sha in before)
 
 
-def test_recordings_go_with_the_first_tier_of_age(
-    workspace: Workspace, store: Store, camera: str
-) -> None:
+def test_recordings_go_with_the_first_tier(workspace: Workspace, store: Store, camera: str) -> None:
     tier = Tier(after_days=1, keep="fewer", keyframes=10, side=10_000)
     settings = workspace.settings
     changed = settings.model_copy(update={"retain": RetainSettings(tiers=(tier,))})

@@ -77,9 +77,7 @@ SELECT (SELECT sum(length(content::text)) FROM messages
 
 
 @pytest.mark.full
-def test_a_trajectory_stores_at_most_a_fifth_more_than_its_unique_content(
-    store: Store, asked: AskResult
-) -> None:
+def test_trajectory_stores_a_fifth_more_than_unique_content(store: Store, asked: AskResult) -> None:
     assert asked.rounds == 10
     with psycopg.connect(store.psycopg_url) as connection:
         sizes = connection.execute(SIZES, (asked.trajectory_id,)).fetchone()

@@ -238,9 +238,7 @@ def test_other_profiles_encoders_are_known(tmp_path: Path) -> None:
     assert toolbox.encoder("onnx:elsewhere") is None
 
 
-def test_thresholds_are_fitted_to_an_encoder_by_pairs_in_memory(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_thresholds_are_fitted_by_pairs_seen(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unrelated lines have a cosine of about 0 with one, and of 0.25 with the other."""
 
     class Crowded(WordVectors):

@@ -241,9 +241,7 @@ def test_deleting_meanwhile_is_safe(
         assert session.scalar(select(func.count()).select_from(KeyframeRow)) == 0
 
 
-def test_a_picture_that_is_gone_keeps_its_vector_and_its_encoder(
-    library: Store, new: ImageTextEncoder
-) -> None:
+def test_a_lost_picture_keeps_vector_and_encoder(library: Store, new: ImageTextEncoder) -> None:
     with library.begin() as session:
         session.execute(update(KeyframeRow).where(KeyframeRow.clip == 1).values(blob="0" * 64))
     assert reembed_pictures(library, VIDEO, new, Quiet()) == 1
@@ -302,9 +300,7 @@ def test_other_profiles_image_encoders_are_known(tmp_path: Path) -> None:
     assert toolbox.images is None
 
 
-def test_a_plan_counts_pictures_and_the_flow_embeds_them(
-    library: Store, new: ImageTextEncoder, tmp_path: Path
-) -> None:
+def test_plan_counts_and_flow_embeds(library: Store, new: ImageTextEncoder, tmp_path: Path) -> None:
     profile = WordToolbox().profile.model_copy(update={"images": str(tmp_path / "tiny")})
     without = workspace(library, profile.model_copy(update={"images": None}))
     assert plan_reembedding(without).pictures == 0
@@ -321,9 +317,7 @@ def test_a_plan_counts_pictures_and_the_flow_embeds_them(
     assert "1 picture could not be read" in told[0]
 
 
-def test_pictures_cost_nothing_where_the_price_of_texts_is_not_known(
-    library: Store, tmp_path: Path
-) -> None:
+def test_pictures_cost_nothing_where_texts_have_no_price(library: Store, tmp_path: Path) -> None:
     with library.begin() as session:
         settle_encoder(session, VIDEO, "unpriced-model")
     profile = WordToolbox().profile.model_copy(

@@ -111,9 +111,7 @@ def test_what_is_of_another_video_or_later_is_not_read(library: Store) -> None:
     assert moments_of(library, [moment.model_copy(update={"video": B})])[0].image is None
 
 
-def test_the_image_of_a_kept_frame_is_served_for_its_own_video_only(
-    client: TestClient, library: Store
-) -> None:
+def test_a_kept_frame_is_served_for_its_own_video_only(client: TestClient, library: Store) -> None:
     number = frame_of(library)[1:]
     found = client.get(f"/media/frames/{A}/{number}")
     assert (found.status_code, found.content) == (200, CARD)

@@ -193,9 +193,7 @@ def test_at_last_it_is_forgotten(app_library: Store) -> None:
 
 @pytest.mark.parametrize("how", ["id", "sha"])
 @pytest.mark.parametrize("days", [31, 91])
-def test_what_an_answer_cites_stays_as_long_as_the_answer(
-    app_library: Store, how: str, days: float
-) -> None:
+def test_what_an_answer_cites_stays_as_long(app_library: Store, how: str, days: float) -> None:
     ask(app_library, "t1", "why?", VIDEO)
     with app_library.begin() as session:
         worst = session.scalars(select(KeyframeRow).order_by(KeyframeRow.id)).first()

@@ -87,9 +87,7 @@ def test_one_clip_is_tried_again_and_then_the_rest(workspace: Workspace, broken:
     assert "no clip of film has failed" in nothing.stderr
 
 
-def test_a_paused_video_stays_paused_when_one_of_its_clips_is_tried_again(
-    workspace: Workspace, broken: str
-) -> None:
+def test_a_paused_video_stays_so_when_a_clip_is_tried(workspace: Workspace, broken: str) -> None:
     with workspace.store.begin() as session:
         mark_clip(session, broken, 3, ClipState.PENDING)
         set_video_state(session, broken, WATCHING)
@@ -109,9 +107,7 @@ def test_a_clip_that_did_not_fail_is_refused(
 
 
 @pytest.mark.full
-def test_clips_that_a_broken_off_run_got_done_are_passed_over(
-    workspace: Workspace, broken: str
-) -> None:
+def test_clips_that_a_broken_run_got_done_are_passed(workspace: Workspace, broken: str) -> None:
     """The same command goes on where it was, as it says when it is stopped."""
     with workspace.store.begin() as session:
         mark_clip(session, broken, 1, ClipState.DONE)

@@ -110,18 +110,14 @@ def test_every_table_has_a_policy_or_is_closed(store: Store) -> None:
         ("corrections", "act = (hashed SubPlan"),
     ],
 )
-def test_what_a_viewer_sees_is_read_once_for_all_rows(
-    store: Store, table: str, condition: str
-) -> None:
+def test_what_a_viewer_sees_is_read_once_for_all(store: Store, table: str, condition: str) -> None:
     rights_on(store)
     with store.for_viewer(ANA).begin() as session:
         plan = session.scalars(text(f"EXPLAIN SELECT * FROM {table}")).all()  # noqa: S608
     assert any(condition in line for line in plan), plan
 
 
-def test_without_the_role_of_viewers_it_is_said_what_to_run(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_role_it_says_what_to_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("store.viewers.VIEWER_ROLE", "somebody_unknown")
     with pytest.raises(DatabaseError, match="homer rights on"), store.for_viewer(ANA).begin():
         pass

@@ -54,9 +54,7 @@ def workspace(store: Store) -> Workspace:
     return Workspace(store.home, store, toolbox.profile, toolbox, background=True)
 
 
-def test_the_latest_back_ups_stay_and_nothing_of_anybody_elses_goes(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_the_latest_back_ups_stay_and_only_ours_go(workspace: Workspace, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     options = BackupOptions(folder=folder, keep=2)
     for day in range(3):
@@ -108,9 +106,7 @@ def test_the_check_tells_which_video_does_not_hold_together(workspace: Workspace
     assert any(output.text.startswith(f"{one}: ") for one in known)
 
 
-def test_what_is_missing_is_built_of_every_video(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_built(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     remember_party(workspace.store)
     with workspace.store.begin() as session:
         session.execute(update(VideoRow).values(state="done"))
@@ -160,9 +156,7 @@ def test_nightly_work_stands_back_between_its_steps(
     assert stood[2 * videos :] == [math.inf, work.PATIENCE_S]
 
 
-def test_a_back_up_stands_back_for_so_long_in_all(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_back_up_stands_back_so_long(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "GIVE_WAY_POLL_S", 0.0)
     waited: list[float] = []
     with workspace.store.turns.person():

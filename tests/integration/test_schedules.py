@@ -242,9 +242,7 @@ def test_the_pool_is_made_once(book: ScheduleDeployments) -> None:
     assert book._client.read_work_pool(book.pool).concurrency_limit == 2
 
 
-def test_two_libraries_at_one_server_have_each_their_own_schedules(
-    book: ScheduleDeployments,
-) -> None:
+def test_two_libraries_at_one_server_have_schedules_each(book: ScheduleDeployments) -> None:
     other = ScheduleDeployments(book._client, OTHER)
     other.begin({"watch": parse_schedule("watch", {"folder": "/theirs", "when": "every hour"})})
     book.put(parse_schedule("watch", {"folder": "/ours", "when": "every 5 minutes"}))

@@ -121,9 +121,7 @@ def test_event_without_segments_says_so(store: Store, retrievers: Retrievers) ->
 # VIDEO
 
 
-def test_video_shows_the_best_clips_of_the_focus_best_line_first(
-    retrievers: Retrievers, ids: dict[int, int]
-) -> None:
+def test_video_shows_best_clips_of_the_focus(retrievers: Retrievers, ids: dict[int, int]) -> None:
     found = retrievers.search(seen(), Mode.VIDEO, "careful with the glass bowl", focus=ids[0])
     assert texts(found)[0] == "Careful with the glass bowl"
     assert found.evidence[0].span == TimeSpan.of(50_000, 52_000)
@@ -144,9 +142,7 @@ def test_video_passes_over_the_clips_that_were_shown(
     assert nothing.nothing_close
 
 
-def test_what_was_not_shown_of_a_clip_is_not_taken_for_seen(
-    retrievers: Retrievers, ids: dict[int, int]
-) -> None:
+def test_what_was_not_shown_of_clip_is_unseen(retrievers: Retrievers, ids: dict[int, int]) -> None:
     first = retrievers.search(seen(), Mode.VIDEO, "careful with the glass bowl", focus=ids[0])
     shown = frozenset({first.evidence[0].ref})
     again = retrievers.search(seen(), Mode.VIDEO, "careful with the glass bowl", ids[0], shown)
@@ -169,9 +165,7 @@ def test_video_without_segments_searches_every_clip(store: Store, retrievers: Re
     assert texts(found)[0] == "The dog chases a red ball"
 
 
-def test_a_question_about_a_person_searches_what_mentions_them(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_a_question_about_a_person_searches_them(store: Store, retrievers: Retrievers) -> None:
     clips = [
         [Said("<face_0> opens the door", source="seen", who=("<face_0>",)), Said("Hello there", 5)],
         [Said("<face_1> reads a book", source="seen", who=("<face_1>",))],
@@ -201,9 +195,7 @@ def test_memories_of_person_that_were_shown_make_room(store: Store, retrievers: 
     assert not shown & {one.ref for one in rest.evidence}
 
 
-def test_clips_with_words_of_the_query_come_before_those_without(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_clips_with_words_of_the_query_come_first(store: Store, retrievers: Retrievers) -> None:
     watch(store, V, [[Said("zebra")], [Said("rain")], [Said("snow")], [Said("sun")]])
     found = retrievers.search(seen(3), Mode.VIDEO, "the zebra")
     assert texts(found)[0] == "zebra"
@@ -212,9 +204,7 @@ def test_clips_with_words_of_the_query_come_before_those_without(
     assert "zebra" not in texts(again)
 
 
-def test_a_person_missing_in_the_focus_is_searched_everywhere(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_a_person_missing_in_focus_is_sought_all_over(store: Store, retrievers: Retrievers) -> None:
     clips = [[Said("<face_0> sings", source="seen", who=("<face_0>",))], [Said("It rains")]]
     watch(store, V, clips)
     ids = add_event_graph(
@@ -272,9 +262,7 @@ def test_neighbor_moves_along_an_edge_by_label(retrievers: Retrievers, ids: dict
     assert back.focus.id == ids[0]
 
 
-def test_neighbor_refuses_an_unknown_label_with_the_valid_ones(
-    retrievers: Retrievers, ids: dict[int, int]
-) -> None:
+def test_neighbor_names_the_labels_there_are(retrievers: Retrievers, ids: dict[int, int]) -> None:
     with pytest.raises(UnknownLabel) as refused:
         retrievers.search(seen(), Mode.NEIGHBOR, "Walk in the park", focus=ids[0])
     assert set(refused.value.valid) == {"The bowl breaks", "Trip to Paris"}
@@ -413,9 +401,7 @@ def test_what_is_written_later_is_not_seen(store: Store, retrievers: Retrievers)
     assert late.focus.clips == (0, 1, 2)
 
 
-def test_a_superseded_memory_is_gone_after_its_clip_only(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_a_superseded_line_is_gone_after_its_clip(store: Store, retrievers: Retrievers) -> None:
     watch(store, V, [[Said("The key is in the drawer", until=2)], [Said("Hm")], [Said("Tea?")]])
     where = "where is the key"
     assert texts(retrievers.search(seen(1), Mode.VIDEO, where))[0] == "The key is in the drawer"
@@ -460,9 +446,7 @@ def test_an_unknown_video_is_named(retrievers: Retrievers) -> None:
 # Ranking
 
 
-def test_ranking_finds_the_narrow_moment_and_quotes_it(
-    retrievers: Retrievers, ids: dict[int, int]
-) -> None:
+def test_ranking_finds_and_quotes_the_moment(retrievers: Retrievers, ids: dict[int, int]) -> None:
     question = Question(text="When does the train to Paris leave?", videos=(V,))
     ranking = rank(retrievers, seen(), question)
     assert ranking.evidence[0].span == TimeSpan.of(124_000, 126_000)
@@ -510,9 +494,7 @@ def test_a_model_is_told_what_joins_the_event_of_the_best_line_where_another_is_
     assert rules.neighbours == ()
 
 
-def test_ranking_weighs_options_and_names_what_speaks_for_them(
-    retrievers: Retrievers, ids: dict[int, int]
-) -> None:
+def test_ranking_weighs_options_and_says_why(retrievers: Retrievers, ids: dict[int, int]) -> None:
     options = ("The mirror", "The glass bowl", "The window")
     question = Question(text="What broke on the floor?", videos=(V,), options=options)
     ranking = rank(retrievers, seen(), question)

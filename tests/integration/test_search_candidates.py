@@ -475,9 +475,7 @@ QUERIES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_search_uses_an_index_and_never_scans_all_lines(
-    store_and_library: tuple[Store, Library], query: str
-) -> None:
+def test_search_uses_an_index_always(store_and_library: tuple[Store, Library], query: str) -> None:
     store, library = store_and_library
     ask, index = QUERIES[query]
     plan = plan_of(store, lambda db: ask(db, scopes_of(library, 59, 59)))

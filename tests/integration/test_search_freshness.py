@@ -58,9 +58,7 @@ def runner(store: Store) -> Iterator[Store]:
         yield other
 
 
-def test_another_process_sees_a_clip_with_the_first_search_after_its_commit(
-    store: Store, runner: Store
-) -> None:
+def test_another_process_sees_a_clip_right_after_its_commit(store: Store, runner: Store) -> None:
     remember_party(store)
     search = retrievers(runner)
     before = found(search, runner, "a lighthouse in the fog")

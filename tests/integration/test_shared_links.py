@@ -78,9 +78,7 @@ def deeds(store: Store) -> list[tuple[str, str, str]]:
         return [(one.who, one.deed, one.subject) for one in audit_entries(session)]
 
 
-def test_a_stranger_sees_the_answer_with_what_it_cites(
-    store: Store, answer: SharedLink, stranger: TestClient
-) -> None:
+def test_a_stranger_sees_the_answer(store: Store, answer: SharedLink, stranger: TestClient) -> None:
     page = stranger.get(signed_path(answer))
     assert page.status_code == 200
     assert QUESTION in page.text
@@ -104,9 +102,7 @@ def test_the_page_speaks_the_language_of_the_strangers_browser(
     assert '<html lang="en">' in stranger.get(path).text
 
 
-def test_the_page_is_neither_stored_nor_passed_on(
-    store: Store, answer: SharedLink, stranger: TestClient
-) -> None:
+def test_nobody_stores_the_page(store: Store, answer: SharedLink, stranger: TestClient) -> None:
     headers = stranger.get(signed_path(answer)).headers
     assert headers["cache-control"] == "no-store"
     assert headers["referrer-policy"] == "no-referrer"
@@ -124,9 +120,7 @@ def test_a_stranger_sees_the_moment_and_no_other(party: Store, stranger: TestCli
         share_moment(party, PARTY, TimeSpan.of(10**9, 10**9), 1)
 
 
-def test_what_was_altered_in_a_link_makes_it_invalid(
-    store: Store, answer: SharedLink, stranger: TestClient
-) -> None:
+def test_an_altered_link_is_invalid(store: Store, answer: SharedLink, stranger: TestClient) -> None:
     other = share_moment(store, PARTY, GATE, 1)
     later = answer.until + 86_400
     good = signed_path(answer)
@@ -170,9 +164,7 @@ def test_a_link_ends_when_it_is_revoked_and_all_of_it_is_on_record(
     assert opened[0] == f"link {answer.id} (testclient)"
 
 
-def test_a_link_ends_with_what_it_shows(
-    store: Store, answer: SharedLink, stranger: TestClient
-) -> None:
+def test_a_link_ends_with_its_thing(store: Store, answer: SharedLink, stranger: TestClient) -> None:
     moment = share_moment(store, PARTY, GATE, 1)
     delete_video_rows(store, PARTY)
     for link in (answer, moment):

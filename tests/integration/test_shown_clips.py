@@ -181,9 +181,7 @@ def counting(request: dict[str, Any]) -> Answer:
 
 @pytest.mark.full
 @pytest.mark.parametrize("view", [in_full("keyframes"), in_full("frames"), "video"])
-def test_an_ingestion_takes_what_was_estimated_before(
-    home: Home, store: Store, tmp_path: Path, view: str
-) -> None:
+def test_ingestion_takes_the_estimate(home: Home, store: Store, tmp_path: Path, view: str) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
     with OpenAIServer(counting) as server:
         opened = workspace(home, store, server, clip_view=view)
@@ -278,9 +276,7 @@ def test_an_estimate_counts_clips_that_failed_for_good_where_they_are_tried_agai
         assert estimate_file(opened, path, again=True).clips == 1
 
 
-def test_without_a_language_model_nothing_is_paid_and_time_is_told(
-    home: Home, store: Store, tmp_path: Path
-) -> None:
+def test_without_a_model_only_time_is_told(home: Home, store: Store, tmp_path: Path) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=4.0, silent=True)
     with OpenAIServer() as server:
         opened = workspace(home, store, server)

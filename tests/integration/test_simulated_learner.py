@@ -55,9 +55,7 @@ def signalled(row: AnsweredQuestion) -> list[tuple[str, Signal]]:
     return [(kind, signal) for signal in wins[kind]]
 
 
-def test_exactly_the_patterns_that_recur_eight_times_are_skills(
-    learned: Store, rows: list[AnsweredQuestion]
-) -> None:
+def test_only_patterns_that_recur_are_skills(learned: Store, rows: list[AnsweredQuestion]) -> None:
     seen = Counter(
         one for row in of(rows, WITH_SKILLS, QuestionPart.LEARN) for one in signalled(row)
     )
@@ -71,9 +69,7 @@ def test_exactly_the_patterns_that_recur_eight_times_are_skills(
     assert not any(name.endswith("plain") for name in recurring)
 
 
-def test_a_skill_is_given_to_questions_like_its_own_and_nowhere_else(
-    rows: list[AnsweredQuestion],
-) -> None:
+def test_a_skill_is_given_to_questions_like_its_own(rows: list[AnsweredQuestion]) -> None:
     for row in of(rows, WITH_SKILLS, QuestionPart.TEST):
         assert (HELPFUL in row.skills) == (row.types == ("order",)), row.question
         assert all(name.endswith(row.types[0]) for name in row.skills), row.question

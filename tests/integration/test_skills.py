@@ -182,9 +182,7 @@ def test_people_write_skills_as_toml(tmp_path: Path) -> None:
         ("a.toml", '[[skills]]\nname = "X Y"\n', r"skill 0\.name"),
     ],
 )
-def test_a_file_that_is_wrong_says_where(
-    tmp_path: Path, name: str, text: str, complaint: str
-) -> None:
+def test_a_wrong_file_says_where(tmp_path: Path, name: str, text: str, complaint: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=complaint):
         read_skills(tmp_path / name)

@@ -126,9 +126,7 @@ def test_a_stopped_question_can_be_searched_to_the_end(store: Store) -> None:
     assert [canonical_event(e) for e in one] == [canonical_event(e) for e in other]
 
 
-def test_calls_that_were_paid_for_before_the_stop_are_counted_and_not_paid_for_twice(
-    store: Store,
-) -> None:
+def test_calls_paid_for_before_the_stop_are_counted_and_not_paid_twice(store: Store) -> None:
     remember_party(store)
     stops, real = iter([False, False, True]), Calls._count
     with OpenAIServer(obedient) as server:

@@ -125,9 +125,7 @@ def _other_row(session: Any, column: Column[Any], old: Any) -> Any:
     return None
 
 
-def test_two_databases_with_other_ids_and_times_dump_equal_bytes(
-    home: Home, make_database: Callable[[], str]
-) -> None:
+def test_other_ids_and_times_dump_equal_bytes(home: Home, make_database: Callable[[], str]) -> None:
     with open_store(home, make_database()) as one, open_store(home, make_database()) as other:
         fill(one, A)
         fill(other, B, "something else")

@@ -142,9 +142,7 @@ def test_a_database_of_the_users_own_is_named_by_the_environment(
     assert not EmbeddedPostgres(home).running()
 
 
-def test_a_database_that_was_not_migrated_is_refused_with_the_command(
-    home: Home, empty_database: str
-) -> None:
+def test_one_that_was_not_migrated_is_refused(home: Home, empty_database: str) -> None:
     with pytest.raises(DatabaseError, match=f"no tables of Homer's yet: run `{COMMAND}`"):
         open_store(home, empty_database)
     migrate(empty_database)
@@ -305,9 +303,7 @@ def test_a_glance_asks_again_where_the_server_gave_its_connection_up(
     assert store.run_read_only(read) != first
 
 
-def test_that_no_connection_is_free_is_reported(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lack_of_connections_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store._read_engine.pool, "_timeout", 0.05)
     together, output = Barrier(READ_CONNECTIONS + 1, timeout=30), Event()
 

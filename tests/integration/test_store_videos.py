@@ -155,9 +155,7 @@ def test_a_videos_state_tells_what_failed(store: Store) -> None:
         ("dddd", [], []),
     ],
 )
-def test_what_is_left_to_watch(
-    store: Store, states: str, left: list[int], again: list[int]
-) -> None:
+def test_left_to_watch(store: Store, states: str, left: list[int], again: list[int]) -> None:
     add(store, video())
     mark(store, states)
     with store.begin() as session:
@@ -211,9 +209,7 @@ def test_a_view_ends_at_the_last_settled_clip_in_time(
 
 
 @pytest.mark.parametrize(("state", "seen"), [("watching", 0), ("done", 3), ("failed", 3)])
-def test_a_clip_that_failed_does_not_hide_the_rest_once_watching_ended(
-    store: Store, state: str, seen: int
-) -> None:
+def test_failed_clip_hides_no_rest_once_watching_ended(store: Store, state: str, seen: int) -> None:
     add(store, video())
     mark(store, "dfdd")
     with store.begin() as session:

@@ -226,9 +226,7 @@ def test_what_it_is_about_and_its_outline_are_told_by_chapters(interview: Store)
 
 
 @pytest.mark.parametrize("text", ["What is it about?", "Give me an outline"])
-def test_a_reader_words_chapters_once_and_a_replay_has_its_words_on_record(
-    interview: Store, text: str
-) -> None:
+def test_a_reader_words_chapters_once_and_for_replays(interview: Store, text: str) -> None:
     tools = Reads({"title": "A visit to a garden", "summary": "Somebody plants roses. And cut"})
     made = ask(interview, tools, Question(text=text, videos=(V,)))
     told = "A visit to a garden. [00:00-01:28] Somebody plants roses."

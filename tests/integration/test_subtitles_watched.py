@@ -82,9 +82,7 @@ def output(workspace: Workspace) -> list[tuple[int, str, str]]:
     ]
 
 
-def test_subtitles_beside_a_video_are_memory_only_when_asked_for(
-    workspace: Workspace, talk: Path
-) -> None:
+def test_subtitles_beside_a_video_are_read_only_if_asked(workspace: Workspace, talk: Path) -> None:
     assert watch(workspace, talk).exit_code == 0
     assert output(workspace) == []
     assert watch(workspace, talk, "ignore").exit_code == 0
@@ -104,9 +102,7 @@ def test_subtitles_beside_a_video_are_memory_only_when_asked_for(
     assert name.startswith(".srt ")
 
 
-def test_they_are_found_cited_dumped_and_deleted_like_other_words(
-    workspace: Workspace, talk: Path
-) -> None:
+def test_they_are_found_cited_dumped_and_deleted(workspace: Workspace, talk: Path) -> None:
     watch(workspace, talk, "use")
     with workspace.store.begin() as session:
         view = memory_view(session, [show_video(workspace.store, "talk").video.id])
@@ -124,9 +120,7 @@ def test_they_are_found_cited_dumped_and_deleted_like_other_words(
     assert list(dump_lines(workspace.store, "talk")) == first
 
 
-def test_a_video_that_was_begun_with_subtitles_goes_on_with_them(
-    workspace: Workspace, talk: Path
-) -> None:
+def test_a_video_begun_with_subtitles_goes_on_so(workspace: Workspace, talk: Path) -> None:
     with open_video(workspace, talk, subtitles="use") as work:
         work.perceive(0)
         work.remember(0)
@@ -137,9 +131,7 @@ def test_a_video_that_was_begun_with_subtitles_goes_on_with_them(
     assert watch(workspace, talk).exit_code == 0
 
 
-def test_damaged_subtitles_stop_this_video_only_and_leave_nothing(
-    workspace: Workspace, talk: Path
-) -> None:
+def test_damaged_subtitles_stop_this_video_only(workspace: Workspace, talk: Path) -> None:
     talk.with_suffix(".srt").write_bytes(b"\xff\x00\x81 not a subtitle")
     other = make_video(talk.parent / "other.mp4", seconds=2.0, audio=None)
     bad, good = watch_files(

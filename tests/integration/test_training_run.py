@@ -137,9 +137,7 @@ def noted(trainer: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.timeout(900)
-def test_two_steps_of_grpo_run_on_a_tiny_random_model(
-    store: Store, export: Path, tmp_path: Path
-) -> None:
+def test_two_steps_of_grpo_run_on_a_tiny_model(store: Store, export: Path, tmp_path: Path) -> None:
     from evals.training.trainer import make_trainer
 
     workspace = workspace_of(store)
@@ -204,9 +202,7 @@ def test_two_steps_of_grpo_run_on_a_tiny_random_model(
         assert torch.equal(part, dict(model.named_parameters())[name])
 
 
-def test_with_fewer_prompts_than_a_step_takes_nothing_is_trained(
-    store: Store, tmp_path: Path
-) -> None:
+def test_with_fewer_prompts_than_a_step_none_is_trained(store: Store, tmp_path: Path) -> None:
     from evals.training.trainer import make_trainer
 
     few = exported(store, tmp_path / "export", QUESTIONS[:7])

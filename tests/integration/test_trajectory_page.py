@@ -213,9 +213,7 @@ def fork_form(page: AppTest, query: str) -> AppTest:
     return page
 
 
-def test_a_fork_with_another_query_is_a_new_branch_that_can_be_compared(
-    party: Store, asked: AskResult
-) -> None:
+def test_a_fork_with_another_query_can_be_compared(party: Store, asked: AskResult) -> None:
     page = open_page("trajectory", trajectory=asked.trajectory_id, round=2)
     fork_form(page, "somebody washes the plates")
     assert "The fork has started" in words(page)
@@ -297,9 +295,7 @@ def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:
     assert "Answer:" in words(open_page("trajectory", trajectory="a" * 16))
 
 
-def test_a_run_goes_on_without_anybody_and_stops_when_it_is_told_to(
-    party: Store, server: OpenAIServer
-) -> None:
+def test_a_run_goes_on_alone_and_stops_when_told(party: Store, server: OpenAIServer) -> None:
     from graphs.runner import Runner
 
     runs = BackgroundRuns()

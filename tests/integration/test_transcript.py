@@ -90,9 +90,7 @@ def test_words_are_found_by_stem_and_marked_where_they_are(party: Store) -> None
 
 
 @pytest.mark.parametrize("words", ["ghthou", "The lighthouse", "the"])
-def test_part_of_a_word_and_words_of_no_meaning_are_found_as_written(
-    party: Store, words: str
-) -> None:
+def test_parts_of_words_and_common_ones_are_found_as_written(party: Store, words: str) -> None:
     found = find_words(party, PARTY, words, (SAID,)).lines
     assert [line.text for line in found] == ["I painted the lighthouse green."]
     assert found[0].marks

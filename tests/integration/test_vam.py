@@ -241,9 +241,7 @@ def test_who_may_only_look_gets_summaries_that_are_kept_and_keeps_none(built_gar
         ("summarize", {"start_s": 5, "end_s": 4}),
     ],
 )
-def test_arguments_that_are_out_of_bounds_or_unknown_are_refused(
-    tool: str, wrong: dict[str, Any]
-) -> None:
+def test_arguments_out_of_bounds_or_unknown_are_refused(tool: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="validation error"):
         VAM.tool(tool).arguments.model_validate(wrong)
 
@@ -288,9 +286,7 @@ def purposes(heard: list[Event]) -> list[str]:
     return [event.purpose for event in heard if isinstance(event, ModelCalled)]
 
 
-def test_a_model_routes_searches_and_answers_with_its_best_result(
-    built_garden: Store, heard: list[Event]
-) -> None:
+def test_a_model_routes_and_answers_with_its_best(built_garden: Store, heard: list[Event]) -> None:
     answer = asked(built_garden, heard, MomentModel())
     assert purposes(heard) == ["route", "plan", "plan"]
     (found,) = [event for event in heard if isinstance(event, EvidenceRetrieved)]
@@ -328,9 +324,7 @@ def test_a_wrong_best_ref_falls_back_to_best_score(built_garden: Store, heard: l
     assert [one.ref for one in answer.citations] == [best.ref]
 
 
-def test_a_malformed_reply_is_repaired_once_then_searched_permissively(
-    built_garden: Store, heard: list[Event]
-) -> None:
+def test_malformed_reply_is_repaired_then_searched(built_garden: Store, heard: list[Event]) -> None:
     class Odd(MomentModel):
         def plan(self, text: str) -> Any:
             known = super().plan(text)

@@ -123,9 +123,7 @@ def renumbered(rows: list[Any], table: str) -> list[Any]:
     return rows
 
 
-def test_an_answer_comes_along_with_its_checkpoints(
-    library: tuple[Store, str], exported: Path, empty: Store
-) -> None:
+def test_an_answer_comes_along(library: tuple[Store, str], exported: Path, empty: Store) -> None:
     output = import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
     assert output == ImportedVideo(PARTY, output.title, 6, 1, 0)
     assert trajectories(empty) == [library[1]]
@@ -235,9 +233,7 @@ CHANGES: dict[str, tuple[Callable[[list[Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_an_altered_export_changes_nothing(
-    exported: Path, empty: Store, tmp_path: Path, name: str
-) -> None:
+def test_no_altered_export_counts(exported: Path, empty: Store, tmp_path: Path, name: str) -> None:
     change, output = CHANGES[name]
     full_video.fill(empty, OTHER, "mine")
     before = (all_rows(empty), all_images(empty))
@@ -248,9 +244,7 @@ def test_an_altered_export_changes_nothing(
 
 
 @pytest.mark.parametrize("share", sample([0.3, 0.99], [0, 0.3, 0.7, 0.99]))
-def test_a_torn_export_changes_nothing(
-    exported: Path, empty: Store, tmp_path: Path, share: float
-) -> None:
+def test_no_torn_export_counts(exported: Path, empty: Store, tmp_path: Path, share: float) -> None:
     data = (exported / f"{FULL}.zip").read_bytes()
     torn = tmp_path / "torn.zip"
     torn.write_bytes(data[: int(share * len(data))])

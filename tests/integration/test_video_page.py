@@ -244,9 +244,7 @@ def images(page: AppTest) -> list[Any]:
     return [caption for one in shown for caption in one.captions]
 
 
-def test_a_moment_of_a_stream_shows_its_keyframes_and_that_it_was_not_recorded(
-    app_library: Store,
-) -> None:
+def test_a_moment_of_a_stream_shows_keyframes_without_recording(app_library: Store) -> None:
     known_video(app_library, 2)
     jpegs = Blobs()
     blob = jpegs.add(np.zeros((8, 8, 3), np.uint8), 80)

@@ -71,18 +71,14 @@ def test_the_video_with_the_nearest_line_is_searched(store: Store, retrievers: R
     assert f"in the likeliest {CHOSEN} of {VIDEOS} videos" in found.searched
 
 
-def test_a_rare_word_finds_its_video_however_far_the_line_is(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_a_rare_word_finds_its_video_however_far(store: Store, retrievers: Retrievers) -> None:
     said = "Umbrella, says somebody who talks of taxes, weather, trains, soup and of football"
     fill(store, [Said(said, 4)])
     found = retrievers.search(view(), Mode.VIDEO, "the lamp of the kitchen and an umbrella")
     assert said in [one.text for one in found.evidence]
 
 
-def test_a_named_person_is_looked_for_where_lines_mention_them(
-    store: Store, retrievers: Retrievers
-) -> None:
+def test_a_person_is_sought_where_lines_name_them(store: Store, retrievers: Retrievers) -> None:
     fill(store, [])
     name(store, video(4), 0, "Ottilie", "<face_0>")
     query = "What does Ottilie do at the lamp of the kitchen 102, or of the kitchen 103 or 106?"
@@ -178,9 +174,7 @@ def test_nothing_is_found_without_vectors_to_compare_and_words_that_match(
     assert found.unloaded
 
 
-def test_only_lines_in_view_make_a_word_frequent(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_lines_in_view_make_it_frequent(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_selection, "FREQUENT", CHOSEN)
     watch(store, video(0), [[Said("A zebra crosses the river")], [Said("A zebra")] * CHOSEN])
     with store.begin() as session:

@@ -82,9 +82,7 @@ def test_a_file_that_is_still_being_copied_is_taken_once_it_is_whole(
     assert titles(workspace) == ["talk"]
 
 
-def test_what_was_dealt_with_is_not_even_waited_for(
-    workspace: Workspace, folder: Path, look: Look
-) -> None:
+def test_what_was_dealt_with_is_not_awaited(workspace: Workspace, folder: Path, look: Look) -> None:
     short(folder / "talk.mp4")
     look()
     assert look(lambda: pytest.fail("it waited")) == JobReport("nothing new")
@@ -110,9 +108,7 @@ def test_a_changed_file_is_another_video(workspace: Workspace, folder: Path, loo
     assert titles(workspace) == ["talk", "talk"]
 
 
-def test_a_bad_file_is_reported_once_and_stops_no_other(
-    workspace: Workspace, folder: Path, look: Look
-) -> None:
+def test_a_bad_file_is_told_and_stops_none(workspace: Workspace, folder: Path, look: Look) -> None:
     (folder / "bad.mp4").write_text("no video")
     short(folder / "good.mp4")
     output = look()

@@ -122,9 +122,7 @@ def test_captions_triples_and_what_lasts_are_the_models(
     assert writers(garden) == ("openai:test",)
 
 
-def test_it_is_on_record_that_rules_began_and_a_model_went_on(
-    garden: Store, server: OpenAIServer
-) -> None:
+def test_it_is_on_record_that_rules_began_not_model(garden: Store, server: OpenAIServer) -> None:
     with garden.begin() as session:
         session.execute(update(VideoRow).values(state="watching"))
     by_rules = workspace_of(garden)
@@ -250,9 +248,7 @@ def test_a_build_that_gives_a_model_nothing_to_write_says_nothing_of_calls(
     assert "worldmm: about 4 calls" in said
 
 
-def test_a_reply_is_repaired_once_and_what_is_unsound_is_dropped(
-    garden: Store, model: WorldModel
-) -> None:
+def test_a_reply_is_repaired_and_the_unsound_is_dropped(garden: Store, model: WorldModel) -> None:
     ann = {"name": "Ann", "kind": "PERSON"}
     fence = {"name": "fence", "kind": "OBJECT"}
     fine = {"subject": "Ann", "predicate": "paint", "object": "fence"}

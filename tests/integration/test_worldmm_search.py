@@ -79,9 +79,7 @@ def test_without_the_graph_captions_are_found_by_words_and_likeness(party: Store
     ("name", "tools"),
     [("worldmm", {"episodic", "semantic"}), ("worldmm-without-semantic", {"episodic"})],
 )
-def test_without_semantic_memory_it_is_not_searched(
-    party: Store, name: str, tools: set[str]
-) -> None:
+def test_without_semantics_none_is_searched(party: Store, name: str, tools: set[str]) -> None:
     with Runner(party, WordToolbox()) as runner:
         made = runner.ask(Question(text=QUESTION, options=OPTIONS, videos=(PARTY,)), strategy=name)
     with party.begin() as session:

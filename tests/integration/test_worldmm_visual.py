@@ -159,9 +159,7 @@ def test_only_own_frames_of_what_may_be_seen_are_found(cards: Store) -> None:
         use(cards, WordToolbox(), whole, other)
 
 
-def test_with_an_image_text_model_frames_are_found_by_what_they_show(
-    cards: Store, encoding: EncoderToolbox
-) -> None:
+def test_with_such_model_frames_are_found_by_sight(cards: Store, encoding: EncoderToolbox) -> None:
     encoder = encoding.images
     assert isinstance(encoder, ImageTextEncoder)
     for second, colour in ((60, "green"), (70, "blue"), (80, "red")):
@@ -224,9 +222,7 @@ def test_with_other_labels_or_no_images_no_answer_is_right(
         assert not is_right(made, value, TimeSpan.of(1000 * second, 1000 * second + 1))
 
 
-def test_deciding_and_answering_are_shown_each_frame_after_its_ref_and_time(
-    cards: Store, eyes: Eyes
-) -> None:
+def test_both_steps_are_shown_frames_after_refs_and_times(cards: Store, eyes: Eyes) -> None:
     text, queries, _, _ = QUESTIONS[1]
     _, events, requests = asked(cards, SeeingWorldModel(eyes, queries), text)
     first, second = searches(events)
@@ -250,9 +246,7 @@ def test_deciding_and_answering_are_shown_each_frame_after_its_ref_and_time(
     assert "Cite the image by that id" in texts_of(respond)[0]
 
 
-def test_only_what_the_profile_can_do_is_offered_and_the_rest_is_said(
-    cards: Store, encoding: EncoderToolbox
-) -> None:
+def test_only_what_the_profile_can_do_is_offered(cards: Store, encoding: EncoderToolbox) -> None:
     def offered(toolbox: Callable[[OpenAIServer], Toolbox], name: str = "worldmm") -> list[str]:
         made, _, requests = asked(cards, WorldModel(), "Who begins?", name, toolbox)
         rules = next(texts_of(r)[0] for r in requests if purpose_of(r) == "decide")

@@ -65,9 +65,7 @@ def asked(address: str, key: str = "", **more: object) -> httpx.Response:
     [head_of("/questions") + b"{", HALF_HEAD, b"", head_of("/health") + b"{"],
     ids=["half a body", "half a head", "nothing", "half a body for what is open"],
 )
-def test_who_has_a_key_is_answered_whatever_others_hold(
-    closed_api: str, sent: bytes, count: int
-) -> None:
+def test_who_has_a_key_is_always_answered(closed_api: str, sent: bytes, count: int) -> None:
     with held(closed_api, count, sent):
         assert asked(closed_api, KEY).status_code == 200
 

@@ -122,9 +122,7 @@ def test_a_list_of_lists_or_of_nothing_is_not_imported(
     refused(victim, export_with(exported / f"{FULL}.zip", tmp_path / "odd", change), "a list in it")
 
 
-def test_writes_that_a_checkpoint_brings_stay_behind(
-    exported: Path, empty: Store, tmp_path: Path
-) -> None:
+def test_writes_of_a_checkpoint_stay_behind(exported: Path, empty: Store, tmp_path: Path) -> None:
     def change(rows: Rows) -> None:
         one = next(dict(row) for name, row in rows if name == "checkpoints.checkpoints")
         ids = {name: one[name] for name in ("thread_id", "checkpoint_ns", "checkpoint_id")}
@@ -219,9 +217,7 @@ def bomb(exported: Path, out: Path, line: bytes, times: int) -> Path:
     return out
 
 
-def test_a_small_file_does_not_become_a_large_one(
-    exported: Path, victim: Store, tmp_path: Path
-) -> None:
+def test_a_small_file_does_not_grow_large(exported: Path, victim: Store, tmp_path: Path) -> None:
     row = json.dumps(["messages", {"hash": "0", "content": {"a": "b" * 1_000_000}}]).encode()
     odd = bomb(exported, tmp_path / "bomb", row, 100)
     assert odd.stat().st_size < 1_000_000
@@ -232,9 +228,7 @@ def test_a_small_file_does_not_become_a_large_one(
     assert peak < 20_000_000
 
 
-def test_a_line_an_image_and_the_whole_have_limits_of_their_own(
-    exported: Path, victim: Store, tmp_path: Path
-) -> None:
+def test_lines_images_and_whole_are_limited(exported: Path, victim: Store, tmp_path: Path) -> None:
     long = bomb(exported, tmp_path / "long", b'["messages", "' + b"x" * 3_000_000 + b'"]', 1)
     refused(victim, long, "imports.line_mb is 2", ImportLimits(line_mb=2))
     members = members_of(exported / f"{FULL}.zip")
@@ -244,9 +238,7 @@ def test_a_line_an_image_and_the_whole_have_limits_of_their_own(
     refused(victim, many, "imports.rows is 40", ImportLimits(rows=40))
 
 
-def test_a_member_that_claims_another_size_is_refused(
-    exported: Path, victim: Store, tmp_path: Path
-) -> None:
+def test_a_member_of_another_size_is_refused(exported: Path, victim: Store, tmp_path: Path) -> None:
     """The directory of a zip says how large its members are, and may say anything."""
     row = b'["messages", "' + b"x" * 1_000_000 + b'"]'
     odd = bomb(exported, tmp_path / "odd", row, 2 * ANY_RATIO_BELOW // len(row))

@@ -52,9 +52,7 @@ def test_a_keepsake_has_limits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("read", [read_captions, read_cues])
 @pytest.mark.parametrize("name", ["a.srt", "a.srt.gz"])
-def test_captions_that_unpack_to_too_much_are_refused(
-    tmp_path: Path, read: Callable[..., object], name: str
-) -> None:
+def test_swelling_captions_refused(tmp_path: Path, read: Callable[..., object], name: str) -> None:
     file, data = tmp_path / name, b"1\n00:00:01,000 --> 00:00:02,000\n" + b"a" * 30_000_000
     file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     tracemalloc.start()

@@ -194,9 +194,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("suffix", ["mp4", *map(in_full, ("m3u8", "ts", "txt"))])
 @pytest.mark.parametrize("kind", WRITTEN)
-def test_a_list_that_is_called_a_video_opens_nothing_else(
-    place: Home, recording: Path, kind: str, suffix: str
-) -> None:
+def test_list_called_video_is_closed(place: Home, recording: Path, kind: str, suffix: str) -> None:
     with site(lambda _path: recording.read_bytes(), ELSEWHERE) as other:
         for way in (
             str(recording),
@@ -211,9 +209,7 @@ def test_a_list_that_is_called_a_video_opens_nothing_else(
     assert other.asked == []
 
 
-def test_a_list_within_a_stream_opens_nothing_else(
-    place: Home, recording: Path, tmp_path: Path
-) -> None:
+def test_list_in_a_stream_opens_nothing_else(place: Home, recording: Path, tmp_path: Path) -> None:
     """Real media with a playlist before or behind it is media, or is refused; no more."""
     stream = segment(tmp_path, "film", 1.0)
     with site(lambda _path: recording.read_bytes(), ELSEWHERE) as other:

@@ -65,9 +65,7 @@ def test_a_database_that_somebody_uses_stays(place: Home) -> None:
     assert within(lambda: is_over(server))
 
 
-def test_a_database_whose_directory_is_deleted_stops_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_whose_directory_is_gone_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_IDLE_MINUTES", "15")
     monkeypatch.delenv("HOMER_DATABASE_URL", raising=False)
     home = Home(tmp_path / "gone")

@@ -110,9 +110,7 @@ def test_no_page_may_show_it_in_a_frame_or_read_it(server: str) -> None:
     assert found.headers.get("Access-Control-Allow-Origin") != "*"
 
 
-def test_its_login_is_random_and_its_owner_s_alone(
-    server: str, place: Home, tmp_path: Path
-) -> None:
+def test_its_login_is_random_and_its_owners_alone(server: str, place: Home, tmp_path: Path) -> None:
     path = login_file(place)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert ensure_login(place) != ensure_login(Home(tmp_path))

@@ -139,9 +139,7 @@ def test_nothing_that_the_commands_write_can_be_read_by_others(written: Home) ->
         assert [path for path in every if can_read(path)] == []
 
 
-def test_what_is_written_by_a_library_call_is_private_without_a_umask(
-    tmp_path: Path, careless: None
-) -> None:
+def test_what_a_library_call_writes_is_private_anyway(tmp_path: Path, careless: None) -> None:
     """As in a process of somebody else's, which never set Homer's umask."""
     blobs = BlobStore(str(tmp_path / "some/where"))
     blobs.make()
@@ -157,9 +155,7 @@ def test_what_is_written_by_a_library_call_is_private_without_a_umask(
 
 
 @pytest.mark.parametrize("name", ["page.html", "answers.jsonl", "whole"])
-def test_a_file_that_was_open_is_closed_before_anything_is_written_to_it(
-    tmp_path: Path, name: str
-) -> None:
+def test_an_open_file_is_closed_before_anything_is_written_to_it(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text('{"id": 1}\n')
     path.chmod(0o666)
@@ -191,9 +187,7 @@ def test_a_file_beside_the_one_to_write_is_not_guessed(tmp_path: Path) -> None:
     assert mine.read_text() == "kept"
 
 
-def test_a_home_directory_as_the_data_directory_keeps_its_mode(
-    wide: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_home_as_the_data_directory_keeps_mode(wide: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     (wide.root / "public.html").write_text("for all")
     (wide.root / "public.html").chmod(0o644)
     monkeypatch.setenv("HOME", str(wide.root))
@@ -217,9 +211,7 @@ def doctor(database: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
     return run
 
 
-def test_doctor_tells_what_others_can_read_and_mends_it(
-    home: Home, doctor: Callable[..., str], tmp_path: Path
-) -> None:
+def test_doctor_mends_public_files(home: Home, doctor: Callable[..., str], tmp_path: Path) -> None:
     old = home.root / "blobs" / "old"
     old.parent.mkdir(exist_ok=True)
     old.write_bytes(b"a face")

@@ -67,9 +67,7 @@ def inside(app: str) -> Iterator[httpx.Client]:
         ("/sign-in", 303),
     ],
 )
-def test_every_answer_of_the_app_says_that_nobody_frames_it(
-    inside: httpx.Client, path: str, status: int
-) -> None:
+def test_every_answer_says_nobody_frames_it(inside: httpx.Client, path: str, status: int) -> None:
     found = inside.get(path)
     assert found.status_code == status
     assert_safe(found.headers)
@@ -100,9 +98,7 @@ def test_behind_tls_every_cookie_is_for_tls_alone() -> None:
         assert secure == [scheme == "https", True]
 
 
-def test_only_a_configured_proxy_is_believed_whom_it_speaks_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_a_configured_proxy_is_believed_about_whom(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is on this machine could guess passwords as any number of clients."""
     for trusted, claimed in (("", "127.0.0.1"), ("127.0.0.1", "192.0.2.7")):
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)

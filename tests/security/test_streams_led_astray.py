@@ -187,9 +187,7 @@ def test_playlists_that_name_playlists_without_end_are_given_up() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_a_playlist_does_not_grow_where_its_addresses_are_made_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_playlist_does_not_grow_by_whole_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_source, "MAX_PLAYLIST_BYTES", 1 << 20)
     with pytest.raises(HostForbidden, match="no end"):
         resolve_playlist(
@@ -272,9 +270,7 @@ class Names:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port or 0)) for one in found]
 
 
-def test_a_name_that_turns_private_is_not_followed(
-    monkeypatch: pytest.MonkeyPatch, private: Site
-) -> None:
+def test_a_name_turned_private_is_ignored(monkeypatch: pytest.MonkeyPatch, private: Site) -> None:
     Names(monkeypatch, evil=[[HERE]] * 2 + [[ELSEWHERE]])
     with site(lambda _path: lines("#EXTINF:2,", f"http://evil.test:{private.port}/x.ts")) as named:
         refused(f"http://evil.test:{named.port}/live.m3u8", "private address")
@@ -290,18 +286,14 @@ def test_a_name_with_public_and_private_addresses_is_public(
     assert private.asked == []
 
 
-def test_a_public_source_may_not_lead_to_this_machine(
-    monkeypatch: pytest.MonkeyPatch, private: Site
-) -> None:
+def test_no_public_source_leads_inside(monkeypatch: pytest.MonkeyPatch, private: Site) -> None:
     Names(monkeypatch, cdn=[[HERE]], local=[[ELSEWHERE]])
     with site(lambda _path: Moved(f"http://local.test:{private.port}/x")) as named:
         refused(f"http://cdn.test:{named.port}/x", "private address")
     assert private.asked == []
 
 
-def test_a_proxy_is_not_asked_for_what_is_private(
-    monkeypatch: pytest.MonkeyPatch, two: bytes
-) -> None:
+def test_a_proxy_is_asked_for_nothing_private(monkeypatch: pytest.MonkeyPatch, two: bytes) -> None:
     def answer(path: str) -> Answer:
         return Moved("http://%31%30.0.0.1/secret") if "secret" not in path else two
 
@@ -346,9 +338,7 @@ def test_a_redirect_on_the_same_host_is_followed_and_its_segments_are_found(two:
     assert sum(clip.tally.came for clip in clips) == 40
 
 
-def test_a_public_source_may_lead_to_another_public_host(
-    monkeypatch: pytest.MonkeyPatch, private: Site
-) -> None:
+def test_public_sources_lead_to_public_ones(monkeypatch: pytest.MonkeyPatch, private: Site) -> None:
     monkeypatch.setattr(allowed_hosts, "is_public", lambda ip: ip in (HERE, ELSEWHERE))
     with site(lambda _path: lines("#EXTINF:2,", f"{private.url}/x.ts")) as named:
         opened(f"{named.url}/live.m3u8").close()

@@ -94,9 +94,7 @@ def test_a_flipped_bit_is_reported_or_changes_nothing(whole: Path, at: float, bi
 
 
 @given(data=st.data())
-def test_a_stretch_of_other_bytes_is_reported_or_changes_nothing(
-    whole: Path, data: st.DataObject
-) -> None:
+def test_other_bytes_are_reported_or_change_nothing(whole: Path, data: st.DataObject) -> None:
     known = whole.read_bytes()
     at = data.draw(st.integers(0, len(known)))
     gone = data.draw(st.integers(0, 200))

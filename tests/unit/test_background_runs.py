@@ -167,9 +167,7 @@ def test_a_fork_goes_by_its_own_name(runs: BackgroundRuns) -> None:
     assert runner.asked == [("aa11", 2, edit)]
 
 
-def test_one_that_was_broken_off_goes_on_under_its_name_and_its_failure_is_past(
-    runs: BackgroundRuns,
-) -> None:
+def test_a_broken_one_goes_on_under_its_name_past_its_failure(runs: BackgroundRuns) -> None:
     ask(runs, fail(ModelError("the model did not answer"))).let_on()
     assert ended(runs)
     again = Scripted(do)

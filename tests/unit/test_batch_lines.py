@@ -74,9 +74,7 @@ def test_a_file_of_windows_is_read_too(tmp_path: Path) -> None:
         ('{"id": 0, "video": "v", "question": "q"}', "the id 0 comes twice"),
     ],
 )
-def test_a_line_that_is_no_question_is_named_with_what_is_wrong(
-    tmp_path: Path, line: str, output: str
-) -> None:
+def test_a_line_that_is_none_is_named_and_why(tmp_path: Path, line: str, output: str) -> None:
     file = tmp_path / "batch.jsonl"
     file.write_text(f'{{"id": 0, "video": "v", "question": "q"}}\n{line}\n')
     with pytest.raises(InputError) as error:
@@ -85,9 +83,7 @@ def test_a_line_that_is_no_question_is_named_with_what_is_wrong(
     assert str(file) in str(error.value)
 
 
-def test_what_is_just_within_bounds_is_a_question_and_what_is_just_not_is_named(
-    tmp_path: Path,
-) -> None:
+def test_what_is_just_in_bounds_is_read_and_just_out_is_named(tmp_path: Path) -> None:
     file = tmp_path / "batch.jsonl"
     line = {"id": 1, "video": "v", "question": "q", "as_of_s": 0, "options": ["x"] * 26}
     file.write_text(json.dumps(line))

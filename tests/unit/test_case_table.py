@@ -96,9 +96,7 @@ def test_what_is_worked_on_and_how_it_stands_is_reported_in_every_round() -> Non
         (answer("", missing=True), "not in memory", "options"),
     ],
 )
-def test_a_refused_reply_is_asked_for_again_with_what_was_wrong(
-    bad: Any, rule: str, output: str
-) -> None:
+def test_a_refused_reply_is_asked_again_with_why(bad: Any, rule: str, output: str) -> None:
     ran = asked(options=OPTIONS, act=[varied, bad, varied])
     second = [e for e in ran.of(Guarded) if e.round == 2]
     assert [(e.accepted, e.rule) for e in second] == [(False, rule), (True, None)]
@@ -126,9 +124,7 @@ def test_after_two_retries_the_harness_searches_by_itself() -> None:
         (FACTS[:1], 2, AskSettings(attempts=2)),
     ],
 )
-def test_rounds_and_attempts_are_limited(
-    plan: tuple[SubtaskDraft, ...], rounds: int, settings: AskSettings
-) -> None:
+def test_rounds_are_few(plan: tuple[SubtaskDraft, ...], rounds: int, settings: AskSettings) -> None:
     ran = asked(plan=[plan], settings=settings)
     assert ran.asked.rounds == rounds
     assert max(e.attempt for e in ran.of(RoundOpened)) <= settings.attempts
@@ -147,9 +143,7 @@ def test_rounds_and_attempts_are_limited(
         ([Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME, Mode.EVENT], [False, False, False, True]),
     ],
 )
-def test_what_says_nothing_new_is_low_but_for_the_first_closer_look(
-    modes: list[Mode], low: list[bool]
-) -> None:
+def test_nothing_new_is_low_but_for_first_closer_look(modes: list[Mode], low: list[bool]) -> None:
     acts = [search(f"word{i}a word{i}b", mode) for i, mode in enumerate(modes)]
     ran = asked([SAME], plan=[FACTS], act=acts, settings=PATIENT)
     assert [e.low for e in ran.of(Assessed)][: len(low)] == low

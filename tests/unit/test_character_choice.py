@@ -65,9 +65,7 @@ def test_of_names_the_most_trusted_is_shown_and_of_equals_the_oldest() -> None:
     ("tag", "writer", "source"),
     [("<face_1>", "", "read"), ("<voice_1>", "", "said"), ("<face_1>", "model", "model")],
 )
-def test_a_name_s_source_is_what_its_tag_was_recognised_by(
-    tag: str, writer: str, source: str
-) -> None:
+def test_names_have_the_source_of_their_tag(tag: str, writer: str, source: str) -> None:
     assert source_of_name(tag, writer) == source
 
 

@@ -65,9 +65,7 @@ def test_json_keeps_letters_as_they_are(capsys: pytest.CaptureFixture[str]) -> N
 STEERS = "a\x1b[2Jb\rc\x07d\x9be\u202ef\udcffg\nh"
 
 
-def test_what_a_person_is_reported_does_not_steer_their_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_is_shown_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     note(f"  {STEERS}")
     output = capsys.readouterr().err
     assert output.endswith("\n")

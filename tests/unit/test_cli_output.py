@@ -215,9 +215,7 @@ def test_the_doctor_says_how_to_get_a_package() -> None:
     assert "langchain-acme" in package.fix
 
 
-def test_the_bundled_decoders_are_all_there_and_a_missing_one_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bundled_decoders_are_there_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert health._codecs().ok
     monkeypatch.setattr(health, "DECODERS", ("h264", "betamax"))
     found = health._codecs()
@@ -225,9 +223,7 @@ def test_the_bundled_decoders_are_all_there_and_a_missing_one_is_named(
 
 
 @pytest.mark.parametrize("states", ["present present", "present missing", "missing wrong"])
-def test_a_model_is_as_good_as_its_worst_file(
-    states: str, home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_as_its_worst(states: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [SimpleNamespace(state=FileState(one)) for one in states.split()]
     monkeypatch.setattr("library.weights.status", lambda *_: files)
     assert weights.models(home).items[0].state == states.split()[-1]

@@ -150,9 +150,7 @@ def test_costs_add_up() -> None:
     )
 
 
-def test_a_video_says_what_its_images_and_its_words_come_from(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_video_says_where_images_and_words_are_from(capsys: pytest.CaptureFixture[str]) -> None:
     video = portrait().video.model_copy(update={"subtitles": (".en.srt 12ab", "2 chapters")})
     lines = shown(capsys, video=video, models={"images": "clip:tiny"})
     assert "  images are found by their likeness (clip:tiny)" in lines

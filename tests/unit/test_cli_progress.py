@@ -17,9 +17,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_lines_say_how_far_it_is_and_how_long_it_takes(
-    clock: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_say_how_far_it_is(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainMeter()
     plain.start("talk", 4)
     for _ in range(4):
@@ -33,9 +31,7 @@ def test_lines_say_how_far_it_is_and_how_long_it_takes(
     ]
 
 
-def test_what_was_done_before_does_not_count_as_speed(
-    clock: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_earlier_work_is_no_speed(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainMeter()
     plain.start("talk", 10, done=8)
     clock[0] += 6
@@ -43,9 +39,7 @@ def test_what_was_done_before_does_not_count_as_speed(
     assert capsys.readouterr().err == "talk: 9/10, 6 s left\n"
 
 
-def test_quick_steps_share_a_line_but_the_last_is_said(
-    clock: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_quick_steps_share_a_line(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainMeter()
     plain.start("talk", 100)
     for _ in range(100):
@@ -56,9 +50,7 @@ def test_quick_steps_share_a_line_but_the_last_is_said(
     assert lines[-1] == "talk: 100/100"
 
 
-def test_a_few_words_stand_beside_the_count(
-    clock: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_stand_beside_count(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainMeter()
     plain.start("answers", 2)
     clock[0] += 5
@@ -99,9 +91,7 @@ def test_a_terminal_gets_a_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatc
     assert "2/2" in shown
 
 
-def test_what_is_said_beside_the_progress_does_not_steer_a_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_words_beside_progress_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     from rich.console import Console
     from rich.progress import Progress
 

@@ -82,9 +82,7 @@ def homer(*words: str, code: int = 0) -> Result:
     return done
 
 
-def test_each_schedule_has_a_line_with_what_its_last_run_found(
-    book: Book, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_schedule_tells_its_last_run(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = homer("list")
     heads, backup, check, _ = listed.stdout.splitlines()
     assert heads.split() == ["schedule", "kind", "when", "state", "next", "last", "at", "found"]

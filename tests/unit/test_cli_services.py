@@ -175,16 +175,12 @@ def test_the_api_says_where_it_is_and_how_it_is_used(
     assert (given[0].port, given[0].folders, given[0].questions) == (0, (tmp_path,), 2)
 
 
-def test_beyond_this_machine_it_says_that_nothing_is_encrypted(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_beyond_this_machine_it_warns(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     served(monkeypatch)
     assert "0.0.0.0, unencrypted" in homer("serve", "--address", "0.0.0.0").stderr
 
 
-def test_after_ctrl_c_one_is_reported_where_what_was_searched_is(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_ctrl_c_one_is_told_of_searches(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     served(monkeypatch, KeyboardInterrupt)
     assert "homer trajectory" in homer("serve", code=130).stderr
 

@@ -53,9 +53,7 @@ def test_groups_left_over_are_not_alike(found: list[float], threshold: float) ->
 
 
 @given(angles, thresholds, st.data())
-def test_no_group_holds_a_forbidden_pair(
-    found: list[float], threshold: float, data: st.DataObject
-) -> None:
+def test_no_forbidden_pair_joins(found: list[float], threshold: float, data: st.DataObject) -> None:
     count = len(found)
     pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
     apart = np.zeros((count, count), bool)

@@ -47,9 +47,7 @@ BROWN, NAVY = (130, 80, 30), (10, 10, 60)
         ((RED, (10, 200, 20), BLUE, WHITE, BLACK, (240, 230, 10)), "bright, of many colours"),
     ],
 )
-def test_colours_are_named_by_how_much_there_is_of_them(
-    colours: tuple[tuple[int, int, int], ...], text: str
-) -> None:
+def test_colours_are_named_by_share(colours: tuple[tuple[int, int, int], ...], text: str) -> None:
     assert describe_colours(colour_shares(likeness(painted(*colours)))) == text
 
 

@@ -53,8 +53,6 @@ def test_nothing_is_surer_than_the_specification_allows() -> None:
         ((0.1, float("nan")), (0.3, 0.4)),
     ],
 )
-def test_what_is_no_rising_curve_is_refused(
-    raw: tuple[float, ...], right: tuple[float, ...]
-) -> None:
+def test_no_falling_curve_is_taken(raw: tuple[float, ...], right: tuple[float, ...]) -> None:
     with pytest.raises(ValidationError):
         Curve(raw=raw, right=right)

@@ -60,9 +60,7 @@ def search(query: str, mode: Mode | None = Mode.EVENT) -> Action:
         ("AB", None),
     ],
 )
-def test_an_answer_is_an_option_only_when_it_says_that_and_nothing_else(
-    said: str, expected: str | None
-) -> None:
+def test_an_answer_is_an_option_only_if_it_says_just_that(said: str, expected: str | None) -> None:
     assert chosen_letter(said, SIX) == expected
 
 

@@ -43,9 +43,7 @@ def asked(id_: str = "1", **more: Any) -> EvalQuestion:
         ([], ()),
     ],
 )
-def test_letters_are_taken_off_if_every_option_has_its_own(
-    options: list[str], bare: tuple[str, ...]
-) -> None:
+def test_letters_are_taken_off_if_all_have_one(options: list[str], bare: tuple[str, ...]) -> None:
     assert without_labels(options) == bare
 
 
@@ -72,9 +70,7 @@ def test_letters_go_by_place() -> None:
         ({"id_": ""}, "here: id: "),
     ],
 )
-def test_a_question_that_cannot_be_is_reported_with_its_place(
-    more: dict[str, Any], output: str
-) -> None:
+def test_a_question_that_cannot_be_has_its_place(more: dict[str, Any], output: str) -> None:
     with pytest.raises(InputError, match=output):
         asked(**more)
 

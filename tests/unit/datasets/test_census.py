@@ -215,9 +215,7 @@ def test_every_published_set_was_tried_at_its_size() -> None:
         ("egomemreason", 0),
     ],
 )
-def test_answers_that_are_stored_by_the_authors_are_unknown(
-    tmp_path: Path, name: str, answered: int
-) -> None:
+def test_answers_that_authors_store_are_unknown(tmp_path: Path, name: str, answered: int) -> None:
     assert counted(name, lay(tmp_path, WHOLE[name])).answered == answered
 
 

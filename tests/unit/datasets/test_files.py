@@ -150,9 +150,7 @@ def test_a_wrong_field_is_named(row: Any, output: str) -> None:
         ({"name": "a", "kinds": ["x", "y"], "unknown": 1}, "a", ("x", "y")),
     ],
 )
-def test_words_may_be_numbers_and_a_list_may_be_one(
-    given_: dict[str, Any], name: str, kinds: tuple[str, ...]
-) -> None:
+def test_words_may_be_numbers(given_: dict[str, Any], name: str, kinds: tuple[str, ...]) -> None:
     row = checked(Row, ("here", given_))
     assert (row.name, row.kinds) == (name, kinds)
 
@@ -222,9 +220,7 @@ def test_a_link_that_turns_in_a_circle_is_no_video(tmp_path: Path) -> None:
         ("v/deep/a.mp4", "deep/a.mp4", "v/deep/a.mp4"),
     ],
 )
-def test_a_video_is_found_with_its_ending_or_without(
-    tmp_path: Path, there: str, name: str, found: str | None
-) -> None:
+def test_a_video_is_found_any_way(tmp_path: Path, there: str, name: str, found: str | None) -> None:
     path = tmp_path / there
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()

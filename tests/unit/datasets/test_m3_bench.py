@@ -39,9 +39,7 @@ def test_a_question_of_the_robot_is_read(tmp_path: Path) -> None:
         ({"before_clip": 2, "timestamp": "soon"}, 90_000),
     ],
 )
-def test_clips_up_to_the_named_one_are_known(
-    tmp_path: Path, more: dict[str, Any], as_of_ms: int
-) -> None:
+def test_clips_up_to_named_are_known(tmp_path: Path, more: dict[str, Any], as_of_ms: int) -> None:
     assert _asked(tmp_path, **more).as_of_ms == as_of_ms
 
 

@@ -111,9 +111,7 @@ def test_what_is_to_be_said_when_it_happens_is_asked_when_it_is_due(tmp_path: Pa
         ([], ()),
     ],
 )
-def test_options_that_were_torn_or_doubled_are_mended(
-    listed: list[str], options: tuple[str, ...]
-) -> None:
+def test_torn_or_doubled_options_are_mended(listed: list[str], options: tuple[str, ...]) -> None:
     assert joined_options(listed) == options
 
 
@@ -207,9 +205,7 @@ def test_egomemreason_has_a_week_for_each_person_and_keeps_its_answers(tmp_path:
     assert names == {"A1_JAKE": "captions.jsonl.gz", "A4_LUCIA": "A4_LUCIA.jsonl"}
 
 
-def test_egomemreason_without_person_type_and_time_is_about_the_whole_first_week(
-    tmp_path: Path,
-) -> None:
+def test_egomemreason_without_person_type_or_time_is_of_the_whole_week(tmp_path: Path) -> None:
     bare = {name: EGOMEM[name] for name in ("example_id", "question", "options")}
     (asked,) = read("egomemreason", lay(tmp_path, {"annotations_public.jsonl": [bare]})).questions
     assert (asked.video, asked.as_of_ms, asked.types) == ("A1_JAKE", None, ())
@@ -263,9 +259,7 @@ WRONG: dict[str, tuple[str, list[dict[str, Any]]]] = {
         ("egomemreason", {"example_id": 7}, "'7' comes twice"),
     ],
 )
-def test_a_wrong_question_is_reported(
-    tmp_path: Path, name: str, more: dict[str, Any], output: str
-) -> None:
+def test_wrong_ones_are_told(tmp_path: Path, name: str, more: dict[str, Any], output: str) -> None:
     file, (*rows, last) = WRONG[name]
     with pytest.raises(InputError, match=output):
         read(name, lay(tmp_path, {file: [*rows, {**last, **more}]}))
@@ -282,17 +276,13 @@ def answered(dataset: str, *arms: str) -> Any:
 @pytest.mark.parametrize(
     ("name", "output"), [("egolifeqa", "no leaderboard"), ("egomemreason", "no option yet")]
 )
-def test_nothing_is_written_where_nothing_can_be_submitted(
-    tmp_path: Path, name: str, output: str
-) -> None:
+def test_nothing_is_written_if_none_can_submit(tmp_path: Path, name: str, output: str) -> None:
     with pytest.raises(InputError, match=output):
         write_submissions(tmp_path / "answers", answered(name))
     assert not (tmp_path / "answers").exists()
 
 
-def test_arms_whose_names_differ_in_replaced_characters_have_files_of_their_own(
-    tmp_path: Path,
-) -> None:
+def test_arms_whose_names_differ_in_odd_characters_have_own_files(tmp_path: Path) -> None:
     arms = ("homer, local", "homer local", "other")
     written = write_submissions(tmp_path, answered("egomemreason", *arms))
     assert [one.file.name for one in written] == [

@@ -106,9 +106,7 @@ def test_a_video_may_be_known_by_its_words_only(tmp_path: Path, name: str) -> No
         ({"video": "file:///etc/passwd"}, "not an address"),
     ],
 )
-def test_what_is_no_question_is_reported_in_a_line(
-    tmp_path: Path, change: dict[str, Any], output: str
-) -> None:
+def test_no_question_is_told_in_a_line(tmp_path: Path, change: dict[str, Any], output: str) -> None:
     (tmp_path / "questions.json").write_text(json.dumps([ROW | change]))
     with pytest.raises(InputError, match=output) as error:
         read("own", tmp_path)

@@ -46,9 +46,7 @@ def test_letters_stay_where_they_are_no_labels(tmp_path: Path) -> None:
         ({"videoID": "../tube"}, "record 1: '../tube' leads out of the folder"),
     ],
 )
-def test_a_wrong_row_of_video_mme_is_reported(
-    tmp_path: Path, more: dict[str, Any], output: str
-) -> None:
+def test_wrong_video_mme_is_reported(tmp_path: Path, more: dict[str, Any], output: str) -> None:
     with pytest.raises(InputError, match=output):
         read("video-mme", lay(tmp_path, {PARQUET: [mme("001", "short") | more]}))
 
@@ -74,9 +72,7 @@ def test_lvbench_has_its_options_in_the_question(tmp_path: Path) -> None:
         ("Who?\r\n(A) Ann\r\n(B) Bob", "Who?", ("Ann", "Bob")),
     ],
 )
-def test_options_stand_on_lines_of_their_own(
-    text: str, question: str, options: tuple[str, ...]
-) -> None:
+def test_options_stand_on_own_lines(text: str, question: str, options: tuple[str, ...]) -> None:
     assert split_options(text) == (question, options)
 
 
