@@ -160,15 +160,6 @@ def test_a_search_finds_moments(client: TestClient, mode: str, query: str, best:
     assert found["evidence"][0]["title"] == PARTY
 
 
-def test_a_search_sees_only_what_was_there_by_then(client: TestClient) -> None:
-    ask = {"query": "slow song on the piano", "video": PARTY}
-    later = client.get("/search", params=ask).json()
-    assert "piano" in later["evidence"][0]["text"]
-    before = client.get("/search", params={**ask, "as_of": "1:30"}).json()
-    assert "piano" not in str(before["evidence"])
-    assert all(one["end_s"] <= 90 for one in before["evidence"])
-
-
 def test_no_image_of_a_later_moment_is_named(library: Store) -> None:
     """The keyframe nearest to 0:50 is of 1:05."""
     said = Citation(ref="m1", video=PARTY, span=TimeSpan.of(50_000, 52_000), text="x")
@@ -297,22 +288,3 @@ def test_tools_of_strategies_are_used_by_their_names(client: TestClient) -> None
     assert all(piece["end_s"] <= 60 for piece in early["evidence"])
     event = client.post("/tools/event", json={"query": "rain", "video": [PARTY]}).json()
     assert event["focus"]["ref"].startswith("s")
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "status", "words"),
-    [
-        ("telescope", {"query": "stars"}, 404, "there is no tool 'telescope'"),
-        ("nearest", {"query": "a", "arguments": {"lines": 10**9}}, 422, "less than or equal"),
-        ("nearest", {"query": "a", "arguments": {"store": "x"}}, 422, "Extra inputs"),
-        ("nearest", {"query": "a", "rows": 2}, 422, "rows"),
-        ("nearest", {"query": "a", "video": ["nowhere"]}, 404, "nowhere"),
-        ("nearest", {"query": "a", "strategy": "oracle"}, 404, "oracle"),
-    ],
-)
-def test_a_tool_that_cannot_be_used_so_says_why(
-    client: TestClient, path: str, body: dict[str, object], status: int, words: str
-) -> None:
-    answer = client.post(f"/tools/{path}", json=body)
-    assert answer.status_code == status
-    assert words in answer.text

@@ -156,12 +156,6 @@ def test_an_edit_that_is_none_is_refused(
     assert len(data(homer("trajectory", "--json"))) == 1
 
 
-def test_an_edit_file_that_is_not_there(homer: Homer, asked: str, tmp_path: Path) -> None:
-    result = homer("fork", asked, "--round", "1", "--edit", str(tmp_path / "none.json"))
-    assert result.exit_code == 2
-    assert "cannot be read" in result.stderr
-
-
 def test_two_equal_runs_do_not_part(homer: Homer, asked: str) -> None:
     other = data(homer(*QUESTION))["trajectory"]
     shown = homer("diff", asked, other).stdout.splitlines()
@@ -195,23 +189,3 @@ def test_usage_of_calls_by_purpose_and_round(homer: Homer, monkeypatch: pytest.M
     shown = homer("trajectory", "usage", made["trajectory"]).stdout
     assert f"{used['tokens_in_a_round']:.0f} input tokens a round" in shown
     assert homer("replay", made["trajectory"]).exit_code == 0
-
-
-def test_a_run_without_a_model_used_nothing(homer: Homer, asked: str) -> None:
-    used = data(homer("trajectory", "usage", asked, "--json"))
-    assert used["total"]["calls"] == 0
-    assert used["tokens_in_a_round"] == 0
-    assert homer("trajectory", "usage", asked).exit_code == 0
-
-
-def test_the_list_says_what_a_fork_changed(homer: Homer, asked: str, tmp_path: Path) -> None:
-    edit = tmp_path / "edit.json"
-    edit.write_text(
-        '{"action": {"kind": "search", "mode": "video", "query": "Ann at the wooden gate"}}'
-    )
-    made = data(homer("fork", asked, "--round", "1", "--edit", str(edit), "--json"))
-    reported = f"forked from {asked} at round 1: searches video 'Ann at the wooden gate'"
-    forks = {one["id"]: one["fork"] for one in data(homer("trajectory", "--json"))}
-    assert forks == {asked: "", made["trajectory"]: reported}
-    assert "at round 1: searches video" in homer("trajectory").stdout
-    assert reported in homer("trajectory", made["trajectory"]).stdout

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
-from pathlib import Path
 
-import pytest
-
-from domain.errors import Ambiguous, NotFound
-from library.memory import dump_lines
-from library.removal import export_video
 from memory.write_clip import remember
 from store.database import Store
 from store.queries.videos import DONE, set_video_state
@@ -29,7 +22,7 @@ from tests.support.memory import (
     said,
     voice,
 )
-from views.library import delete_video_rows, list_library, resolve_video, show_video
+from views.library import list_library, show_video
 
 OTHER = "0123456789ffffff"
 JPEG = b"\xff\xd8 a picture"
@@ -85,43 +78,3 @@ def test_an_earlier_moment_shows_less(store: Store) -> None:
     assert "Ada" not in shown.model_dump_json()
     nothing = show_video(store, VIDEO, as_of_ms=10)
     assert (nothing.last_clip, nothing.people) == (-1, ())
-
-
-def test_names_that_fit_none_or_several_are_refused(store: Store) -> None:
-    filled(store)
-    known_video(store, 1, OTHER)
-    with pytest.raises(Ambiguous, match=OTHER):
-        show_video(store, "0123456789")
-    with pytest.raises(NotFound, match="homer videos"):
-        delete_video_rows(store, "nothing like it")
-    with store.begin() as session:
-        assert resolve_video(session, OTHER).id == OTHER
-
-
-def test_a_deleted_video_takes_its_pictures_but_no_one_else_s(store: Store) -> None:
-    filled(store)
-    filled(store, OTHER)
-    assert delete_video_rows(store, VIDEO) == 0
-    assert store.blobs.exists(SHA)
-    assert delete_video_rows(store, OTHER) == 1
-    assert not store.blobs.exists(SHA)
-    assert list_library(store) == []
-
-
-def test_an_export_holds_the_rows_and_the_pictures(store: Store, tmp_path: Path) -> None:
-    filled(store)
-    out = tmp_path / "out.zip"
-    export_video(store, VIDEO, out)
-    with zipfile.ZipFile(out) as archive:
-        assert archive.read(f"blobs/{SHA}") == JPEG
-        assert b"The lamp is on the table." in archive.read("rows.jsonl")
-
-
-def test_a_dump_names_no_row_and_no_clock(store: Store) -> None:
-    filled(store)
-    first = list(dump_lines(store, VIDEO))
-    delete_video_rows(store, VIDEO)
-    filled(store)
-    assert list(dump_lines(store, VIDEO)) == first
-    rows = {json.loads(line)["row"] for line in first}
-    assert {"video", "clip", "memory", "character", "segment_revision"} & rows

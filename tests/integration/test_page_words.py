@@ -8,12 +8,10 @@ import pytest
 
 from domain.media import ClipState, Percept, Video
 from memory.write_clip import remember
-from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, add_video, set_video_state
 from tests.support.app_pages import EVIL, LONG, RTL, open_page, words
-from tests.support.asking import WordToolbox
 from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
     SETTINGS,
@@ -28,7 +26,6 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from ui.app_state import page_state
 
 TOOLS: Any = Tools()
 TITLE = "**my** <b>talk</b> :red[1] $x$"
@@ -103,10 +100,3 @@ def test_many_videos_are_shown_a_page_at_a_time_and_searched(app_library: Store)
     assert "talk 07" in found
     assert "talk 08" not in found
     assert "No title matches" in words(open_page("library", q="zebra"))
-
-
-def test_the_pages_share_one_state_and_load_no_model(app_library: Store) -> None:
-    first = page_state()
-    assert page_state() is first
-    assert first.profile == "local"
-    assert isinstance(WordToolbox(), Toolbox)

@@ -24,7 +24,7 @@ from tests.support.app_pages import (
     tables,
     words,
 )
-from tests.support.machine import VIDEO, watched
+from tests.support.machine import watched
 from tests.support.many_answers import TYPE, a_run, fill_answers
 from tests.support.skills import a_skill
 from views.skill_use import page_of_sources, page_of_uses, skill_use_record
@@ -60,16 +60,6 @@ def test_without_skills_an_example_is_shown_that_no_question_is_given(app_librar
     for skill in example_skills().skills:
         assert skill.instructions[0] in output
     assert list_skills_page(app_library, 0, 10) == ([], 0)
-
-
-def test_an_example_is_offered_beside_skills(learned: Store) -> None:
-    page = open_page("skills")
-    assert "no skills of your library" not in words(page)
-    queries = [link.proto.query_string for link in page.main.get("page_link")]
-    assert "example=1" in queries
-    example = words(open_page("skills", example=1))
-    assert "no skills of your library" in example
-    assert "advice-0" not in example
 
 
 def test_skills_are_listed_with_what_they_are_for_and_their_use(learned: Store) -> None:
@@ -231,11 +221,3 @@ def test_a_search_without_an_answer_has_nothing_to_judge(learned: Store) -> None
         end_trajectory(session, a_run(2), "failed", None, 0, 1.0)
     output = words(open_page("trajectory", trajectory=a_run(2)))
     assert "Is this answer right?" not in output
-
-
-def test_skills_of_a_video_that_is_gone_stay_with_no_use(learned: Store) -> None:
-    from views.library import delete_video_rows
-
-    delete_video_rows(learned, VIDEO)
-    output = words(open_page("skills", skill="advice-0"))
-    assert "It was not used yet" in output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -17,7 +16,6 @@ from domain.people import TAG
 from domain.trajectory import ForkEdit
 from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
-from graphs.background import BackgroundRuns
 from store.database import Store
 from store.queries.trajectories import add_trajectory, find_trajectory, list_trajectories
 from store.tables.schema import TrajectoryRow
@@ -181,16 +179,6 @@ def test_a_round_that_is_none_shows_the_first(party: Store, asked: AskResult) ->
         assert output(page, "round") == "1"
 
 
-def test_the_ledger_marks_what_changed(party: Store, asked: AskResult) -> None:
-    shown = inspect_trajectory(party, asked.trajectory_id)
-    assert [change.marks for change in shown.ledger(0)] == [("new",), ("new",)]
-    first = next(change for change in shown.ledger(1) if change.subtask.id == "t1")
-    assert "attempt 1" in first.marks
-    assert any("evidence" in mark for mark in first.marks)
-    page = open_page("trajectory", trajectory=asked.trajectory_id, round=1)
-    assert "changed: pending -> partial" in words(page)
-
-
 def test_calls_have_their_words_also_where_a_fork_took_them_over(
     party: Store, asked: AskResult, server: OpenAIServer
 ) -> None:
@@ -238,11 +226,6 @@ def test_a_plan_that_cannot_be_says_why(party: Store, asked: AskResult) -> None:
     next(b for b in page.button if b.label == "Fork").click().run()
     assert "the plan has no t9" in words(page)
     assert trajectories(party) == [asked.trajectory_id]
-
-
-def test_a_comparison_with_nothing_is_one_message(party: Store, asked: AskResult) -> None:
-    page = open_page("trajectory", trajectory=asked.trajectory_id, with_="zzz")
-    assert any("no trajectory goes by" in e.value.replace("\\", "") for e in page.error)
 
 
 class Loads(HTMLParser):
@@ -293,21 +276,3 @@ def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:
     press(page, "Resume the search")
     assert wait_for(party, "a" * 16) == "done"
     assert "Answer:" in words(open_page("trajectory", trajectory="a" * 16))
-
-
-def test_a_run_goes_on_alone_and_stops_when_told(party: Store, server: OpenAIServer) -> None:
-    from graphs.runner import Runner
-
-    runs = BackgroundRuns()
-    with Runner(party, LlmToolbox(server)) as runner:
-        name = runs.ask(runner, PLAY)
-        while not inspect_trajectory(party, name).history.rounds:
-            time.sleep(0.02)
-        runs.stop(name)
-        runs.wait(name, 60)
-        assert not runs.running(name)
-        runs.stop(name)
-        with party.begin() as session:
-            row = find_trajectory(session, name)
-    assert row.state in ("stopped", "done")
-    assert row.answer is not None

@@ -64,12 +64,6 @@ def test_a_video_that_is_not_watched_yet_has_no_events(app_library: Store) -> No
     assert "captions only" in words(page)
 
 
-def test_events_are_listed_with_their_times(party: Store) -> None:
-    page = open_page("video", video=PARTY)
-    assert "0:00-1:00  arrival in the garden" in words(page)
-    assert "1:00-1:30  rain and retreat" in words(page)
-
-
 def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) -> None:
     rain = next(one for one in events(party, PARTY).items if one.label == "rain and retreat")
     page = open_page("video", video=PARTY, segment=rain.number)
@@ -162,11 +156,6 @@ def test_a_tool_of_a_strategy_searches_the_video_and_its_address_leads_back(part
         )
         assert error in words(page)
         assert bool(error) is not any((b.key or "").startswith("found_") for b in page.button)
-
-
-def test_an_empty_search_is_one_message(party: Store) -> None:
-    page = press(open_page("video", video=PARTY, show="Search"), "Search")
-    assert not page.exception
 
 
 @pytest.mark.parametrize("text", [EVIL, in_full(LONG), in_full(RTL)])

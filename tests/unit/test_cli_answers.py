@@ -77,47 +77,26 @@ def test_long_words_of_a_citation_are_cut() -> None:
     assert len(line) < 220
 
 
+def retrieved(**more: Any) -> EvidenceRetrieved:
+    return EvidenceRetrieved(**{"mode": Mode.VIDEO, "query": "q", "evidence": (FOUND,)} | more)
+
+
+SETTLED = Resolution(subtask="t1", answer="Paris", refs=("m7", "k2"))
+
+
 @pytest.mark.parametrize(
     ("event", "lines"),
     [
         (Planned(subtasks=(TASK,)), ["plan t1: find the place"]),
         (RoundOpened(round=2, subtask="t1", text="find\nit", attempt=1), ["round 2: t1: find it"]),
-        (
-            RoundOpened(round=2, subtask="t1", text="what <voice_1> says", attempt=1),
-            ["round 2: t1: what an unnamed speaker says"],
-        ),
         (Guarded(accepted=True), []),
+        (Guarded(accepted=False, rule="r", complaint="say more"), ["  refused (r): say more"]),
+        (retrieved(), ["  video 'q': 1 found, best 1:01-1:15 (0.80)"]),
+        (retrieved(nothing_close=True), ["  video 'q': nothing close"]),
+        (retrieved(evidence=()), ["  video 'q': nothing close"]),
+        (retrieved(evidence=(), refused="no such label"), ["  video 'q': no such label"]),
         (
-            Guarded(accepted=False, rule="format", complaint="say more"),
-            ["  refused (format): say more"],
-        ),
-        (
-            EvidenceRetrieved(mode=Mode.VIDEO, query="the place", evidence=(FOUND,)),
-            ["  video 'the place': 1 found, best 1:01-1:15 (0.80)"],
-        ),
-        (
-            EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=(FOUND,)),
-            ["  event 'q': 1 found, best 1:01-1:15 (0.80)"],
-        ),
-        (
-            EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=(FOUND,), nothing_close=True),
-            ["  event 'q': nothing close"],
-        ),
-        (
-            EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=()),
-            ["  event 'q': nothing close"],
-        ),
-        (
-            EvidenceRetrieved(mode=Mode.NEIGHBOR, query="q", evidence=(), refused="no such label"),
-            ["  neighbor 'q': no such label"],
-        ),
-        (
-            Assessed(
-                increment=1,
-                low=False,
-                saturated=False,
-                resolved=(Resolution(subtask="t1", answer="Paris", refs=("m7", "k2")),),
-            ),
+            Assessed(increment=1, low=False, saturated=False, resolved=(SETTLED,)),
             ["  t1 resolved: Paris [m7] [k2]"],
         ),
         (RoundClosed(subtasks=(TASK,), tokens=3), []),
@@ -125,6 +104,10 @@ def test_long_words_of_a_citation_are_cut() -> None:
         (Forced(mode=Mode.VIDEO, reason="locked on"), ["  next: video, because locked on"]),
         (Failed(where="act", message="no\nreply"), ["  act failed: no reply"]),
         (Acted(action=Action(kind="answer", answer="x")), []),
+        (
+            ModelCalled(purpose="act", model="m", request="h", tokens_in=9, tokens_out=4, ms=1250),
+            ["  act: m: 9 tokens in, 4 out, 1.2 s"],
+        ),
     ],
 )
 def test_events_that_say_something_new_are_a_line(event: Any, lines: list[str]) -> None:
@@ -148,11 +131,6 @@ def test_not_in_memory_says_where_was_searched(capsys: pytest.CaptureFixture[str
     )
     show_answer(AskResult("abc123", answer, 2, 0, 1.0), QUESTION, {})
     assert "  searched: all" in capsys.readouterr().out.splitlines()
-
-
-def test_a_model_call_is_reported_with_its_tokens_and_its_time() -> None:
-    call = ModelCalled(purpose="act", model="m", request="h", tokens_in=900, tokens_out=40, ms=1250)
-    assert list(event_lines(call)) == ["  act: m: 900 tokens in, 40 out, 1.2 s"]
 
 
 @pytest.mark.parametrize(

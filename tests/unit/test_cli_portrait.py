@@ -95,51 +95,41 @@ def test_a_portrait_reads_from_the_whole_to_the_clips(capsys: pytest.CaptureFixt
     ]
 
 
-def test_an_inferred_edge_says_how_sure_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "    causes Talk (0.70)" in shown(capsys, edges=(edge(explicit=False),))
+FAILED_CLIP = clip(1, state="failed", error="no\nanswer").model_copy(update={"attempts": 3})
+GIVEN_UP = FAILED_CLIP.model_copy(update={"given_up": True})
+COST = ClipCost(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123, seconds=4.26)
+SPENT = "3 calls (1 failed), 900+80 tokens, $0.0123, 4.3 s"
+BUDGETED = clip(0).model_copy(update={"budget": 60_000, "left_out": ("6 of 8 faces", "a cup")})
+CUP = SeenObject(time_ms=1, label="cup", score=0.9, box=Box(x0=0, y0=0, x1=1, y1=1))
+WITH_CUP = clip(0).model_copy(update={"objects": (CUP,)})
+FILM = portrait().video
+MANY = clip(0, *(line(number) for number in range(SHOWN_LINES + 3)))
 
 
 @pytest.mark.parametrize(
-    ("attempts", "given_up", "output"),
+    ("changes", "output"),
     [
-        (1, False, "failed (1x; the next homer ingest tries it again)"),
-        (3, True, "failed (3x; homer ingest --again tries it again)"),
+        ({"edges": (edge(explicit=False),)}, "causes Talk (0.70)"),
+        ({"clips": (clip(0), FAILED_CLIP)}, "failed (3x; the next homer ingest tries it again)"),
+        ({"clips": (clip(0), GIVEN_UP)}, "failed (3x; homer ingest --again tries it again)"),
+        ({"clips": (clip(0), FAILED_CLIP)}, "no answer"),
+        ({"state": "failed", "error": "1 clips are left"}, "  1 clips are left"),
+        ({"clips": (clip(0).model_copy(update={"cost": COST}),)}, f"clip 0  0:00-0:30  [{SPENT}]"),
+        ({"cost": COST}, f"took {SPENT}"),
+        ({"clips": (BUDGETED,)}, "(at most 60000 tokens without 6 of 8 faces, a cup)"),
+        ({"models": {"images": "clip:tiny"}}, "(clip:tiny)"),
+        ({"video": FILM.model_copy(update={"subtitles": (".en.srt", "2 chapters")})}, "2 chapters"),
+        ({"clips": (WITH_CUP,)}, "  seen: a cup"),
+        ({"last_clip": 0}, "as of clip 0 of 2"),
+        ({"clips": (MANY,)}, "and 3 more lines"),
+        ({"video": FILM.model_copy(update={"has_video": False})}, "no picture, with sound"),
     ],
 )
-def test_a_failed_clip_says_why_how_often_and_how_it_is_tried_again(
-    capsys: pytest.CaptureFixture[str], attempts: int, given_up: bool, output: str
+def test_a_portrait_has_what_there_is(
+    changes: dict[str, Any], output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failed = clip(1, state="failed", error="no\nanswer")
-    failed = failed.model_copy(update={"attempts": attempts, "given_up": given_up})
-    lines = shown(capsys, clips=(clip(0), failed), state="failed", error="1 clips are left")
-    assert f"clip 1  0:30-1:00  {output}  no answer" in lines
-    assert "  1 clips are left" in lines
-
-
-def test_what_each_clip_and_all_took_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    cost = ClipCost(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123, seconds=4.26)
-    lines = shown(capsys, clips=(clip(0).model_copy(update={"cost": cost}), clip(1)), cost=cost)
-    spent = "3 calls (1 failed), 900+80 tokens, $0.0123, 4.3 s"
-    assert f"clip 0  0:00-0:30  [{spent}]" in lines
-    assert "clip 1  0:30-1:00" in lines
-    assert f"  watching took {spent}" in lines
-
-
-@pytest.mark.parametrize(
-    ("left_out", "output"),
-    [
-        ((), "(at most 60000 tokens)"),
-        (
-            ("6 of 8 faces", "2 of 3 keyframes"),
-            "(at most 60000 tokens without 6 of 8 faces, 2 of 3 keyframes)",
-        ),
-    ],
-)
-def test_a_clip_tells_its_budget_and_what_its_writer_was_not_shown(
-    left_out: tuple[str, ...], output: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kept_to = clip(0).model_copy(update={"budget": 60_000, "left_out": left_out})
-    assert f"clip 0  0:00-0:30  {output}" in shown(capsys, clips=(kept_to,))
+    assert output in "\n".join(shown(capsys, **changes))
+    assert output not in "\n".join(shown(capsys))
 
 
 def test_costs_add_up() -> None:
@@ -150,33 +140,7 @@ def test_costs_add_up() -> None:
     )
 
 
-def test_a_video_says_where_images_and_words_are_from(capsys: pytest.CaptureFixture[str]) -> None:
-    video = portrait().video.model_copy(update={"subtitles": (".en.srt 12ab", "2 chapters")})
-    lines = shown(capsys, video=video, models={"images": "clip:tiny"})
-    assert "  images are found by their likeness (clip:tiny)" in lines
-    assert "  with subtitles: .en.srt 12ab, 2 chapters" in lines
-
-
-def test_things_are_reported_where_no_line_does(capsys: pytest.CaptureFixture[str]) -> None:
-    box = Box(x0=0, y0=0, x1=1, y1=1)
-    things = (SeenObject(time_ms=1, label="cup", score=0.9, box=box),)
-    output = line(0).model_copy(update={"source": "objects", "text": "Seen: a cup."})
-    seen = clip(0).model_copy(update={"objects": things})
-    assert "  seen: a cup" in shown(capsys, clips=(seen,))
-    assert "  seen: a cup" not in shown(
-        capsys, clips=(seen.model_copy(update={"lines": (output,)}),)
-    )
-
-
-def test_what_was_not_seen_yet_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "  seen as of clip 0 of 2" in shown(capsys, last_clip=0)
-
-
-def test_many_lines_are_cut_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    many = tuple(line(number) for number in range(SHOWN_LINES + 3))
-    assert "  and 3 more lines (--json has all)" in shown(capsys, clips=(clip(0, *many),))
-
-
-def test_a_recording_has_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
-    video = portrait().video.model_copy(update={"has_video": False, "has_audio": False})
-    assert "  no picture, no sound, profile local" in shown(capsys, video=video)
+def test_things_are_not_reported_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    told = line(0).model_copy(update={"source": "objects", "text": "Seen: a cup."})
+    lines = shown(capsys, clips=(WITH_CUP.model_copy(update={"lines": (told,)}),))
+    assert "  seen: a cup" not in lines

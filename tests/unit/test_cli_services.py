@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from api import server
-from auth.password import stored_hash
 from cli import services
 from cli.main import app
 from flows.schedules.worker import ScheduleWorker
@@ -103,12 +102,6 @@ def test_the_app_opens_to_others_only_with_a_password(begun: list[str], home: Ho
     assert "people have to sign in" in reported
 
 
-def test_on_this_machine_nothing_is_said_of_signing_in(begun: list[str]) -> None:
-    reported = homer("up").stderr
-    assert "unencrypted" not in reported
-    assert "sign in" not in reported
-
-
 def test_down_stops_everything_the_database_last(begun: list[str]) -> None:
     reported = dict(line.split(maxsplit=1) for line in homer("down").stdout.splitlines()[1:])
     assert reported == {
@@ -119,36 +112,6 @@ def test_down_stops_everything_the_database_last(begun: list[str]) -> None:
     }
     assert begun == ["no app", "no schedules", "no prefect", "no database"]
     assert json.loads(homer("down", "--json").stdout)["schedules"] == "did not run"
-
-
-def test_a_password_is_typed_twice_alike(home: Home) -> None:
-    wrong = homer("password", typed="a long one\nanother one\n", code=2)
-    assert "two different ones" in wrong.stderr
-    assert stored_hash(home) is None
-    done = homer("password", typed="a long one\na long one\n")
-    assert "asks for this password" in done.stdout
-    assert "a long one" not in (stored_hash(home) or "") + done.output
-
-
-def test_or_comes_from_a_file(home: Home, tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("a long one\nand a note\n")
-    homer("password", "--file", str(tmp_path / "secret"))
-    first = stored_hash(home)
-    assert first
-    homer("password", "--file", str(tmp_path / "nothing"), code=2)
-    assert stored_hash(home) == first
-
-
-def test_a_short_one_is_refused(home: Home) -> None:
-    assert "use at least" in homer("password", typed="short\nshort\n", code=2).stderr
-    assert stored_hash(home) is None
-
-
-def test_it_is_taken_away_again(home: Home) -> None:
-    assert "there was no password" in homer("password", "--remove").stdout
-    homer("password", typed="a long one\na long one\n")
-    assert "there is no password any more" in homer("password", "--remove").stdout
-    assert stored_hash(home) is None
 
 
 def served(monkeypatch: pytest.MonkeyPatch, then: type[BaseException] | None = None) -> list[Any]:

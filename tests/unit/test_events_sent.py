@@ -12,10 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from api import sse
-from api.concurrency import QuestionSlots
-from api.disconnect import NO_EVENT, ClientGone, NoEvent, until_disconnect
-from api.problems import TooManyRequests
+from api.disconnect import NO_EVENT, ClientGone
 from api.running_question import RunningQuestion, ServerStopping
 from api.sse import KEEP_ALIVE, EventStream, format_event, reply_payload, wants_events
 from domain.asking import Question
@@ -82,75 +79,6 @@ class Client:
     @property
     def events(self) -> list[tuple[str, Any]]:
         return events_in(b"".join(self.received).decode())
-
-
-class Numbers:
-    """Events that know whether they were closed; after the last they wait, or end."""
-
-    def __init__(self, count: int, *, ends: bool = True) -> None:
-        self.count, self.ends, self.closed = count, ends, False
-
-    async def each(self) -> AsyncGenerator[int, None]:
-        try:
-            for number in range(self.count):
-                yield number
-            if not self.ends:
-                await asyncio.Event().wait()
-        finally:
-            self.closed = True
-
-
-async def heard(numbers: Numbers, client: Client, closing: asyncio.Event) -> list[int | NoEvent]:
-    return [one async for one in until_disconnect(numbers.each(), client.request, closing, 0.01)]
-
-
-def test_all_events_come_in_order_and_then_the_end() -> None:
-    numbers = Numbers(3)
-
-    async def follow() -> list[int | NoEvent]:
-        return await heard(numbers, Client(), asyncio.Event())
-
-    assert asyncio.run(follow()) == [0, 1, 2]
-    assert numbers.closed
-
-
-def test_who_hears_nothing_is_reported_so_until_something_comes() -> None:
-    numbers = Numbers(1, ends=False)
-
-    async def follow() -> list[int | NoEvent]:
-        found = []
-        async for one in until_disconnect(numbers.each(), Client().request, asyncio.Event(), 0.01):
-            found.append(one)
-            if len(found) == 3:
-                break
-        return found
-
-    assert asyncio.run(follow()) == [0, NO_EVENT, NO_EVENT]
-
-
-def test_a_client_that_goes_away_ends_what_it_asked_for() -> None:
-    numbers = Numbers(1, ends=False)
-
-    async def follow() -> None:
-        client = Client()
-        asyncio.get_running_loop().call_later(0.03, client.left.set)
-        await heard(numbers, client, asyncio.Event())
-
-    with pytest.raises(ClientGone):
-        asyncio.run(follow())
-    assert numbers.closed
-
-
-def test_a_server_that_ends_ends_them_too() -> None:
-    numbers = Numbers(1, ends=False)
-
-    async def follow() -> list[int | NoEvent]:
-        closing = asyncio.Event()
-        asyncio.get_running_loop().call_later(0.03, closing.set)
-        return await heard(numbers, Client(), closing)
-
-    assert asyncio.run(follow())[0] == 0
-    assert numbers.closed
 
 
 class Searching:
@@ -222,36 +150,3 @@ def test_a_server_that_ends_says_where_the_answer_so_far_is() -> None:
 def test_nothing_is_told_to_a_client_that_has_gone() -> None:
     client = sent(error=ClientGone())
     assert [name for name, _ in client.events] == ["stop"]
-
-
-def test_a_client_that_takes_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "SEND_TIMEOUT_S", 0.02)
-    stuck = Client()
-    stuck.stuck = True
-    assert sent(NO_EVENT, client=stuck).received == []
-
-
-def test_places_are_taken_given_back_and_refused_when_there_is_none() -> None:
-    async def crowd() -> None:
-        room = QuestionSlots(2)
-        room.acquire()
-        with room.slot():
-            assert room.in_use == 2
-            with pytest.raises(TooManyRequests, match="2 of these run already"):
-                room.acquire()
-        assert room.in_use == 1
-        assert not await room.wait_until_idle(0.01)
-        asyncio.get_running_loop().call_later(0.02, room.release)
-        assert await room.wait_until_idle(5)
-
-    asyncio.run(crowd())
-
-
-def test_a_place_is_given_back_whatever_happens_in_it() -> None:
-    async def fail() -> int:
-        room = QuestionSlots(1)
-        with pytest.raises(ZeroDivisionError), room.slot():
-            raise ZeroDivisionError
-        return room.in_use
-
-    assert asyncio.run(fail()) == 0

@@ -68,14 +68,6 @@ def test_evidence_keeps_its_order_whatever_is_taken_out(monkeypatch: pytest.Monk
     assert _select_evidence(found) == ()
 
 
-def test_a_round_that_found_nothing_has_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asked(*_: object, **__: object) -> None:
-        raise AssertionError("there is nothing to choose")
-
-    monkeypatch.setattr(streamlit, "multiselect", asked)
-    assert _select_evidence(()) == ()
-
-
 class Part:
     """A part of the page: notes what is written there."""
 
@@ -130,34 +122,6 @@ def searched(*queries: str, answer: str = "a gate", found: Sequence[Evidence] = 
         calls=(),
         errors=(),
     )
-
-
-def test_two_that_did_the_same_are_said_to_be_the_same(page: list[str]) -> None:
-    _show_comparison(searched("a gate"), searched("a gate"))
-    assert page[0] == "Both have the same steps, results and answer."
-    assert not any(line.startswith("≠") for line in page)
-
-
-def test_where_they_differ_each_side_says_what_it_did(page: list[str]) -> None:
-    _show_comparison(searched("a gate", "a door"), searched("a gate", "a wall"))
-    assert page[0] == "They differ from round 2 on."
-    marked = [line for line in page if line.startswith("≠")]
-    assert ["door" in line for line in marked] == [True, False]
-    assert all("Round 2" in line and "among the events" in line for line in marked)
-
-
-def test_a_search_that_ended_earlier_says_so(page: list[str]) -> None:
-    _show_comparison(searched("a gate"), searched("a gate", "a wall"))
-    assert r"≠ It had ended\." in page
-
-
-def test_another_answer_alone_is_not_the_same(page: list[str]) -> None:
-    _show_comparison(searched("a gate"), searched("a gate", answer="a door"))
-    assert page[0] == "Both have the same steps and results. The answers differ."
-    assert [line for line in page if line.startswith("≠")] == [
-        r"≠ Answer\: a gate",
-        r"≠ Answer\: a door",
-    ]
 
 
 def many(count: int) -> tuple[Evidence, ...]:

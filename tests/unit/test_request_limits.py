@@ -37,7 +37,6 @@ from domain.errors import (
     NotFound,
     WeightsMissing,
 )
-from library.params import page
 from tests.support.api import HERE, problem
 
 SECRET = "what Ann said"
@@ -334,8 +333,3 @@ def test_moments_are_clocks_or_seconds(given: Any, ms: int | None) -> None:
 def test_what_is_no_moment_is_refused(given: Any) -> None:
     with pytest.raises(InputError, match="as_of"):
         as_of_ms(given)
-
-
-def test_a_page_says_where_the_next_one_begins() -> None:
-    shown = [(0, 20), (40, 10), (60, 0)]
-    assert [page([""] * many, 50, offset).next for offset, many in shown] == [20, None, None]
