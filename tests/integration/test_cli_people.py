@@ -31,6 +31,7 @@ from tests.support.memory import (
     face,
     known_video,
     local_writers,
+    memorise,
     percept,
     said,
     voice,
@@ -217,7 +218,7 @@ def test_an_answer_has_the_corrected_names_at_once(store: Store) -> None:
 def test_speaker_whom_captions_name_goes_by_name_that_person_gave(store: Store, talk: str) -> None:
     known_video(store, 1, "e" * 16)
     one = percept(0, utterances=(said(1, "The office is closed.", speaker="OMAR"),))
-    remember(store, "e" * 16, Perceived(one), local_writers(), Tools(), SETTINGS)
+    memorise(store, one, video="e" * 16)
     assert homer("rename", "eee", "Omar", "Omar Farouk").exit_code == 0
     shown = CliRunner().invoke(app, ["show", "eee"]).stdout
     assert "said: Omar Farouk: The office is closed." in shown

@@ -47,6 +47,7 @@ from tests.support.memory import (
     face,
     known_video,
     local_writers,
+    memorise,
     percept,
     said,
     voice,
@@ -306,7 +307,7 @@ def test_a_patch_is_written_anew_where_its_window_changed_meanwhile(store: Store
         voices=(voice(0, 0, (5, 8)),),
         utterances=(said(5, "Words.", voice=0),),
     )
-    remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+    memorise(store, one)
     speakers: list[str | None] = []
 
     class Events(LocalEventWriter):

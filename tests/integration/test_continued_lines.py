@@ -8,16 +8,13 @@ from domain.media import Percept, Utterance
 from domain.memories import MemorySource
 from domain.time import TimeSpan
 from memory.delete_span import delete_span
-from memory.write_clip import remember
 from store.database import Store
 from store.queries.memories import memories_of_clips
 from tests.support.memory import (
     SETTINGS,
-    Perceived,
-    Tools,
     WordVectors,
     known_video,
-    local_writers,
+    memorise,
     percept,
     said,
     text_at,
@@ -29,8 +26,7 @@ Line = tuple[str, TimeSpan]
 
 def watch(store: Store, *percepts: Percept) -> str:
     video = known_video(store, len(percepts))
-    for one in percepts:
-        remember(store, video, Perceived(one), local_writers(), Tools(), SETTINGS)
+    memorise(store, *percepts, video=video)
     return video
 
 

@@ -8,40 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from domain.errors import Ambiguous, InputError, NotFound
-from domain.media import ClipState, Percept
+from domain.media import Percept
 from domain.people import Correction
 from library.memory import dump_lines
 from library.people import people_of_video
-from memory.write_clip import remember
 from people.across_videos import rename
 from people.corrected import characters_at
 from people.corrections import history, keep_apart, merge, split, undo
 from store.database import Store
 from store.queries.percepts import lock_video
 from tests.support.library_templates import FilledLibraries
-from tests.support.memory import (
-    SETTINGS,
-    VIDEO,
-    Perceived,
-    Tools,
-    face,
-    known_video,
-    local_writers,
-    percept,
-    said,
-    voice,
-)
+from tests.support.memory import VIDEO, face, known_video, memorise, percept, said, voice
 from tests.support.several_videos import list_people
 from views.library import show_video
 
 Person = tuple[int, str | None, tuple[int, ...], tuple[int, ...]]
 Act = Callable[[Store], Correction]
-
-
-def watch(store: Store, *percepts: Percept) -> None:
-    for one in percepts:
-        done = remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
-        assert done == ClipState.DONE
 
 
 def people(store: Store, clip: int = 99) -> list[Person]:
@@ -91,7 +73,9 @@ def talk(store: Store, libraries: FilledLibraries) -> Store:
 def watch_talk(store: Store) -> None:
     """Character 0: face 0 with voice 0, Ada. Character 2: face 1. Character 3: voice 1, Omar."""
     known_video(store, 9)
-    watch(store, talks(0, 1, 1, "My name is Ada."), appears(1, 2), speaks(2, 2, "My name is Omar."))
+    memorise(
+        store, talks(0, 1, 1, "My name is Ada."), appears(1, 2), speaks(2, 2, "My name is Omar.")
+    )
     assert people(store) == [(0, "Ada", (0,), (0,)), (2, None, (1,), ()), (3, "Omar", (), (1,))]
 
 
@@ -141,7 +125,7 @@ def test_corrected_before_or_after_is_the_same(talk: Store, act: Act, after: lis
         speaks(6, 3, "My name is Zoe."),
     ]
     act(talk)
-    watch(talk, *rest)
+    memorise(talk, *rest)
     early, written = people(talk), learned(talk)
     undo(talk, VIDEO)
     act(talk)
@@ -162,7 +146,7 @@ def test_question_as_of_then_knows_correction(talk: Store, act: Act, after: list
 
 def test_a_name_of_a_person_stays_before_any_that_is_learned_later(talk: Store) -> None:
     rename(talk, VIDEO, "face_1", "Grace")
-    watch(talk, talks(3, 2, 3, "My name is Zoe.", 9))
+    memorise(talk, talks(3, 2, 3, "My name is Zoe.", 9))
     (shown,) = [one for one in show_video(talk, VIDEO).people if one.number == 2]
     assert shown.label == "Grace"
     assert [(n.name, n.source) for n in shown.names] == [("Grace", "person"), ("Zoe", "said")]
@@ -170,7 +154,7 @@ def test_a_name_of_a_person_stays_before_any_that_is_learned_later(talk: Store) 
 
 
 def test_a_name_taken_away_does_not_come_back_with_a_voice_that_joins(talk: Store) -> None:
-    watch(talk, talks(3, 2, 3, "It is cold.", 2), speaks(4, 3, "My name is Zoe."))
+    memorise(talk, talks(3, 2, 3, "It is cold.", 2), speaks(4, 3, "My name is Zoe."))
     rename(talk, VIDEO, "face_1", "Zoe")
     rename(talk, VIDEO, "face_1", "")
     assert people(talk)[1] == (2, None, (1,), ())
@@ -178,13 +162,13 @@ def test_a_name_taken_away_does_not_come_back_with_a_voice_that_joins(talk: Stor
 
 def test_what_was_split_stays_apart_though_support_for_it_grows(talk: Store) -> None:
     split(talk, VIDEO, "Ada", ["<voice_0>"])
-    watch(talk, talks(3, 1, 1, "It is cold.", 20), talks(4, 1, 1, "It is late.", 20))
+    memorise(talk, talks(3, 1, 1, "It is cold.", 20), talks(4, 1, 1, "It is late.", 20))
     assert people(talk)[:2] == [(0, None, (0,), ()), (1, "Ada", (), (0,))]
 
 
 def test_what_was_merged_stays_so_though_the_machine_joins_one_elsewhere(talk: Store) -> None:
     merge(talk, VIDEO, "Omar", "face_1")
-    watch(talk, talks(3, 1, 2, "It is cold.", 20), talks(4, 1, 2, "It is late.", 20))
+    memorise(talk, talks(3, 1, 2, "It is cold.", 20), talks(4, 1, 2, "It is late.", 20))
     assert people(talk) == [(0, "Ada", (0,), (0,)), (2, "Omar", (1,), (1,))]
     undo(talk, VIDEO)
     assert people(talk) == [(0, "Ada", (0,), (0, 1)), (2, None, (1,), ())]
@@ -192,9 +176,9 @@ def test_what_was_merged_stays_so_though_the_machine_joins_one_elsewhere(talk: S
 
 def test_faces_that_were_merged_count_as_one_when_a_voice_is_looked_for(store: Store) -> None:
     known_video(store, 3)
-    watch(store, appears(0, 1, 2))
+    memorise(store, appears(0, 1, 2))
     merge(store, VIDEO, "1", "0")
-    watch(store, talks(1, 1, 5, "It is cold.", 3), talks(2, 2, 5, "It is late.", 3))
+    memorise(store, talks(1, 1, 5, "It is cold.", 3), talks(2, 2, 5, "It is late.", 3))
     assert people(store) == [(0, None, (0, 1), (0,))]
     assert people(store, 1) == [(0, None, (0, 1), ()), (2, None, (), (0,))]
     undo(store, VIDEO)
@@ -204,7 +188,7 @@ def test_faces_that_were_merged_count_as_one_when_a_voice_is_looked_for(store: S
 def test_a_voice_and_a_face_of_different_names_are_not_joined(talk: Store) -> None:
     rename(talk, VIDEO, "voice_1", "Ruth")
     rename(talk, VIDEO, "face_1", "Grace")
-    watch(talk, talks(3, 2, 2, "It is cold.", 20))
+    memorise(talk, talks(3, 2, 2, "It is cold.", 20))
     assert people(talk)[1:] == [(2, "Grace", (1,), ()), (3, "Ruth", (), (1,))]
     undo(talk, VIDEO)
     assert people(talk)[1:] == [(2, "Ruth", (1,), (1,))]
@@ -212,7 +196,7 @@ def test_a_voice_and_a_face_of_different_names_are_not_joined(talk: Store) -> No
 
 def test_a_voice_that_a_person_named_brings_that_name_to_its_face(talk: Store) -> None:
     rename(talk, VIDEO, "voice_1", "Ruth")
-    watch(talk, talks(3, 2, 2, "It is cold.", 20))
+    memorise(talk, talks(3, 2, 2, "It is cold.", 20))
     assert people(talk)[1:] == [(2, "Ruth", (1,), (1,))]
     rename(talk, VIDEO, "Ruth", "Grace")
     assert people(talk)[1:] == [(2, "Grace", (1,), (1,))]
@@ -220,13 +204,13 @@ def test_a_voice_that_a_person_named_brings_that_name_to_its_face(talk: Store) -
 
 def test_a_new_voice_goes_with_the_face_that_was_merged(talk: Store) -> None:
     merge(talk, VIDEO, "face_1", "Ada")
-    watch(talk, talks(3, 2, 7, "It is cold.", 20))
+    memorise(talk, talks(3, 2, 7, "It is cold.", 20))
     assert people(talk) == [(0, "Ada", (0, 1), (0, 2)), (3, "Omar", (), (1,))]
 
 
 def test_two_who_were_said_to_be_apart_are_not_joined_later(talk: Store) -> None:
     keep_apart(talk, VIDEO, "2", "3")
-    watch(talk, talks(3, 2, 2, "Hello again.", 20), talks(4, 2, 2, "And again.", 20))
+    memorise(talk, talks(3, 2, 2, "Hello again.", 20), talks(4, 2, 2, "And again.", 20))
     assert [one for one in people(talk) if one[0] in (2, 3)] == [
         (2, None, (1,), ()),
         (3, "Omar", (), (1,)),
@@ -343,7 +327,7 @@ def test_an_odd_name_is_stored_on_one_line_and_passes_for_no_tag(talk: Store) ->
 
 
 def test_the_list_says_how_often_and_when_each_was_seen_and_heard(talk: Store) -> None:
-    watch(talk, talks(3, 1, 1, "It is cold."))
+    memorise(talk, talks(3, 1, 1, "It is cold."))
     listed = {one.number: one for one in list_people(talk, VIDEO)}
     assert (listed[0].seen, listed[0].heard) == (2, 2)
     assert str(listed[0].span) == "00:00-01:36"
@@ -353,7 +337,7 @@ def test_the_list_says_how_often_and_when_each_was_seen_and_heard(talk: Store) -
 
 def test_who_was_known_by_a_time_has_nothing_of_what_came_later(talk: Store) -> None:
     before = people_of_video(talk, VIDEO, as_of=90_000)
-    watch(talk, talks(3, 1, 1, "My name is Zoe."))
+    memorise(talk, talks(3, 1, 1, "My name is Zoe."))
     rename(talk, VIDEO, "2", "Ann")
     after = people_of_video(talk, VIDEO, as_of=90_000)
     assert [one.label for one in after.items] == ["Ada", "Ann", "Omar"]

@@ -48,7 +48,15 @@ from store.tables.schema import (
 from tests.integration.test_forget import everything
 from tests.support.full_video import ask, fill
 from tests.support.library_templates import FilledLibraries
-from tests.support.memory import VIDEO, Perceived, Tools, WordVectors, direction, local_writers
+from tests.support.memory import (
+    VIDEO,
+    Perceived,
+    Tools,
+    WordVectors,
+    direction,
+    local_writers,
+    memorise,
+)
 from tests.support.span_deletion import (
     KEPT,
     SECRETS,
@@ -141,7 +149,7 @@ def test_what_is_deleted_before_it_was_watched_is_never_watched(store: Store) ->
     with store.begin() as session:
         assert [one.index for one in next_clips(session, VIDEO)] == [4, 5]
     for one in list(scenes())[2:]:
-        remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+        memorise(store, one)
         update_graph(store)
     assert left(store) == set()
     assert check_video(store, VIDEO).findings == ()
@@ -207,7 +215,7 @@ def test_events_go_on_from_what_is_left(store: Store) -> None:
     watch_talk(store, 4)
     cut(store)
     for one in list(scenes())[4:]:
-        remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+        memorise(store, one)
     assert update_graph(store) == 1
     assert check_video(store, VIDEO).findings == ()
     assert left(store) == set()

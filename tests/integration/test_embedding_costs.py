@@ -29,7 +29,6 @@ from library import alerts
 from library.memory import dump_lines
 from memory.delete_span import delete_span
 from memory.reembed import reembed_video
-from memory.write_clip import remember
 from models.ports import TextEmbedder
 from models.profile import Profile
 from models.specs import ChatSpec, EncoderSpec, Price
@@ -53,17 +52,7 @@ from tests.support.embeddings_server import count_tokens, server, word_vectors
 from tests.support.library import Quiet
 from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
-from tests.support.memory import (
-    SETTINGS,
-    VIDEO,
-    Perceived,
-    Tools,
-    WordVectors,
-    known_video,
-    local_writers,
-    percept,
-    said,
-)
+from tests.support.memory import VIDEO, WordVectors, known_video, memorise, percept, said
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Tools as WordTools
 from tests.support.span_deletion import SPAN, watch_talk
@@ -322,7 +311,7 @@ def judge_a_ladder(home: Home, store: Store, url: str) -> int:
     opened = replace(opened, toolbox=Questioned(opened.profile, Path("/nonexistent")))
     alerts.add_alert(opened, "ladder", "someone carries a ladder")
     clip = percept(1, utterances=(said(32, "Look, someone carries a ladder."),))
-    remember(store, VIDEO, Perceived(clip), local_writers(), Tools(), SETTINGS)
+    memorise(store, clip)
     return len(AlertJudge(opened).judge_waiting()[0])
 
 

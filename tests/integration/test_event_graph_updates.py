@@ -16,7 +16,6 @@ from library.memory import dump_lines
 from memory.event_graph import OpenGraph, apply_change, change_from_patch
 from memory.event_graph_update import to_open_edge, to_open_segment
 from memory.graph_check import GraphFault
-from memory.write_clip import remember
 from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -25,10 +24,10 @@ from tests.support.event_graphs import update_event_graph
 from tests.support.full_suite import examples
 from tests.support.memory import (
     SETTINGS,
-    Perceived,
     Tools,
     known_video,
     local_writers,
+    memorise,
     percept,
     said,
 )
@@ -54,7 +53,7 @@ def talk_about(store: Store, video: str, n: int) -> None:
     words = SENTENCES[n // 4 % len(SENTENCES)].split()
     lines = [said(30 * n + 3 * k, " ".join(words[k % 3 :])) for k in range(6)]
     one = percept(n, utterances=tuple(lines))
-    remember(store, video, Perceived(one), local_writers(), Tools(), SETTINGS)
+    memorise(store, one, video=video)
 
 
 def update_graph(

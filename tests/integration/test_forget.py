@@ -15,12 +15,11 @@ from sqlalchemy import select, text
 
 from domain.asking import Mode
 from domain.errors import InputError, NotFound
-from domain.media import Box, ClipState, Group, Percept, SeenObject
+from domain.media import Box, Group, Percept, SeenObject
 from domain.skills import JudgedTrajectory, Signal
 from domain.time import TimeSpan
 from library.memory import dump_lines
 from memory.delete_span import delete_span
-from memory.write_clip import remember
 from people.across_videos import rename
 from people.corrected import characters_at
 from people.corrections import history, keep_apart, merge, split, undo
@@ -41,13 +40,13 @@ from tests.support.marked_library import CHECKPOINTS
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
-    Perceived,
     Tools,
     WordVectors,
     face,
     keyframe,
     known_video,
     local_writers,
+    memorise,
     percept,
     said,
     text_at,
@@ -114,8 +113,7 @@ def watch_talk(store: Store) -> None:
     for one in scenes():
         of = {s.blob for group in one.faces for s in group.sightings if s.blob}
         blobs = {sha: files[sha] for sha in of | {k.blob for k in one.keyframes}}
-        done = remember(store, VIDEO, Perceived(one, blobs), local_writers(), Tools(), SETTINGS)
-        assert done == ClipState.DONE
+        memorise(store, one, blobs=blobs)
     rename(store, VIDEO, "Ada Lovelace", "Countess Byron")
     rename(store, VIDEO, "Omar", "Omar Khayyam")
     assert update_event_graph(store, VIDEO, local_writers(), Tools(), SETTINGS, is_final=True) == 1
@@ -252,7 +250,7 @@ def test_a_name_with_letters_of_any_language_goes_in_whatever_case(store: Store)
             said(5, "ÉMILE ZOLÁ is at home, says émile zolá.", speaker='Omar "O" Ray'),
         ),
     )
-    remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+    memorise(store, one)
     forget(store, VIDEO, "émile zolá", WordVectors())
     shown = [line.text for line in show_video(store, VIDEO).clips[0].lines]
     assert shown == ["somebody: I am at home.", 'Omar "O" Ray: somebody is at home, says somebody.']
@@ -320,7 +318,7 @@ def test_watching_goes_on_and_the_number_is_not_given_again(talk: Store) -> None
     assert people(talk) == []
     known_more(talk)
     again = percept(3, faces=(face(0, 1, (90, 92)),))
-    remember(talk, VIDEO, Perceived(again), local_writers(), Tools(), SETTINGS)
+    memorise(talk, again)
     assert [number for number, *_ in people(talk)] == [4]
 
 
@@ -329,7 +327,7 @@ def test_who_was_met_since_is_not_lost_by_bringing_one_back(talk: Store, tmp_pat
     forget(talk, VIDEO, "Omar", WordVectors(), tmp_path / "omar.zip")
     known_more(talk)
     again = percept(3, faces=(face(0, 2, (90, 92)),))
-    remember(talk, VIDEO, Perceived(again), local_writers(), Tools(), SETTINGS)
+    memorise(talk, again)
     before = sorted(everything(talk))
     with pytest.raises(InputError, match="were met since"):
         restore_forgotten(talk, VIDEO, tmp_path / "omar.zip")

@@ -13,14 +13,13 @@ from domain.media import Percept
 from domain.memories import ClipMemories
 from library.memory import dump_lines
 from memory.captions import CaptionTrack, caption_clips, read_captions
-from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from people.clip_people import ClipPeople
 from store.database import Store
 from store.queries.videos import add_video
 from tests.support.event_graphs import import_with_events, update_event_graph
-from tests.support.memory import SETTINGS, Perceived, Tools, local_writers
+from tests.support.memory import SETTINGS, Tools, local_writers, memorise
 from views.library import delete_video_rows, list_library, resolve_video, show_video
 
 WORDS = ("tent", "soup", "laptop", "garden", "violin", "paper", "train", "coffee", "mirror")
@@ -108,7 +107,7 @@ def test_clips_that_come_one_by_one_leave_same_memory(store: Store, track: Capti
     with store.begin() as session:
         add_video(session, video, [one.clip for one in percepts], {})
     for one in percepts:
-        remember(store, video.id, Perceived(one), local_writers(), Tools(), SETTINGS)
+        memorise(store, one, video=video.id)
         update_event_graph(store, video.id, local_writers(), Tools(), SETTINGS)
     update_event_graph(store, video.id, local_writers(), Tools(), SETTINGS, is_final=True)
     by_one = list(dump_lines(store, video.id))

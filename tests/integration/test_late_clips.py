@@ -10,21 +10,11 @@ from domain.asking import Mode
 from domain.media import ClipState
 from domain.memories import MemoryView
 from domain.settings import Settings
-from memory.write_clip import remember
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import mark_clip, memory_view
 from store.queries.videos import FAILED, set_video_state
-from tests.support.memory import (
-    SETTINGS,
-    VIDEO,
-    Perceived,
-    Tools,
-    known_video,
-    local_writers,
-    percept,
-    said,
-)
+from tests.support.memory import VIDEO, Tools, known_video, memorise, percept, said
 
 WORDS = ("the harbour was rebuilt", "ships brought coffee", "a lighthouse painted green")
 TOOLS: Any = Tools()
@@ -39,8 +29,7 @@ class SearchTools(Tools):
 
 def watch(store: Store, clip: int) -> None:
     one = percept(clip, utterances=(said(30 * clip + 5, WORDS[clip]),))
-    state = remember(store, VIDEO, Perceived(one), local_writers(), TOOLS, SETTINGS)
-    assert state == ClipState.DONE
+    memorise(store, one)
 
 
 def now(store: Store) -> MemoryView:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 
-from memory.write_clip import remember
 from store.database import Store
 from store.queries.videos import DONE, set_video_state
 from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
-    Perceived,
     Tools,
     face,
     keyframe,
     known_video,
     local_writers,
+    memorise,
     percept,
     said,
     voice,
@@ -41,7 +40,7 @@ def filled(store: Store, video: str = VIDEO) -> str:
             utterances=(said(start, words, voice=0, seconds=5),),
             keyframes=(keyframe(start + 1, SHA),),
         )
-        remember(store, video, Perceived(one, {SHA: JPEG}), local_writers(), Tools(), SETTINGS)
+        memorise(store, one, video=video, blobs={SHA: JPEG})
     update_event_graph(store, video, local_writers(), Tools(), SETTINGS, is_final=True)
     with store.begin() as session:
         set_video_state(session, video, DONE)

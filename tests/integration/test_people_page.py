@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from domain.media import ClipState, Percept
+from domain.media import Percept
 from library.people import likely_same_people, people_of_video
-from memory.write_clip import remember
 from models.profile import load_profile
 from people.across_videos import rename
 from people.corrections import history, keep_apart, merge, split
@@ -28,15 +27,12 @@ from tests.support.app_pages import (
 )
 from tests.support.library_templates import FilledLibraries
 from tests.support.memory import (
-    SETTINGS,
     VIDEO,
-    Perceived,
-    Tools,
     WordVectors,
     face,
     keyframe,
     known_video,
-    local_writers,
+    memorise,
     percept,
     said,
     text_at,
@@ -78,9 +74,7 @@ def recording(library: Store, libraries: FilledLibraries) -> Store:
 def watch_film(store: Store) -> None:
     """Three clips: one and two, two alone, one and three."""
     known_video(store, 3)
-    for one in (scene(0, 1, 2), scene(1, 2), scene(2, 1, 3)):
-        done = remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
-        assert done == ClipState.DONE
+    memorise(store, scene(0, 1, 2), scene(1, 2), scene(2, 1, 3))
 
 
 def name(page: AppTest, number: int, text: str) -> None:
@@ -200,7 +194,7 @@ def test_corrections_are_listed_and_undone_in_the_language_of_the_page(
 def test_who_is_in_one_frame_is_never_suggested(library: Store) -> None:
     known_video(library, 2)
     both = percept(0, faces=(face(0, 1, (0, 3)), face(1, 2, (0, 3))))
-    remember(library, VIDEO, Perceived(both), local_writers(), Tools(), SETTINGS)
+    memorise(library, both)
     numbers = {(one.one.number, one.other.number) for one in likely_same_people(library, VIDEO)}
     assert (0, 1) not in numbers
 
@@ -245,7 +239,7 @@ def test_somebody_is_forgotten_on_second_thought_and_brought_back(recording: Sto
 def test_many_people_are_shown_a_page_at_a_time(library: Store) -> None:
     known_video(library, 1)
     crowd = percept(0, faces=tuple(face(n, n, (n / 2, n / 2 + 0.2)) for n in range(30)))
-    remember(library, VIDEO, Perceived(crowd), local_writers(), Tools(), SETTINGS)
+    memorise(library, crowd)
     first = open_page("people", video=VIDEO)
     assert len([b for b in first.button if b.label == "Open"]) == 12
     assert "1 to 12 of 30" in words(first)

@@ -37,7 +37,15 @@ from store.queries.reembed import rows_left
 from store.queries.videos import video_state
 from store.tables.schema import VideoRow
 from tests.support.library import Quiet
-from tests.support.memory import VIDEO, LongerVectors, Perceived, Tools, WordVectors, local_writers
+from tests.support.memory import (
+    VIDEO,
+    LongerVectors,
+    Perceived,
+    Tools,
+    WordVectors,
+    local_writers,
+    memorise,
+)
 from tests.support.remembered import Tools as SearchTools
 from tests.support.span_deletion import SETTINGS, cut, scenes, update_graph, watch_talk
 from tests.support.tiny_text_encoder import encoder
@@ -144,7 +152,7 @@ def test_clips_that_are_written_with_the_old_encoder_meanwhile_are_embedded_too(
         if point is faults.FaultPoint.REEMBEDDED_BATCH and not added:
             added = True
             for one in list(scenes())[3:]:
-                remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+                memorise(store, one)
                 update_graph(store)
 
     monkeypatch.setattr(faults, "fault_point", write)

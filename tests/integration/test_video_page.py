@@ -16,7 +16,6 @@ from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
 from library.memory import clips, events
 from memory.delete_span import list_deleted_spans
-from memory.write_clip import remember
 from perception.jpeg import Blobs
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -25,16 +24,7 @@ from store.tables.schema import SegmentRevisionRow
 from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.full_suite import in_full, sample
-from tests.support.memory import (
-    SETTINGS,
-    VIDEO,
-    Perceived,
-    Tools,
-    keyframe,
-    known_video,
-    local_writers,
-    percept,
-)
+from tests.support.memory import VIDEO, keyframe, known_video, memorise, percept
 from tests.support.remembered import paint_keyframes
 from ui.span_deletion import deleted_lane
 from ui.timeline import TimelineBar, pack_rows
@@ -240,7 +230,7 @@ def test_a_moment_of_a_stream_shows_keyframes_without_recording(app_library: Sto
     pictures = [keyframe(at, blob) for at in (2, 31, 34, 58)]
     for number, some in enumerate((pictures[:1], pictures[1:])):
         one = percept(number, keyframes=tuple(some))
-        remember(app_library, VIDEO, Perceived(one, jpegs), local_writers(), Tools(), SETTINGS)
+        memorise(app_library, one, blobs=jpegs)
     with app_library.begin() as session:
         add_stream(session, VIDEO, Stream(source="rtsp://door/live", began_ms=1))
     page = open_page("video", video=VIDEO, t=32)

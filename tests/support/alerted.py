@@ -10,19 +10,9 @@ from domain.media import Percept
 from flows.alert_judging import AlertJudge
 from flows.workspace import Workspace
 from library import alerts
-from memory.write_clip import remember
 from models.profile import load_profile
 from store.database import Store
-from tests.support.memory import (
-    SETTINGS,
-    VIDEO,
-    Perceived,
-    Tools,
-    WordVectors,
-    local_writers,
-    percept,
-    said,
-)
+from tests.support.memory import WordVectors, memorise, percept, said
 
 LADDER = "someone carries a ladder"
 
@@ -37,8 +27,7 @@ def workspace_of(store: Store, text_model: Any = None, **changes: Any) -> Worksp
 
 
 def watch(store: Store, *percepts: Percept) -> None:
-    for one in percepts:
-        remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+    memorise(store, *percepts)
 
 
 def clip_with(index: int, words: str) -> Percept:

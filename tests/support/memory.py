@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from domain.media import (
     Box,
     Clip,
+    ClipState,
     Group,
     IdentityKind,
     Keyframe,
@@ -26,7 +27,7 @@ from domain.media import (
 )
 from domain.settings import Settings
 from domain.time import TimeSpan
-from memory.write_clip import PerceptWithoutBlobs
+from memory.write_clip import PerceptWithoutBlobs, remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
@@ -160,6 +161,15 @@ def known_video(store: Store, clips: int, video: str = VIDEO) -> str:
     with store.begin() as session:
         add_video(session, row, [clip(n) for n in range(clips)], {})
     return video
+
+
+def memorise(
+    store: Store, *percepts: Percept, video: str = VIDEO, blobs: Mapping[str, bytes] | None = None
+) -> None:
+    """Remember percepts by rules, and see that each is done."""
+    for one in percepts:
+        seen = Perceived(one, blobs or {})
+        assert remember(store, video, seen, local_writers(), Tools(), SETTINGS) == ClipState.DONE
 
 
 @contextmanager

@@ -10,20 +10,9 @@ from domain.media import Group, Percept, Sighting, Video
 from domain.people import PersonOfVideo
 from library.params import MAX_LIMIT
 from library.people import people_of_video
-from memory.write_clip import remember
 from store.database import Store
 from store.queries.videos import add_video
-from tests.support.memory import (
-    SETTINGS,
-    Perceived,
-    Tools,
-    clip,
-    direction,
-    face,
-    local_writers,
-    percept,
-    voice,
-)
+from tests.support.memory import clip, direction, face, memorise, percept, voice
 
 TALK, INTERVIEW, LECTURE = "a" * 16, "b" * 16, "c" * 16
 TITLES = {TALK: "talk", INTERVIEW: "interview", LECTURE: "lecture"}
@@ -64,7 +53,7 @@ def watch_people(
         looking(voice(n, who, (4 * n, 4 * n + 3)), 500 + who, share, take)
         for n, (who, share) in enumerate((voices or {}).items())
     ]
-    remember(store, video, Perceived(_percept(seen, heard)), local_writers(), Tools(), SETTINGS)
+    memorise(store, _percept(seen, heard), video=video)
 
 
 def _percept(faces: list[Group], voices: list[Group]) -> Percept:
