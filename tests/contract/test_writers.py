@@ -12,7 +12,7 @@ from domain.calls import CallRecord
 from domain.errors import ModelError, SetupError
 from domain.media import IdentityKind, Sound
 from domain.memories import Memory, MemoryKind, MemorySource
-from domain.people import TAG, Character, Identity
+from domain.people import Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import PatchContext, check_patch
 from memory.writers import make_writers
@@ -251,25 +251,6 @@ def test_what_is_wrong_goes_back_to_the_model_once_named(bad: Any, said_back: st
     assert len(factory.seen) == 2
     assert said_back in prompt_of(factory, 1)
     assert any(one.text == "<face_4> opens a door." for one in written.drafts)
-
-
-def test_lines_that_stay_wrong_are_left_out_and_the_rest_is_stored() -> None:
-    bad = {"kind": "plot", "text": "<face_9> wins."}
-    answer = {"lines": [bad, *GOOD_CLIP["lines"]], "names": [{"tag": "<face_9>", "name": "Eve"}]}
-    writers, factory = llm(answer, answer, answer)
-    written = writers.clip.write(SEEN, PEOPLE, context())
-    assert len(factory.seen) == 3
-    assert written.names == ()
-    texts = [one.text for one in written.drafts]
-    assert "<face_4> opens a door." in texts
-    assert not [tag for text in texts for tag in TAG.findall(text) if tag == ("face", "9")]
-
-
-@pytest.mark.parametrize("answers", [["junk"] * 3, [{"lines": []}] * 3, [RuntimeError("gone")] * 9])
-def test_a_clip_that_cannot_be_written_is_an_error_and_never_empty(answers: list[Any]) -> None:
-    writers, _ = llm(*answers)
-    with pytest.raises(ModelError):
-        writers.clip.write(SEEN, PEOPLE, context())
 
 
 def test_every_call_is_recorded_the_failed_ones_too() -> None:

@@ -80,13 +80,6 @@ def test_a_patch_is_due_after_every_ten_clips_and_once(store: Store) -> None:
         assert [one.at_clip for one in patches_of(session, video)] == [9, 19, 24]
 
 
-def test_the_last_part_waits_until_the_whole_video_was_seen(store: Store) -> None:
-    video = watched(store, 12, upto=11)
-    assert update_graph(store, video, final=True) == 1
-    talk_about(store, video, 11)
-    assert update_graph(store, video, final=True) == 1
-
-
 @pytest.mark.full
 def test_windows_built_late_are_those_built_in_time(store: Store) -> None:
     dumps = []
@@ -224,25 +217,6 @@ def test_a_writer_that_fails_leaves_the_window_for_the_next_time(store: Store) -
     assert update_graph(store, video) == 1
 
 
-@pytest.mark.full
-def test_clips_left_uncovered_are_offered_again_with_the_next_window(store: Store) -> None:
-    video = watched(store, 20, upto=10)
-    update_graph(store, video, Scripted(EventPatch(segments=(segment("Start", 0, 1, 2),))))
-    assert show_video(store, video).pending == (3, 4, 5, 6, 7, 8, 9)
-    for n in range(10, 20):
-        talk_about(store, video, n)
-    seen = []
-
-    class Noting(Scripted):
-        def patch(self, window: EventWindow) -> EventPatch:
-            seen.append((window.new, {line.clip for line in window.lines}))
-            return super().patch(window)
-
-    update_graph(store, video, Noting(EventPatch(segments=(segment("Rest", *range(3, 20)),))))
-    assert seen == [(tuple(range(3, 20)), set(range(3, 20)))]
-    assert show_video(store, video).pending == ()
-
-
 def test_a_new_revision_hides_the_old_one_only_from_its_clip_on(store: Store) -> None:
     video = watched(store, 20)
     longer = EventPatch(segments=(segment("All and more", *range(20), extends="All of it"),))
@@ -255,24 +229,6 @@ def test_a_new_revision_hides_the_old_one_only_from_its_clip_on(store: Store) ->
         ("All and more", 1, 20)
     ]
     assert then.segments[0].id == now.segments[0].id
-
-
-@pytest.mark.full
-def test_an_absorbed_segment_is_still_there_for_earlier_moments(store: Store) -> None:
-    video = watched(store, 20)
-    first = EventPatch(
-        segments=(segment("Small", 8, 9), segment("Start", *range(8))),
-        edges=(EdgeDraft(source="Start", target="Small", relation="before", rationale="So."),),
-    )
-    update_graph(
-        store, video, Scripted(first, EventPatch(segments=(segment("Wide", *range(8, 20)),)))
-    )
-    then, now = show_video(store, video, as_of_ms=300_000), show_video(store, video)
-    assert [one.label for one in then.segments] == ["Small", "Start"]
-    assert [one.label for one in now.segments] == ["Start", "Wide"]
-    (edge,) = now.edges
-    assert (edge.source, edge.target) == (now.segments[0].id, now.segments[1].id)
-    assert then.edges[0].target == then.segments[0].id
 
 
 class Seeded(Scripted):

@@ -14,10 +14,8 @@ from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import (
-    AnswerProposed,
     Assessed,
     Ended,
-    EvidenceRetrieved,
     Failed,
     Guarded,
     Planned,
@@ -25,7 +23,6 @@ from domain.trajectory import (
     Replanned,
     Resolution,
     RoundClosed,
-    RoundOpened,
 )
 from graphs.ask_result import answer_json
 from store.database import Store
@@ -45,13 +42,11 @@ from tests.support.machine import (
     ScriptedMemory,
     ScriptedReasoner,
     answer,
-    edge,
     evidence,
     found,
     run,
     runner_for,
     search,
-    segment,
     varied,
 )
 from views.trajectory import load_history
@@ -144,16 +139,6 @@ def test_checkpoints_have_a_schema_of_their_own_and_only_round_boundaries_stay(
     assert rows[0][2] < 60_000
 
 
-def test_an_answer_before_any_search_is_refused_every_time_and_the_harness_searches(
-    watched_store: Store,
-) -> None:
-    ran = asked(watched_store, NEW, act=[answer("the door", "m1")])
-    refused = [e.rule for e in ran.of(Guarded) if not e.accepted]
-    assert refused[:3] == ["search first"] * 3
-    assert ran.memory.searches[0][:2] == (Mode.EVENT, "ann open")
-    assert ran.of(Guarded)[3].accepted
-
-
 def test_a_citation_that_no_row_has_is_dropped_and_noted(watched_store: Store) -> None:
     ghost = found(evidence(950), evidence(1))
     ran = asked(watched_store, [ghost], conclude=[Conclusion(text="the door", refs=("m950", "m1"))])
@@ -169,19 +154,6 @@ def test_subtasks_are_resolved_when_claimed_evidence_is_in_the_ledger(watched_st
     assert second.resolved[0].subtask == "t1"
     assert ran.of(Progressed)[-1].reasons == ("all subtasks are resolved",)
     assert ran.asked.rounds == 2
-
-
-def test_an_early_answer_is_reported_once_what_is_still_open(watched_store: Store) -> None:
-    ran = asked(
-        watched_store,
-        NEW,
-        plan=[(SubtaskDraft(text="what"), SubtaskDraft(text="who"))],
-        act=[varied, answer("the door", "m1")],
-    )
-    assert [p.accepted for p in ran.of(AnswerProposed)] == [False, True]
-    assert "t2 (who)" in ran.of(AnswerProposed)[0].complaint
-    hints = [turn.hints for name, turn in ran.reasoner.turns if name == "act"]
-    assert "t2 (who)" in hints[-1][0]
 
 
 def test_two_empty_rounds_count_as_saturation_and_an_open_question_may_be_missing(
@@ -215,10 +187,6 @@ def test_not_in_memory_is_no_answer_to_a_question_with_options(watched_store: St
     assert "not in memory" in [e.rule for e in ran.of(Guarded)]
 
 
-def _to(label: str) -> Action:
-    return search(label, Mode.NEIGHBOR)
-
-
 def test_a_forced_mode_that_is_ignored_is_used_anyway(watched_store: Store) -> None:
     ran = asked(
         watched_store,
@@ -229,29 +197,6 @@ def test_a_forced_mode_that_is_ignored_is_used_anyway(watched_store: Store) -> N
     )
     assert [e.rule for e in ran.of(Guarded)].count("mode") >= 3
     assert Mode.VIDEO in [mode for mode, _, _ in ran.memory.searches]
-
-
-def test_an_unknown_neighbour_is_refused_with_those_there_are(watched_store: Store) -> None:
-    near = found(evidence(1), neighbours=(segment(2),), edges=(edge(1, 2),))
-    ran = asked(watched_store, [near], act=[varied, _to("lunch"), _to("segment 2"), varied])
-    first, unknown, moved = ran.of(EvidenceRetrieved)[:3]
-    assert first.neighbours[0].label == "segment 2"
-    assert (first.neighbours[0].relation, first.neighbours[0].outgoing) == ("causes", True)
-    assert "segment 2" in unknown.refused
-    assert unknown.focus == "s1"
-    assert not moved.refused
-    turns = [turn for name, turn in ran.reasoner.turns if name == "act"]
-    assert "segment 2" in turns[2].steps[-1].card
-
-
-def test_a_repair_gives_attempts_back_and_an_empty_one_does_not_count(watched_store: Store) -> None:
-    again = Edits(rewrite=(Rewrite(id="t1", text="the thing that Ann opens"),))
-    ran = asked(watched_store, NEW, replan=[Edits(), again, Edits()])
-    assert [e.empty for e in ran.of(Replanned)] == [True]
-    ran = asked(watched_store, NEW, replan=[again, Edits()])
-    assert [e.empty for e in ran.of(Replanned)] == [False, True]
-    assert [e.text for e in ran.of(RoundOpened)][3:] == ["the thing that Ann opens"] * 3
-    assert ran.asked.rounds == 6
 
 
 def test_at_most_two_repairs(watched_store: Store) -> None:

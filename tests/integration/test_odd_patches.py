@@ -111,29 +111,6 @@ def test_edges_that_cannot_be_are_left_out_on_record_and_the_rest_stays(store: S
     assert list(dump_lines(store, video)) == list(dump_lines(store, video))
 
 
-@pytest.mark.parametrize(
-    "segment",
-    [
-        {"label": "A", "summary": "So.", "clips": [0, HUGE]},
-        {"label": "A", "summary": "So.", "clips": [0, 0]},
-        {"label": "A", "summary": "So.", "clips": []},
-        {"label": "A", "summary": "", "clips": [0]},
-        {"label": " ", "summary": "So.", "clips": [0]},
-        {"label": "a " * 20, "summary": "So.", "clips": [0]},
-        {"label": "A", "summary": "So.", "clips": [0], "extends": "\x00"},
-    ],
-)
-def test_a_segment_that_cannot_be_leaves_its_clips_for_later_and_says_so(
-    store: Store, segment: dict[str, object]
-) -> None:
-    video = done_video(store)
-    assert update_graph(store, video, Told(json.dumps({"segments": [segment]}))) == 2
-    shown = show_video(store, video)
-    assert shown.segments == ()
-    assert shown.pending == tuple(range(CLIPS))
-    assert check_video(store, video).findings == ()
-
-
 TEXT = st.sampled_from(["A", "B", "C", "a", " A ", "", "\x00", "x y z", "before", "A\nB"])
 NUMBER = st.integers(-1, CLIPS + 3) | st.sampled_from([HUGE, 2**31, 2**63])
 REPLIES = st.builds(

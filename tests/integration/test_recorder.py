@@ -22,7 +22,6 @@ from tests.support.asking import PARTY
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event, Said, add_event_graph, watch
-from views.usage import usage_in
 
 QUESTION = Question(text="What happens at the long party?", videos=(PARTY,))
 STUBBORN = Settings(ask=AskSettings(saturated_after=30, empty_rounds=30, lock_on_rounds=30))
@@ -118,52 +117,3 @@ def test_event_has_its_own_time_and_the_step_it_came_from(store: Store, asked: A
     expected = {"plan": "plan", "act": "act", "retrieve": "retrieve", "assess": "assess"}
     assert {kind: steps[kind] for kind in expected} == expected
     assert steps["end"] == "finish"
-
-
-TALK = (
-    "so what we see here in part {0} is that word{0}a goes on for quite a while",
-    "and then guest {1} stands up, takes the blue cup from the table and says",
-    "that nobody in the long garden had ever heard of word{0}b before that day",
-    "which is why, as I said, the others looked for word{0}c near the old gate",
-    "and when they came back it was raining, so we all went into the kitchen",
-    "where {1} of them had begun to cook something for everybody who was left",
-)
-"""Some eighty words in thirty seconds, as people talk."""
-
-
-def well_read(request: dict[str, Any]) -> Any:
-    """Never content, and most searches find what they look for."""
-    made = never_content(request)
-    if purpose_of(request) != "act":
-        return made
-    at = len(texts_of(request)) // 2
-    mode = "event" if at % 2 else "video"
-    query = f"the guests look for word{4 * at}b, and {TALK[at % len(TALK)].format(4 * at, at)}"
-    return made | {"mode": mode, "query": query}
-
-
-@pytest.mark.full
-def test_ten_rounds_over_half_hour_of_talk_keep_to_six_thousand_tokens_round(store: Store) -> None:
-    clips = [[Said(line.format(c, i), 4 * i) for i, line in enumerate(TALK)] for c in range(60)]
-    watch(store, PARTY, clips)
-    summary = "In part {0} the guests talk about word{0}a, look for word{0}b and come back. "
-    events = [
-        Event(
-            i,
-            f"the guests look for word{i}b",
-            summary.format(i) * 6,
-            tuple(range(4 * i, 4 * i + 4)),
-            59,
-        )
-        for i in range(15)
-    ]
-    add_event_graph(store, PARTY, events, [(i, i + 1, "before", 59) for i in range(14)])
-    with OpenAIServer(well_read, {"json_schema", "images"}) as server:
-        toolbox = LlmToolbox(server)
-        toolbox.profile = toolbox.profile.model_copy(update={"settings": STUBBORN})
-        asked = ask(store, toolbox, QUESTION)
-    with store.begin() as session:
-        used = usage_in(events_of(session, asked.trajectory_id))
-    assert used.rounds == 10
-    assert used.by_purpose["assess"].calls >= 7
-    assert 500 < used.tokens_in_a_round <= 6_000

@@ -17,7 +17,6 @@ from domain.trajectory import (
     Assessed,
     Ended,
     EvidenceRetrieved,
-    Forced,
     Guarded,
     Progressed,
     RoundClosed,
@@ -29,12 +28,10 @@ from tests.support.machine import (
     ScriptedMemory,
     answer,
     claimed,
-    edge,
     evidence,
     found,
     fresh,
     search,
-    segment,
     varied,
 )
 
@@ -222,16 +219,6 @@ def test_the_plan_is_repaired_when(
     asks = [e for e in ran.of(Progressed) if e.verdict == "replan"]
     first = next(e for e in asks if reason in e.reasons)
     assert first.round == after
-
-
-def test_a_search_that_is_locked_on_is_forced_closer_and_then_away() -> None:
-    near = found(evidence(1), neighbours=(segment(2),), edges=(edge(1, 2),))
-    ran = asked([near], plan=[FACTS], act=[varied], settings=PATIENT)
-    forced = ran.of(Forced)
-    assert [e.mode for e in forced][:2] == [Mode.VIDEO, Mode.NEIGHBOR]
-    assert all("nothing new" in e.reason for e in forced)
-    seen = [t.forced for t in turns(ran, "act") if t.round == forced[0].round + 1]
-    assert set(seen) == {Mode.VIDEO}
 
 
 def test_evidence_against_an_answer_opens_its_subtask_again() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from domain.errors import SetupError, WeightsMissing
 from flows.ingest_video import models_used
-from models import devices, whisper_models
+from models import devices
 from models.devices import (
     CPU_PROVIDER,
     SpeechDevice,
@@ -26,7 +26,7 @@ from models.devices import (
 from models.hub import ENDPOINT
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
-from models.whisper_models import FILES, model_name, whisper_folder
+from models.whisper_models import FILES, whisper_folder
 from services.health import check_speech_model
 
 CUDA = "CUDAExecutionProvider"
@@ -121,10 +121,6 @@ def test_a_build_for_an_accelerator_that_does_not_run_here_is_left_unused(
     with pytest.raises(SetupError, match=r"onnxruntime-gpu\[cuda,cudnn\]"):
         execution_providers("cuda")
     assert "cuda does not run here: it needs an NVIDIA driver" in describe_devices("auto")
-
-
-def test_the_smallest_model_runs_on_the_cpu() -> None:
-    assert devices.runs_models(CPU_PROVIDER)
 
 
 def test_threads_that_look_for_a_device_leave_standard_output_as_it_was(
@@ -243,10 +239,3 @@ def test_doctor_names_what_a_folder_with_a_speech_model_lacks(tmp_path: Path, la
     (found,) = check_speech_model(profile, tmp_path)
     assert found.ok
     assert list(check_speech_model(load_profile("local"), tmp_path)) == []
-
-
-def test_models_are_named_by_their_last_part() -> None:
-    assert model_name("Systran/faster-whisper-small") == "whisper-faster-whisper-small"
-    assert model_name("/models/whisper-tiny") == "whisper-tiny"
-    assert whisper_models.is_path("./tiny")
-    assert not whisper_models.is_path("large-v3-turbo")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.patch_window import DueWindow, _window_end, due_window
+from memory.patch_window import DueWindow, due_window
 from store.queries import events as stored
 from store.queries.clips import ClipStates
 from store.queries.events import PatchAt
@@ -131,12 +131,3 @@ def test_clips_that_come_late_before_another_window_go_along_with_it(rows: Rows)
     second = due(rows)
     assert second is not None
     assert (second.first_clip, second.at_clip, second.new) == (3, 5, (1, 3, 4, 5))
-
-
-@given(st.integers(0, 30), st.integers(1, 5), st.booleans(), st.integers(-1, 30))
-def test_a_window_ends_within_the_video(start: int, every: int, final: bool, highest: int) -> None:
-    state = ClipStates((), (), None, highest)
-    end = _window_end(state, start, every, final)
-    if end is not None:
-        assert start <= end <= highest
-        assert end == start + every - 1 or (final and end == highest)

@@ -66,13 +66,6 @@ def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_stored() -> 
     )
 
 
-def test_the_words_of_all_that_were_ever_absorbed_are_stored() -> None:
-    graph = woven(
-        ([segment("Small", 1)], []), ([segment("Wide", 0, 1)], []), ([segment("All", 0, 1, 2)], [])
-    )
-    assert [one.label for one in graph.segments[2].history] == ["Small", "Wide"]
-
-
 def test_segments_of_the_same_clips_are_one() -> None:
     assert set(shape(woven(([segment("A", 1, 2), segment("B", 1, 2)], [])))) == {"A"}
 

@@ -73,10 +73,6 @@ def seen_at(group: Group) -> list[int]:
     return [(s.span.start_ms - CLIP.span.start_ms) // 1_000 for s in group.sightings]
 
 
-def test_nobody_is_no_group() -> None:
-    assert people({})[0] == ()
-
-
 def test_a_person_seen_once_is_a_person() -> None:
     groups, blobs = people({2: [face(ANNA)]})
     assert [seen_at(group) for group in groups] == [[2]]
@@ -169,20 +165,6 @@ def test_a_crop_at_the_edge_is_clipped_to_the_frame() -> None:
     groups, blobs = people({0: [face(ANNA, (80, 50, 96, 64))]})
     crop = decoded(blobs[str(groups[0].sightings[0].blob)])
     assert crop.shape == (18, 21, 3)
-
-
-def test_the_same_faces_give_the_same_people() -> None:
-    rng = np.random.default_rng(3)
-    found = {
-        i: [face(tuple(rng.normal(size=6)), LEFT), face(tuple(rng.normal(size=6)), RIGHT)]
-        for i in range(12)
-    }
-    assert people(found) == people(found)
-
-
-def test_vectors_are_stored_as_they_came() -> None:
-    groups, _ = people({0: [face((3.0, 4.0, 0.0))]})
-    assert groups[0].sightings[0].vector == pytest.approx((0.6, 0.8, 0.0))
 
 
 def test_overlap_is_shared_over_covered_area() -> None:

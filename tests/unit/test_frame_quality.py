@@ -49,10 +49,6 @@ def test_change_is_the_mean_absolute_difference(pair: tuple[NDArray[np.uint8], .
     assert grey_change(a, a) == 0
 
 
-def test_a_change_of_size_is_a_cut() -> None:
-    assert grey_change(np.zeros((4, 4), np.uint8), np.zeros((4, 8), np.uint8)) == 255
-
-
 @given(images)
 @settings(max_examples=examples(15, 50))
 def test_entropy_is_that_of_the_hue_histogram(bgr: NDArray[np.uint8]) -> None:

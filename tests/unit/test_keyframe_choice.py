@@ -68,37 +68,6 @@ def test_the_choice_is_the_papers(found: list[Candidate], count: int) -> None:
     assert choose_keyframes(found, count, GAP) == written_out(found, count)
 
 
-@given(clips(), st.integers(1, 5))
-def test_no_more_than_asked_for_and_none_twice(found: list[Candidate], count: int) -> None:
-    chosen = choose_keyframes(found, count, GAP)
-    assert len(chosen) == len(set(chosen)) <= count
-    assert bool(chosen) == bool(found)
-
-
-@given(clips())
-def test_the_best_frame_away_from_cuts_is_always_there(found: list[Candidate]) -> None:
-    if found:
-        assert best(found, list(range(len(found)))) in choose_keyframes(found, 3, GAP)
-
-
-@given(clips(), st.integers(1, 5))
-def test_no_frame_beside_a_cut_is_chosen_of_a_shot_that_has_others(
-    found: list[Candidate], count: int
-) -> None:
-    clear = {one.shot for one in found if one.position == ShotPosition.CLEAR}
-    for i in choose_keyframes(found, count, GAP):
-        assert found[i].position == ShotPosition.CLEAR or found[i].shot not in clear
-
-
-@given(clips(), st.integers(1, 5))
-def test_a_shot_is_shown_twice_only_where_all_shots_are_shown(
-    found: list[Candidate], count: int
-) -> None:
-    shown = [found[i].shot for i in choose_keyframes(found, count, GAP)]
-    shots = {one.shot for one in found if one.position != ShotPosition.SHORT_SHOT}
-    assert len(shown) == len(set(shown)) or shots <= set(shown)
-
-
 def placed(*lengths: int) -> str:
     """Where the frames of shots of so many samples each lie: clear, beside a cut, passing."""
     shots = [shot for shot, length in enumerate(lengths) for _ in range(length)]
@@ -146,21 +115,6 @@ def test_a_flash_does_not_take_the_place_of_a_second_frame_of_a_long_shot() -> N
     assert choose_keyframes(found, 3, GAP) == [0, 10, 63]
 
 
-def test_the_best_scoring_shots_win_and_not_the_first_three() -> None:
-    found = [Candidate(i * 200, i, q) for i, q in enumerate([1.0, 2.0, 9.0, 8.0, 7.0])]
-    assert choose_keyframes(found, 3, GAP) == [2, 3, 4]
-
-
-def test_fewer_are_stored_when_nothing_is_far_enough() -> None:
-    found = [Candidate(t, 0, 1.0) for t in range(0, 1_800, 200)]
-    assert choose_keyframes(found, 3, GAP) == [0]
-
-
-def test_frames_exactly_two_seconds_apart_are_far_enough() -> None:
-    found = [Candidate(0, 0, 3.0), Candidate(1_999, 0, 2.0), Candidate(2_000, 0, 1.0)]
-    assert choose_keyframes(found, 3, GAP) == [0, 2]
-
-
 def test_the_papers_defaults() -> None:
     watch = WatchSettings()
     assert (watch.keyframes, watch.keyframe_gap_ms, watch.shot_threshold) == (3, GAP, 30.0)
@@ -187,18 +141,3 @@ def test_keyframes_carry_their_numbers_and_their_jpegs() -> None:
         pixels = decoded(blobs[key.blob])
         assert pixels.shape == (key.height, key.width, 3) == one.image.shape
         assert abs(int(pixels.mean()) - int(one.image.mean())) <= 2
-
-
-def test_one_picture_is_stored_once() -> None:
-    blobs = Blobs()
-    image = np.full((16, 16, 3), 7, np.uint8)
-    assert blobs.add(image, 90) == blobs.add(image.copy(), 90)
-    assert len(blobs) == 1
-
-
-def test_jpegs_keep_their_colours() -> None:
-    blobs = Blobs()
-    name = blobs.add(np.full((16, 16, 3), (250, 10, 10), np.uint8), 90)
-    blue, green, red = decoded(blobs[name])[8, 8]
-    assert red > 230
-    assert max(blue, green) < 40

@@ -17,7 +17,6 @@ from domain.ledger import (
     apply_edits,
     begin_attempt,
     bind_evidence,
-    blocked_subtasks,
     confidence,
     find_subtask,
     is_open,
@@ -41,12 +40,6 @@ def plan(*texts: str, chain: bool = False) -> Ledger:
         for i, text in enumerate(texts)
     ]
     return new_ledger(drafts, "the question", ASK)[0]
-
-
-def exhausted(ledger: Ledger, name: str) -> Ledger:
-    for _ in range(ASK.attempts):
-        ledger = begin_attempt(ledger, name)
-    return ledger
 
 
 def claim(name: str, *support: str, answer: str = "the door") -> Resolution:
@@ -113,21 +106,6 @@ def test_a_dependent_subtask_waits_for_the_answer_it_needs() -> None:
     assert next_subtask(ledger, ASK) == find_subtask(ledger, "t2")
 
 
-def test_a_chain_whose_first_subtask_stalls_still_searches_the_others() -> None:
-    ledger = exhausted(plan("one", "two", "three", chain=True), "t1")
-    order = []
-    while (task := next_subtask(ledger, ASK)) is not None:
-        order.append(task.id)
-        ledger = exhausted(ledger, task.id)
-    assert order == ["t2", "t3"]
-
-
-def test_abandoning_a_subtask_leaves_those_that_depend_on_it_searchable() -> None:
-    ledger = abandon(plan("one", "two", chain=True), "t1")
-    assert blocked_subtasks(ledger, ASK) == ("t2",)
-    assert next_subtask(ledger, ASK) == find_subtask(ledger, "t2")
-
-
 def test_subtasks_move_from_pending_over_searching_and_partial_to_resolved_and_back() -> None:
     ledger = plan("one")
     states = [ledger.subtasks[0].state]
@@ -171,14 +149,6 @@ def test_support_may_come_from_another_subtasks_evidence_but_unknown_ids_are_lef
     assert said == ""
     assert find_subtask(ledger, "t2") is not None
     assert ledger.subtasks[1].support == ("m1",)
-
-
-def test_a_rewritten_subtask_gets_its_attempts_back_and_keeps_its_evidence() -> None:
-    ledger = exhausted(bind_evidence(plan("one"), "t1", ["m1"], 0.5), "t1")
-    ledger, refused = apply_edits(ledger, Edits(rewrite=(Rewrite(id="t1", text="another"),)), ASK)
-    assert refused == []
-    task = ledger.subtasks[0]
-    assert (task.text, task.attempts, task.evidence) == ("another", 0, ("m1",))
 
 
 def test_a_repair_does_not_touch_what_is_resolved() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from domain.media import IdentityKind, Percept
-from domain.memories import ClipMemories, EventPatch, Memory, MemoryKind, MemorySource, Relation
+from domain.memories import ClipMemories, EventPatch, MemoryKind, MemorySource, Relation
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import PatchContext, check_patch
@@ -18,7 +18,7 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
 from people.clip_people import ClipPeople
-from people.memory_lines import format_clip, format_line
+from people.memory_lines import format_clip
 from tests.support.memory import VIDEO, WordVectors, face, percept, said, span, text_at, voice
 
 SETTINGS = MemorySettings()
@@ -141,43 +141,6 @@ def test_support_for_a_face_being_a_voice_is_in_seconds() -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert written(percept(0)) == ClipMemories(drafts=())
-
-
-def test_lines_show_names_where_they_are_known() -> None:
-    seen = percept(
-        0,
-        utterances=(said(1, "Good morning.", voice=0),),
-        faces=(face(0, 1, (5, 6)), face(1, 2, (8, 9))),
-        screen_texts=(text_at(20, "PARIS"),),
-    )
-    assert format_clip(written(seen).drafts, PEOPLE).split("\n") == [
-        "Ada: Good morning.",
-        "Ada is on screen.",
-        "<face_5> is on screen.",
-        "On screen: PARIS",
-    ]
-
-
-def test_people_are_found_by_any_of_their_tags() -> None:
-    assert PEOPLE.label("<face_4>") == PEOPLE.label("<character_2>") == "Ada"
-    assert PEOPLE.label("<face_5>") == "<face_5>"
-    assert [one.tag for one in PEOPLE.members("<character_2>")] == ["<face_4>", "<voice_7>"]
-    assert PEOPLE.members("<face_9>") == PEOPLE.members("Ada") == ()
-    assert (
-        PEOPLE.replace_tags("<voice_7> meets <face_5> and <face_77>")
-        == "Ada meets <face_5> and <face_77>"
-    )
-    memory = Memory(
-        id=1,
-        video=VIDEO,
-        clip=0,
-        kind=MemoryKind.EPISODIC,
-        text="Hello.",
-        span=span(0, 1),
-        source=MemorySource.SAID,
-        speaker="<voice_7>",
-    )
-    assert format_line(memory, PEOPLE) == "Ada: Hello."
 
 
 @pytest.mark.parametrize(

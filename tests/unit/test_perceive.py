@@ -149,10 +149,6 @@ def test_blobs_are_exactly_those_that_the_percept_names() -> None:
     assert all(data.startswith(b"\xff\xd8") for data in found.blobs.values())
 
 
-def test_the_same_clip_gives_the_same_percept() -> None:
-    assert perceived() == perceived()
-
-
 def test_frames_are_held_no_longer_than_faces_are_looked_for() -> None:
     raw = replace(RAW, frames=frames())
 

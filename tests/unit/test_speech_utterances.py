@@ -116,12 +116,6 @@ def test_a_quoted_sentence_ends_with_its_quotation_mark() -> None:
     assert [u.text for u in found] == ['He said "no."', "Then he left."]
 
 
-def test_times_stay_within_the_clip() -> None:
-    late = Speech((Word(29_800, 30_400, "cut off"),), "en", 1.0)
-    (found,) = find_utterances([late], [], set(), CLIP)
-    assert found.span == TimeSpan.of(59_800, 60_000)
-
-
 def test_utterances_come_in_order_of_time() -> None:
     found = find_utterances([speech("later.", 5_000), speech("earlier.", 1_000)], [], set(), CLIP)
     assert [u.text for u in found] == ["earlier.", "later."]
@@ -135,10 +129,6 @@ def test_a_word_is_of_the_turn_it_shares_most_with_or_of_the_nearest(
     start: int, end: int, voice: int | None
 ) -> None:
     assert voice_at(start, end, [SpeakerTurn(0, 1_000, 0), SpeakerTurn(1_000, 2_000, 1)]) == voice
-
-
-def test_without_turns_nobody_is_known() -> None:
-    assert voice_at(0, 100, []) is None
 
 
 words_st = st.lists(

@@ -17,7 +17,6 @@ from models.ports import Samples, Vector
 from perception.voices import (
     WINDOW_MS,
     SpeakerTurn,
-    absorb_small,
     bridge_pauses,
     clip_span,
     cut_windows,
@@ -136,13 +135,6 @@ def test_bridging_loses_no_time_and_leaves_no_short_pause(rows: list[tuple[int, 
             b.voice == turn.voice and b.start_ms <= turn.start_ms and turn.end_ms <= b.end_ms
             for b in bridged
         )
-
-
-def test_small_clusters_are_absorbed_unless_all_are_small() -> None:
-    rows = np.eye(3, dtype=np.float32)[[0, 0, 0, 1, 2, 2, 2]]
-    rows[3] = (0.6, 0.8, 0.0)
-    assert absorb_small(rows, [0, 0, 0, 1, 2, 2, 2], 3) == [0, 0, 0, 0, 1, 1, 1]
-    assert absorb_small(rows[:2], [0, 1], 3) == [0, 0]
 
 
 def test_a_voice_is_known_by_its_turns_of_two_seconds_and_more() -> None:

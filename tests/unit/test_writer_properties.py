@@ -84,13 +84,6 @@ def test_every_word_said_is_remembered(seen: Percept, shuffle: list[int]) -> Non
         assert set(one.text.split()) <= set(kept.split())
 
 
-@given(percepts(), st.permutations(range(5)))
-def test_a_percept_is_written_the_same_each_time(seen: Percept, shuffle: list[int]) -> None:
-    people = cast_of(seen, shuffle)
-    one, other = (LocalClipWriter().write(seen, people, ClipContext(VIDEO)) for _ in range(2))
-    assert one == other
-
-
 @st.composite
 def windows(draw: st.DrawFn) -> EventWindow:
     """A window of up to twelve clips, some after a pause, with an open segment before it or not."""
@@ -152,12 +145,6 @@ def test_any_window_is_covered_by_a_patch_that_may_be_applied(window: EventWindo
         if not one.explicit:
             assert one.relation in ("before", "overlap")
             assert one.confidence == 1.0
-
-
-@given(windows())
-def test_a_window_gives_the_same_patch_each_time(window: EventWindow) -> None:
-    writer = LocalEventWriter(SETTINGS)
-    assert writer.patch(window) == writer.patch(window)
 
 
 LIMITS = st.builds(
