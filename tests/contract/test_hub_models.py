@@ -108,9 +108,7 @@ def test_a_file_other_than_the_hub_states_is_refused_with_all_others(
     assert len(of_profile(SEEING).missing(weights)) == len(FILES)
 
 
-def test_without_a_network_the_message_says_where_files_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_offline_it_says_where_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")
     weights = tmp_path / "weights"
     with pytest.raises(WeightsMissing, match=NAME) as failure:

@@ -74,9 +74,7 @@ def test_words_are_found_in_all_videos_and_marked(library: Store) -> None:
     assert results.people == ("Ann",)
 
 
-def test_filters_narrow_a_search_to_videos_kinds_people_and_when_they_were_added(
-    library: Store,
-) -> None:
+def test_filters_narrow_a_search_to_videos_kinds_people_and_dates(library: Store) -> None:
     assert texts(found(library, "lighthouse", videos=(TALK,))) == [FAR]
     assert texts(found(library, "lighthouse", groups=(ON_SCREEN,))) == [
         "EXIT through the lighthouse"
@@ -170,9 +168,7 @@ def test_a_search_is_saved_on_the_page_and_opened_again(app: Store) -> None:
     assert "3 moments with these words" in [one.value for one in again.header]
 
 
-def test_lines_that_were_superseded_do_not_hide_the_one_that_holds(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_superseded_lines_do_not_hide_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slide that stays is one line, written anew in each clip: the earlier ones do not count."""
     monkeypatch.setattr(stored_search, "MOST_MATCHES", 2)
     slide = [[Said("The lighthouse", 1, source="read", until=clip + 1)] for clip in range(4)]

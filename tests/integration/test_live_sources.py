@@ -94,9 +94,7 @@ def test_a_break_ends_its_clip_early(tmp_path: Path, folder: Path) -> None:
     assert spans(clips)[:3] == [(0, 20), (20, 32), (40, 60)]
 
 
-def test_what_comes_again_within_a_clips_time_goes_on_in_that_clip(
-    tmp_path: Path, folder: Path
-) -> None:
+def test_what_returns_within_a_clips_time_goes_on_in_it(tmp_path: Path, folder: Path) -> None:
     long = SMALL.model_copy(update={"watch": SMALL.watch.model_copy(update={"clip_ms": 20_000})})
     one = segment(folder, "piece", 3.0)
     clips, follower = Fed(tmp_path / "p", [one, one], away_s=6).collect(settings=long)
@@ -188,9 +186,7 @@ def test_rtsp_is_watched_and_comes_back_after_the_camera_was_off(five: bytes) ->
         ("/dev/null", "cannot be reached.*camera"),
     ],
 )
-def test_a_source_that_does_not_answer_gives_one_line_that_says_what_to_do(
-    address: str, said: str
-) -> None:
+def test_a_silent_source_gives_one_line_that_says_what_to_do(address: str, said: str) -> None:
     with pytest.raises(SourceUnreachable, match=said) as refused:
         open_source(live_source(address), SMALL, lambda: False)
     assert "hunter2" not in str(refused.value)
@@ -220,9 +216,7 @@ def test_a_playlist_may_not_name_files_of_this_machine(tmp_path: Path, five: byt
         open_source(live_source(f"http://{host}/x.m3u8"), SMALL, lambda: False)
 
 
-def test_where_nobody_keeps_up_a_clip_is_left_out_and_its_frames_are_counted(
-    tmp_path: Path, five: bytes
-) -> None:
+def test_where_nobody_keeps_up_clips_are_left_out_and_counted(tmp_path: Path, five: bytes) -> None:
     """A network source far behind the clock, and a buffer with room for one clip."""
     camera = Camera([five + five])
     source = live_source(f"rtsp://{camera.place}/live")

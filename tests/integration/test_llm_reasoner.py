@@ -258,9 +258,7 @@ def test_names_are_told_to_the_model_and_stand_in_the_answer(party: Store) -> No
     assert "<character_2> is Bob" in texts_of(server.requests[0])[1]
 
 
-def test_with_the_question_comes_what_happens_when_and_with_the_last_one_how_events_stand(
-    party: Store,
-) -> None:
+def test_what_happens_when_comes_first_and_how_events_stand_last(party: Store) -> None:
     """What happens when, in words of the events' labels; and everything found, edges too."""
     _, _, server = run(
         party, except_for(assess={"resolved": []}), PLAY, ask={"answers": "best_guess"}

@@ -117,9 +117,7 @@ def test_with_other_images_or_labels_no_answer_is_right(
     assert right == [False] * len(QUESTIONS)
 
 
-def test_every_image_comes_after_its_ref_and_time_in_every_step_that_has_any(
-    slides: Store, eyes: Eyes
-) -> None:
+def test_every_image_comes_after_its_ref_and_time_in_every_step(slides: Store, eyes: Eyes) -> None:
     made, events, server = asked(slides, SeeingModel(eyes), QUESTIONS[0][0])
     found = of(events, EvidenceRetrieved)[0]
     times = {e.ref: e.span.start_ms for e in found.evidence}
@@ -132,9 +130,7 @@ def test_every_image_comes_after_its_ref_and_time_in_every_step_that_has_any(
     assert made.answer.citations
 
 
-def test_what_is_asked_when_nothing_is_close_says_that_the_images_may_not_fit(
-    slides: Store, eyes: Eyes
-) -> None:
+def test_where_nothing_is_close_it_says_that_images_may_not_fit(slides: Store, eyes: Eyes) -> None:
     _, _, server = asked(slides, SeeingModel(eyes), QUESTIONS[0][0])
     text = texts_of(next(r for r in server.requests if purpose_of(r) == "assess"))[-1]
     assert "they may not fit" in text
@@ -233,9 +229,7 @@ def test_it_is_replayed_byte_for_byte_and_nobody_is_called(slides: Store, eyes: 
     assert len(server.requests) == calls
 
 
-def test_the_command_shows_what_was_seen(
-    slides: Store, eyes: Eyes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_shows_sights(slides: Store, eyes: Eyes, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _, _ = asked(slides, SeeingModel(eyes), QUESTIONS[0][0])
     monkeypatch.setenv("HOMER_DATABASE_URL", slides.url)
     output = CliRunner().invoke(app, ["trajectory", made.trajectory_id])

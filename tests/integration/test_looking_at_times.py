@@ -116,9 +116,7 @@ def test_looking_twice_stores_once_and_changes_no_memory(store: Store, file: Pat
 
 
 @pytest.mark.parametrize("away", ["gone", "changed", "erased", "unknown"])
-def test_without_the_file_the_nearest_images_are_shown_and_it_says_so(
-    store: Store, file: Path, away: str
-) -> None:
+def test_without_the_file_the_nearest_images_are_shown(store: Store, file: Path, away: str) -> None:
     with store.begin() as session:
         if away == "erased":
             record_deed(session, Deed.FORGOT, f"{video_id(file)} person 1")

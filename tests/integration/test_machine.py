@@ -122,9 +122,7 @@ def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_stor
     assert "option" not in answer_json(asked(watched_store, NEW).asked)
 
 
-def test_checkpoints_have_a_schema_of_their_own_and_only_round_boundaries_stay(
-    watched_store: Store,
-) -> None:
+def test_checkpoints_have_their_schema_and_only_boundaries_stay(watched_store: Store) -> None:
     ran = asked(watched_store, NEW)
     query = """
         SELECT checkpoint -> 'channel_values' ? 'branch:to:act', thread_id,
@@ -156,9 +154,7 @@ def test_subtasks_are_resolved_when_claimed_evidence_is_in_the_ledger(watched_st
     assert ran.asked.rounds == 2
 
 
-def test_two_empty_rounds_count_as_saturation_and_an_open_question_may_be_missing(
-    watched_store: Store,
-) -> None:
+def test_two_empty_rounds_saturate_and_open_question_may_be_missing(watched_store: Store) -> None:
     nothing = found(evidence(1, score=0.1), focus=None, close=False)
     drafts = [SubtaskDraft(text=f"fact {i}") for i in range(3)]
     ran = asked(
@@ -243,9 +239,7 @@ def test_a_conclusion_without_text_or_evidence_is_asked_for_again_then_quoted(
     assert len([e for e in ran.of(Failed) if e.where == "conclude"]) == 3
 
 
-def test_when_a_budget_runs_out_in_a_call_the_answer_comes_from_what_was_found(
-    watched_store: Store,
-) -> None:
+def test_once_a_budget_runs_out_the_answer_is_from_what_was_found(watched_store: Store) -> None:
     ran = asked(watched_store, [ONE], act=[varied, BudgetExceeded("the tokens are spent")])
     assert ran.of(Ended)[0].why == "the tokens are spent"
     assert ran.asked.rounds == 2
@@ -290,9 +284,7 @@ def test_an_unknown_video_or_trajectory_is_not_found(store: Store) -> None:
             load_history(store, name)
 
 
-def test_a_question_that_was_broken_off_goes_on_from_its_last_finished_step(
-    watched_store: Store,
-) -> None:
+def test_a_broken_off_question_goes_on_from_its_last_step(watched_store: Store) -> None:
     whole = asked(watched_store, NEW, plan=[[SubtaskDraft(text="one"), SubtaskDraft(text="two")]])
     broken = [varied, varied, varied, varied, RuntimeError("the power went out"), varied]
     reasoner = ScriptedReasoner(

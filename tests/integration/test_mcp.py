@@ -269,9 +269,7 @@ def test_videos_and_questions_are_resources(party: ApiState) -> None:
     assert json.loads(clips.text)["items"][0]["index"] == 3
 
 
-def test_resources_are_listed_a_page_at_a_time(
-    party: ApiState, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resources_are_listed_by_page(party: ApiState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api.mcp_resources.MAX_LIMIT", 2)
     for _ in range(2):
         called(party, "ask", **GATE)

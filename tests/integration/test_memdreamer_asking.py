@@ -71,9 +71,7 @@ def opening(note: Callable[[str], str] | str = "noted") -> Callable[[str], dict[
     return step
 
 
-def test_before_the_first_round_root_and_super_events_are_shown_and_no_call_is_made(
-    house: Store,
-) -> None:
+def test_first_the_root_and_super_events_are_shown_and_no_call_is_made(house: Store) -> None:
     made = Asked(house, [lambda page: answer("Bob.", refs_in(page)[0])])
     (look,) = made.searches
     assert look.mode == "get_summary"
@@ -260,9 +258,7 @@ def test_what_is_not_in_memory_is_said_and_options_get_a_letter(house: Store) ->
         ("graph-hierarchy", "search_nodes", set()),
     ],
 )
-def test_parts_that_are_switched_off_are_not_offered(
-    house: Store, parts: str, first: str, left: set[str]
-) -> None:
+def test_parts_switched_off_are_gone(house: Store, parts: str, first: str, left: set[str]) -> None:
     steps = [lambda page: answer("Bob.", refs_in(page)[0])]
     made = Asked(house, steps, strategy=f"memdreamer-without-{parts}")
     assert made.searches[0].mode == first

@@ -143,9 +143,7 @@ def test_a_stream_that_ends_has_rows_of_a_video(store: Store, whole: list[dict[s
 
 
 @pytest.mark.parametrize("memory", ["memdreamer", "worldmm"])
-def test_without_a_pipeline_nothing_is_deleted_to_be_built_again(
-    store: Store, tmp_path: Path, memory: str
-) -> None:
+def test_without_a_pipeline_nothing_is_deleted(store: Store, tmp_path: Path, memory: str) -> None:
     class NothingPulled(WordToolbox):
         sentences = SentenceParser(tmp_path)
 

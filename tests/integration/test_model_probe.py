@@ -116,9 +116,7 @@ def test_a_model_that_can_do_everything_is_found_out_by_a_few_calls() -> None:
         (Eyes(), {"json_schema", "tools"}, Abilities(("text",), True, 24, True)),
     ],
 )
-def test_what_a_model_cannot_do_is_found_out(
-    eyes: Eyes, lacking: set[str], expected: Abilities
-) -> None:
+def test_what_model_cannot_is_found_out(eyes: Eyes, lacking: set[str], expected: Abilities) -> None:
     expected = replace(expected, context=CONTEXTS[0])
     assert probed(eyes, EVERYTHING - lacking)[0] == expected
 
@@ -243,9 +241,7 @@ def test_how_long_an_hour_of_video_takes_follows_from_the_settings(
     )
 
 
-def test_a_model_in_this_process_that_fails_is_said_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_model_that_fails_is_said_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.toolbox.llama_url", lambda *_: "http://127.0.0.1:1/v1")
     models = scripted(lambda _: "no JSON")
     (check,) = probe_models(Toolbox(in_process(tmp_path), tmp_path, models))

@@ -77,9 +77,7 @@ def test_relation_that_was_closed_by_then_does_not_hold(client: TestClient, libr
     assert memory(client, "1:05")["captions"]["relations_total"] == before - 1
 
 
-def test_the_page_shows_it_for_the_moment_of_the_address(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_shows_the_addressed_one(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with app_over(library, monkeypatch, WordToolbox):
         shown = words(open_page("video", video=A, show="Memory", t="0:45"))
         assert "What is remembered of 0:45" in shown

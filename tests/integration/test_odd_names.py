@@ -76,9 +76,7 @@ def test_a_name_that_nothing_has_is_not_found_whatever_it_is(store: Store, name:
 
 
 @pytest.mark.parametrize("title", ["100%_\\x", "' OR 1=1 --", "a\x00b", "ünï", "<b>[x](y)", " "])
-def test_every_title_finds_its_own_video_by_all_of_it_and_by_its_beginning(
-    store: Store, title: str
-) -> None:
+def test_every_title_finds_its_video_by_all_or_its_beginning(store: Store, title: str) -> None:
     add(store, title)
     add(store, "zzz", "b" * 16)
     with store.begin() as session:
@@ -101,9 +99,7 @@ def test_any_words_can_be_searched_for(store: Store, mode: Mode, query: str) -> 
 
 
 @pytest.mark.parametrize("name", ["a\x00b", "\ud800", LATIN, "%", "_", "\\", ""])
-def test_a_trajectory_that_is_not_there_is_not_found_whatever_it_is_called(
-    store: Store, name: str
-) -> None:
+def test_a_trajectory_is_not_found_whatever_it_is_called(store: Store, name: str) -> None:
     with store.begin() as session, pytest.raises(NotFound, match="no trajectory goes by"):
         find_trajectory(session, name)
 

@@ -204,9 +204,7 @@ def test_who_was_last_seen_where(three: Store) -> None:
     assert (last.title, str(last.span), last.seen) == ("interview", "00:00-00:03", True)
 
 
-def test_a_forgotten_person_is_in_no_join_until_they_are_restored(
-    three: Store, tmp_path: Path
-) -> None:
+def test_a_forgotten_person_is_in_no_join_until_restored(three: Store, tmp_path: Path) -> None:
     join(three, TALK, "0", INTERVIEW, "0")
     join(three, TALK, "0", LECTURE, "0")
     file = tmp_path / "ada.zip"
@@ -266,9 +264,7 @@ def other(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
         yield opened
 
 
-def test_libraries_that_are_merged_keep_both_histories(
-    three: Store, other: Store, tmp_path: Path
-) -> None:
+def test_merged_libraries_keep_both_histories(three: Store, other: Store, tmp_path: Path) -> None:
     join(three, TALK, "0", INTERVIEW, "0")
     keep_apart(three, TALK, "1", INTERVIEW, "1")
     undo(three, TALK)

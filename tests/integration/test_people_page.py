@@ -164,9 +164,7 @@ def test_two_are_merged_and_parted_again(recording: Store) -> None:
     assert len(list_people(recording, VIDEO)) == before
 
 
-def test_corrections_are_listed_and_undone_in_the_language_of_the_page(
-    recording: Store, in_german: None
-) -> None:
+def test_corrections_are_listed_and_undone_in_german(recording: Store, in_german: None) -> None:
     first, second, third = (str(one.number) for one in list_people(recording, VIDEO)[:3])
     rename(recording, VIDEO, third, "Ann and Eve")
     rename(recording, VIDEO, first, "Ruth")

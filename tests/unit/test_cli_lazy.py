@@ -74,9 +74,7 @@ def test_help_imports_nothing_heavy(imported: list[tuple[int, set[str]]]) -> Non
     assert all(found <= TYPER for _, found in imported[2 : len(HELP)])
 
 
-def test_what_only_reads_the_database_imports_neither_models_nor_machines(
-    imported: list[tuple[int, set[str]]],
-) -> None:
+def test_what_only_reads_imports_no_model_or_machine(imported: list[tuple[int, set[str]]]) -> None:
     codes, found = zip(*imported[len(HELP) :], strict=True)
     assert set(codes) == {3}
     assert set.union(*found) == STORED

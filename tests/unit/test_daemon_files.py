@@ -62,9 +62,7 @@ def test_a_file_of_anything_is_no_server(home: Home, data: bytes | str) -> None:
 @pytest.mark.parametrize(
     ("change", "alive"), [({}, True), ({"began": 0.0}, False), ({"pid": 2**22 + 7}, False)]
 )
-def test_a_process_is_reported_from_a_later_one_with_its_number(
-    change: dict[str, Any], alive: bool
-) -> None:
+def test_processes_are_told_from_later_ones_by_number(change: dict[str, Any], alive: bool) -> None:
     found = ours()
     output = DaemonProcess(
         change.get("pid", found.pid), change.get("began", found.began), change.get("port", 1)
@@ -131,9 +129,7 @@ def test_a_log_that_has_grown_long_is_put_aside_once(home: Home) -> None:
         (None, "no output"),
     ],
 )
-def test_the_last_line_of_a_log_is_the_last_that_says_something(
-    home: Home, data: bytes | None, line: str
-) -> None:
+def test_the_last_line_of_a_log_says_something(home: Home, data: bytes | None, line: str) -> None:
     path = home.logs / "app.log"
     if data is not None:
         path.write_bytes(data)
@@ -153,9 +149,7 @@ def test_the_first_time_it_is_the_port_that_was_named(home: Home) -> None:
     assert Daemon(home, "app", "/health", free)._free_port() == free
 
 
-def test_a_remembered_port_is_taken_again_where_it_is_free(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_remembered_port_is_taken_again(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     free = _bindable(HOST, 0)
     before = DaemonProcess(2**22 + 7, 1.0, free)
     found = write(home, json.dumps(asdict(before)))

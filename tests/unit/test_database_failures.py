@@ -69,9 +69,7 @@ def test_a_connection_that_was_lost_in_use_cannot_be_reached() -> None:
         (DataError, True),
     ],
 )
-def test_what_our_own_code_asked_wrongly_is_no_failure_of_the_database(
-    kind: type[DBAPIError], ours: bool
-) -> None:
+def test_our_own_mistake_is_no_failure_of_the_database(kind: type[DBAPIError], ours: bool) -> None:
     assert is_database_failure(failed(errors.Error("x"), kind)) is not ours
     assert is_database_failure(failed(errors.Error("x"), kind, lost=True))
 
@@ -87,18 +85,14 @@ HALVES = st.lists(st.floats(-60_000, 60_000, width=16), max_size=40)
 
 
 @given(st.lists(st.none() | HALVES, max_size=5))
-def test_vectors_travel_packed_and_come_back_as_they_were(
-    vectors: list[list[float] | None],
-) -> None:
+def test_vectors_travel_packed_and_come_back_equal(vectors: list[list[float] | None]) -> None:
     back = unpack_halfvecs([pack_halfvec(one) for one in vectors])
     assert [one.tolist() for one in back] == [one or [] for one in vectors]
     assert all(one.dtype == np.float32 for one in back)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=64))
-def test_packing_is_the_same_for_lists_and_arrays_and_costs_two_bytes_a_number(
-    vector: list[float],
-) -> None:
+def test_packing_lists_or_arrays_is_the_same_two_bytes_a_number(vector: list[float]) -> None:
     packed = pack_halfvec(vector)
     assert packed is not None
     assert packed == pack_halfvec(np.asarray(vector, dtype=np.float32))

@@ -113,9 +113,7 @@ def test_devices_are_described_with_those_left_unused() -> None:
     )
 
 
-def test_a_build_for_an_accelerator_that_does_not_run_here_is_left_unused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_build_for_a_missing_accelerator_is_unused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "built_providers", lambda: [CUDA, CPU_PROVIDER])
     assert execution_providers("auto") == [CPU_PROVIDER]
     with pytest.raises(SetupError, match=r"onnxruntime-gpu\[cuda,cudnn\]"):
@@ -123,9 +121,7 @@ def test_a_build_for_an_accelerator_that_does_not_run_here_is_left_unused(
     assert "cuda does not run here: it needs an NVIDIA driver" in describe_devices("auto")
 
 
-def test_threads_that_look_for_a_device_leave_standard_output_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_threads_that_look_for_a_device_leave_stdout_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a lock, a thread that ends last puts back what another one had put there."""
     together = threading.Barrier(2)
 
@@ -210,9 +206,7 @@ def test_a_file_that_a_speech_model_lacks_is_named(tmp_path: Path, file: str) ->
         whisper_folder(str(tmp_path), tmp_path)
 
 
-def test_without_a_network_the_message_says_where_files_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_offline_it_says_where_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")
     with pytest.raises(WeightsMissing, match="large-v3-turbo") as failure:
         whisper_folder("large-v3-turbo", tmp_path)

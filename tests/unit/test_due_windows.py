@@ -84,9 +84,7 @@ def test_a_window_is_due_once_all_of_it_is_settled(
 
 
 @given(st.text(alphabet="df", max_size=14), st.lists(st.booleans(), min_size=14, max_size=14))
-def test_every_clip_is_offered_until_it_is_covered_and_no_window_twice(
-    states: str, covers: list[bool]
-) -> None:
+def test_every_clip_is_offered_until_covered_and_no_more(states: str, covers: list[bool]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         rows = Rows(states)
         patch.setattr("memory.patch_window.clip_states", rows.settled)

@@ -37,9 +37,7 @@ class Counted(WordVectors):
 
 
 @given(st.lists(st.tuples(st.booleans(), TEXTS), max_size=6))
-def test_rows_are_those_of_the_embedder_in_order_whatever_was_expected(
-    steps: list[tuple[bool, list[str]]],
-) -> None:
+def test_rows_are_those_of_the_embedder_in_order(steps: list[tuple[bool, list[str]]]) -> None:
     plain, counted = WordVectors(), Counted()
     with _PrefetchingEmbedder(counted) as ahead:
         assert (ahead.name, ahead.dimensions) == (plain.name, plain.dimensions)
@@ -53,9 +51,7 @@ def test_rows_are_those_of_the_embedder_in_order_whatever_was_expected(
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=8), st.integers(0, 4))
-def test_few_are_stored_and_what_was_forgotten_is_embedded_again(
-    steps: list[list[str]], most: int
-) -> None:
+def test_few_are_stored_and_others_are_embedded_again(steps: list[list[str]], most: int) -> None:
     with pytest.MonkeyPatch.context() as patch, _PrefetchingEmbedder(Counted()) as ahead:
         patch.setattr(import_captions, "MAX_CACHED_VECTORS", most)
         for texts in steps:

@@ -22,9 +22,7 @@ SPANS = st.tuples(st.floats(0, 7e5), st.floats(0, 300)).map(lambda s: (s[0], s[0
         ((10, 100), {0, 1, 2, 3}),
     ],
 )
-def test_a_marked_span_touches_the_cells_of_both_its_ends(
-    span: tuple[float, float], touched: set[int]
-) -> None:
+def test_a_marked_span_touches_both_its_ends(span: tuple[float, float], touched: set[int]) -> None:
     assert cells([span]) == touched
 
 

@@ -138,9 +138,7 @@ def test_faces_of_a_joined_video_are_whose_scene_it_is() -> None:
     assert (report.pairs.f1, report.people, report.identities, report.twice) == (1, 2, 2, 0)
 
 
-def test_a_folder_without_any_of_the_clips_is_refused_with_what_to_name(
-    home: Home, tmp_path: Path
-) -> None:
+def test_a_folder_without_any_clip_is_refused_with_a_name(home: Home, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="name the folder that has msdwild"):
         evaluate_perception(tmp_path, load_profile("local"), home, Quiet())
 

@@ -113,9 +113,7 @@ def test_the_truth_under_other_names_has_no_error(true: list[SpeakerSpan]) -> No
         ([SpeakerSpan(0, 10_000, "x"), SpeakerSpan(0, 10_000, "y")], 100.0),
     ],
 )
-def test_missed_false_and_confused_speech_count_alike(
-    output: list[SpeakerSpan], rate: float
-) -> None:
+def test_missed_false_and_confused_time_count_alike(output: list[SpeakerSpan], rate: float) -> None:
     true = [SpeakerSpan(0, 5_000, "a"), SpeakerSpan(5_000, 10_000, "b")]
     assert speaker_errors(true, output, [(0, 15_000)], 0).rate == rate
 
@@ -157,9 +155,7 @@ def test_word_edits_are_a_distance(a: list[str], b: list[str], c: list[str]) -> 
         ("", "noise", 100),
     ],
 )
-def test_words_are_compared_without_case_and_punctuation(
-    said: str, written: str, rate: float
-) -> None:
+def test_words_are_compared_without_case_or_marks(said: str, written: str, rate: float) -> None:
     assert word_errors(said, written).rate == rate
 
 
@@ -186,9 +182,7 @@ def most_pairs(true: list[int], output: list[int], tolerance: int) -> int:
 
 
 @given(TIMES, TIMES, st.integers(0, 9))
-def test_cuts_are_paired_as_often_as_can_be(
-    true: list[int], output: list[int], tolerance: int
-) -> None:
+def test_cuts_are_paired_at_most(true: list[int], output: list[int], tolerance: int) -> None:
     found = compare_cuts(true, output, tolerance)
     assert found == Cuts(len(true), len(output), most_pairs(true, output, tolerance))
     assert 0 <= found.f1 <= 1

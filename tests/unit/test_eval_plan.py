@@ -120,9 +120,7 @@ def test_auto_is_asked_where_the_others_were_not_learned_from() -> None:
         ({"strategies": ["plain-rag", AUTO], "stages": [AblationStage.EVENTS]}, "without stages"),
     ],
 )
-def test_auto_needs_strategies_to_choose_from_and_two_halves(
-    more: dict[str, Any], why: str
-) -> None:
+def test_auto_needs_strategies_to_choose_from_and_halves(more: dict[str, Any], why: str) -> None:
     with pytest.raises(InputError, match=why):
         plan(dataset(2, 2), LOCAL, **more)
 

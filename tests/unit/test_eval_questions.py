@@ -88,9 +88,7 @@ def test_a_video_is_a_file_beside_the_questions_and_nowhere_else(tmp_path: Path,
     ("span", "cited"),
     [((19, 25), True), ((20, 30), False), ((0, 10), False), ((44, 44), True), ((5, 50), True)],
 )
-def test_a_citation_counts_where_it_overlaps_a_marked_span(
-    span: tuple[float, float], cited: bool
-) -> None:
+def test_a_citation_counts_where_it_overlaps_one(span: tuple[float, float], cited: bool) -> None:
     assert MediaQuestion.model_validate(MEDIA).is_cited(span) is cited
 
 

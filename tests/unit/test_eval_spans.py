@@ -45,9 +45,7 @@ def test_spans_are_sets_of_moments(some: list[TimeSpan], others: list[TimeSpan])
 
 
 @given(SPANS, SPANS, st.integers(1, 9))
-def test_bins_are_those_of_every_moment(
-    some: list[TimeSpan], others: list[TimeSpan], width: int
-) -> None:
+def test_bins_are_of_every_moment(some: list[TimeSpan], others: list[TimeSpan], width: int) -> None:
     ours, theirs = ({ms // width for ms in moments(spans)} for spans in (some, others))
     assert bins(some, width) == ours
     shared, either = len(ours & theirs), len(ours | theirs)

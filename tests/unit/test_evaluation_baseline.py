@@ -137,9 +137,7 @@ def test_questions_about_files_that_are_not_there_are_set_aside(tmp_path: Path) 
         ({"answer": "Rome", "answer_option": "B"}, "B"),
     ],
 )
-def test_the_right_letter_is_the_one_that_is_marked_or_that_of_the_answer(
-    given: dict[str, Any], letter: str
-) -> None:
+def test_the_marked_letter_is_right_or_the_answers(given: dict[str, Any], letter: str) -> None:
     found = QUESTION.model_copy(update=given)
     assert found.right == letter
     assert not found.is_right(None)

@@ -135,9 +135,7 @@ def test_an_image_that_cannot_be_read_leaves_the_page_whole(around: pytest.Monke
     assert page.rstrip().endswith("</html>")
 
 
-def test_a_question_that_is_still_searched_says_that_there_is_no_answer(
-    around: pytest.MonkeyPatch,
-) -> None:
+def test_one_still_searched_says_that_there_is_no_answer(around: pytest.MonkeyPatch) -> None:
     page = page_of(row=replace(ASKED, answer=None, state="running"))
     assert "<strong>No answer.</strong>" in page
     assert "searching · models" in page

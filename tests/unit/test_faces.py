@@ -59,9 +59,7 @@ def test_the_crop_shows_the_face() -> None:
         ((50.0, 50.0, 50.0, 60.0), None),
     ],
 )
-def test_boxes_are_clipped_to_the_image(
-    corners: tuple[float, ...], box: tuple[int, ...] | None
-) -> None:
+def test_boxes_are_within_images(corners: tuple[float, ...], box: tuple[int, ...] | None) -> None:
     face = make_face(IMAGE, np.array(corners, np.float32), 0.9, RAW)
     assert (face.box if face else None) == box
 

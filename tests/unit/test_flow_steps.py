@@ -134,9 +134,7 @@ def test_clips_are_remembered_in_order_and_perceived_one_ahead() -> None:
 
 
 @given(clips=st.integers(0, 12), ahead=st.integers(1, 6))
-def test_however_many_are_perceived_ahead_they_are_remembered_in_order(
-    clips: int, ahead: int
-) -> None:
+def test_however_many_are_ahead_they_are_remembered_in_order(clips: int, ahead: int) -> None:
     work = Work(clips)
     watched(work, ahead)
     for step in ("perceive", "remember"):

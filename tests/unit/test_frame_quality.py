@@ -144,9 +144,7 @@ def test_the_first_frame_after_forgetting_has_no_change() -> None:
 
 
 @given(st.lists(st.floats(0, 255), max_size=60), st.floats(0.1, 254))
-def test_shots_count_up_at_each_change_above_the_threshold(
-    changes: list[float], threshold: float
-) -> None:
+def test_shots_count_up_above_the_threshold(changes: list[float], threshold: float) -> None:
     shots = number_shots(changes, threshold)
     assert len(shots) == len(changes)
     assert shots[:1] == [0][: len(changes)]

@@ -39,9 +39,7 @@ def test_the_weights_can_lie_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert Home(Path("x")).weights == tmp_path
 
 
-def test_a_home_is_absolute_whatever_the_folder_one_is_in(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_home_is_absolute_from_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert Home(Path("data")).root == tmp_path / "data"
     monkeypatch.setenv("HOME", str(tmp_path))

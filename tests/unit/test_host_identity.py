@@ -44,9 +44,7 @@ def test_a_process_is_only_looked_for_among_those_that_its_id_means(dead: int) -
         assert not is_dead_run(run(dead, elsewhere), "homer", NOW), elsewhere
 
 
-def test_what_ran_before_this_machine_was_begun_anew_is_gone(
-    dead: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_ran_before_this_boot_is_gone(dead: int, monkeypatch: pytest.MonkeyPatch) -> None:
     now = HostIdentity("a", "boot 2", FIRST_PIDS)
     monkeypatch.setattr(HostIdentity, "here", lambda: now)
     before = now._replace(boot="boot 1")
@@ -55,9 +53,7 @@ def test_what_ran_before_this_machine_was_begun_anew_is_gone(
     assert not is_dead_run(run(dead, str(before._replace(pids="4026539999"))), "homer", NOW)
 
 
-def test_where_linux_does_not_tell_there_is_still_the_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_elsewhere_there_is_still_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MACHINE", "BOOT", "PIDS"):
         monkeypatch.setattr(host_identity, name, tmp_path / "none")
     here = HostIdentity.here()

@@ -57,9 +57,7 @@ def container() -> str:
     return str(HostIdentity.here()._replace(machine="other", pids="1"))
 
 
-def test_one_of_another_container_is_known_by_the_lock_that_it_holds(
-    jobs: Jobs, tmp_path: Path
-) -> None:
+def test_one_of_another_container_is_known_by_its_lock(jobs: Jobs, tmp_path: Path) -> None:
     assert only(jobs).here
     pid = only(jobs).pid
     move(jobs, tmp_path, where=container(), pid=2**22 + 1)
@@ -76,9 +74,7 @@ def test_one_of_another_container_is_known_by_the_lock_that_it_holds(
     assert only(jobs).stage is JobState.KILLED
 
 
-def test_of_one_on_another_machine_nothing_is_known_until_it_says_how_it_ended(
-    jobs: Jobs, tmp_path: Path
-) -> None:
+def test_of_one_elsewhere_nothing_is_known_until_it_ends(jobs: Jobs, tmp_path: Path) -> None:
     move(jobs, tmp_path, where="far/other-boot/1", pid=2**22 + 1)
     job = only(jobs)
     assert (job.stage, job.running, job.here) == (JobState.UNKNOWN, True, False)

@@ -107,9 +107,7 @@ def test_a_keyframe_is_described_as_the_model_saw_it() -> None:
         ([{"image": 0, "text": "A door."}], "an image that is no keyframe"),
     ],
 )
-def test_a_malformed_description_is_dropped_and_said_and_the_clip_is_stored(
-    keyframes: Any, said_of_it: str
-) -> None:
+def test_a_malformed_description_is_dropped_and_said(keyframes: Any, said_of_it: str) -> None:
     found = by_model(keyframes)
     assert any(said_of_it in one for one in found.dropped)
     assert texts(found) == RECOGNISED

@@ -25,9 +25,7 @@ def test_common_words_and_tags_tell_nothing() -> None:
 
 
 @given(WORDS, WORDS)
-def test_it_is_what_was_said_there_less_what_was_said_elsewhere(
-    gone: list[str], elsewhere: list[str]
-) -> None:
+def test_it_is_what_was_said_nowhere_else(gone: list[str], elsewhere: list[str]) -> None:
     found = exclusive_words([" ".join(gone)], [" ".join(elsewhere)])
     assert found == {one.lower() for one in gone} - {one.lower() for one in elsewhere}
 

@@ -134,9 +134,7 @@ def test_subtasks_move_from_pending_over_searching_and_partial_to_resolved_and_b
         (claim("t2", "m1"), "abandoned"),
     ],
 )
-def test_a_claim_without_answer_or_known_evidence_resolves_nothing(
-    made: Resolution, complaint: str
-) -> None:
+def test_a_claim_without_answer_or_evidence_resolves_none(made: Resolution, complaint: str) -> None:
     before = abandon(bind_evidence(plan("one", "two"), "t1", ["m1"], 0.5), "t2")
     after, said = resolve_subtask(before, made)
     assert after == before

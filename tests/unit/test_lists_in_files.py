@@ -102,9 +102,7 @@ def written(*skills: dict[str, Any]) -> str:
         ("s.json", written({"about": "x"}), "skill 0.about: "),
     ],
 )
-def test_what_is_no_skill_is_reported_by_its_place(
-    tmp_path: Path, name: str, text: str, output: str
-) -> None:
+def test_what_is_no_skill_has_its_place(tmp_path: Path, name: str, text: str, output: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError) as error:
         read_skills(tmp_path / name)

@@ -154,9 +154,7 @@ def test_the_log_may_go_where_a_container_s_log_goes(
 
 
 @pytest.mark.parametrize("name", ["HOMER_LOG", "HOMER_LOG_LEVEL", "HOMER_LOG_TO"])
-def test_a_setting_that_there_is_not_is_said(
-    home: Home, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_no_such_setting_is_said(home: Home, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "loudly")
     with pytest.raises(InputError, match=name):
         set_up_logging(home)
@@ -188,9 +186,7 @@ def test_a_full_log_is_put_aside_and_only_so_many_are_stored(
     assert LIMIT > 1_000_000
 
 
-def test_several_writers_lose_no_line_over_a_turn(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_writers_lose_no_line_at_turn(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "LIMIT", 20_000)
     set_up_logging(home)
 

@@ -53,9 +53,7 @@ def test_sightings_at_one_instant_are_together(
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=6), st.permutations(range(5))
 )
-def test_no_two_groups_of_one_moment_share_an_identity(
-    seen: list[tuple[int, int]], order: list[int]
-) -> None:
+def test_no_two_of_one_moment_share_identity(seen: list[tuple[int, int]], order: list[int]) -> None:
     groups = [voice(n, who, (at, at + 1)) for n, (who, at) in enumerate(seen)]
     known = [centre(1000 + who) for who in order]
     picks = match_identities(groups, known, 0.5)

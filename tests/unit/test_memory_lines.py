@@ -30,9 +30,7 @@ def said(text: str, speaker: str | None, source: MemorySource = MemorySource.SAI
         ("<voice_4> leaves.", None, "<voice_4> leaves."),
     ],
 )
-def test_a_name_belongs_to_what_is_searched_and_a_tag_does_not(
-    text: str, speaker: str | None, searched: str
-) -> None:
+def test_names_are_searched_and_tags_are_not(text: str, speaker: str | None, searched: str) -> None:
     assert search_text(said(text, speaker), KNOWN) == searched
 
 

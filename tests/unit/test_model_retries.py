@@ -52,9 +52,7 @@ def test_a_call_that_answers_is_made_once(slept: list[float]) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
-def test_busy_and_failing_servers_are_asked_again_after_growing_pauses(
-    status: int, slept: list[float]
-) -> None:
+def test_busy_servers_are_asked_again_after_growing_pauses(status: int, slept: list[float]) -> None:
     assert call_with_retries(failing(*[ServerSaid(status)] * 3), soon(), 3) == "done"
     assert slept == [0.5, 1.0, 2.0]
 

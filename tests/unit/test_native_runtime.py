@@ -48,9 +48,7 @@ USED = "import numpy as n; from models.silero import *; SileroActivity().spans(n
 
 
 @pytest.mark.parametrize(("given", "spins"), [({}, "0'"), ({"OMP_WAIT_POLICY": "active"}, "3000")])
-def test_waiting_threads_sleep_unless_the_environment_says_otherwise(
-    given: dict[str, str], spins: str
-) -> None:
+def test_waiting_threads_sleep_unless_told_otherwise(given: dict[str, str], spins: str) -> None:
     # OpenMP prints its settings, which it reads once, when it is loaded.
     clean = {key: value for key, value in os.environ.items() if not key.startswith("OMP_")}
     output = subprocess.run(

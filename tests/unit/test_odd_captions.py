@@ -48,9 +48,7 @@ def test_a_damaged_archive_is_refused_by_name(tmp_path: Path, at: int) -> None:
 
 @pytest.mark.parametrize("field", ["start", "end", "day"])
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "1e999", "NaN", "-Infinity"])
-def test_a_number_beyond_all_reason_is_named_with_its_line(
-    tmp_path: Path, field: str, number: str
-) -> None:
+def test_a_number_beyond_reason_is_named(tmp_path: Path, field: str, number: str) -> None:
     row = {"start": "0", "end": "1", "text": '"x"'} | {field: number}
     output = "{" + ", ".join(f'"{name}": {value}' for name, value in row.items()) + "}"
     path = written(tmp_path, "week.jsonl", f"{GOOD}{output}\n")
@@ -58,9 +56,7 @@ def test_a_number_beyond_all_reason_is_named_with_its_line(
         read_captions(path)
 
 
-def test_a_file_that_may_not_be_read_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forbidden_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, "week.jsonl", GOOD)
 
     def refused(_path: Path, *_: object, **__: object) -> bytes:
@@ -190,9 +186,7 @@ def test_words_that_look_like_a_long_time_are_words(tmp_path: Path) -> None:
         ("{\\p1}m 0 0 l 10 10{\\p0}Up here", None, "Up here"),
     ],
 )
-def test_a_speaker_is_reported_from_the_words(
-    tmp_path: Path, raw: str, speaker: str | None, text: str
-) -> None:
+def test_speakers_are_in_words(tmp_path: Path, raw: str, speaker: str | None, text: str) -> None:
     cue = f"1\n00:00:01,000 --> 00:00:02,000\n{raw}\n"
     (line,) = read_captions(written(tmp_path, "a.srt", cue)).lines
     assert (line.speaker, line.text) == (speaker, text)
@@ -254,9 +248,7 @@ LINES = st.lists(
 
 
 @given(LINES, st.integers(1, 120_000))
-def test_clips_hold_every_line_once_and_follow_each_other(
-    made: list[tuple[int, int, str, Any]], clip_ms: int
-) -> None:
+def test_clips_hold_every_line_once(made: list[tuple[int, int, str, Any]], clip_ms: int) -> None:
     lines = [
         CaptionLine(TimeSpan.of(start, start + length), text, kind)
         for start, length, text, kind in sorted(made)

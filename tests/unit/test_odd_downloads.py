@@ -64,9 +64,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("page", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_archive_does_not_stop_the_search(
-    tmp_path: Path, web: dict[str, bytes], page: bytes
-) -> None:
+def test_damage_does_not_stop_search(tmp_path: Path, web: dict[str, bytes], page: bytes) -> None:
     web |= {ARCHIVE: page, BACKUP: packed()}
     (pulled,) = pull(tmp_path, ["tiny"])
     assert pulled.source == BACKUP
@@ -87,9 +85,7 @@ def test_where_all_are_damaged_each_is_reported_and_nothing_is_left(
 
 
 @pytest.mark.parametrize("at", range(0, len(packed()), 37))
-def test_a_changed_byte_anywhere_never_passes_for_the_file(
-    tmp_path: Path, web: dict[str, bytes], at: int
-) -> None:
+def test_no_changed_byte_passes_for_file(tmp_path: Path, web: dict[str, bytes], at: int) -> None:
     page = damaged(at, bytes([packed()[at] ^ 0x55]))
     web |= {ARCHIVE: page, BACKUP: page}
     try:
@@ -136,9 +132,7 @@ def test_a_folder_in_place_of_a_file_is_not_the_file(tmp_path: Path, web: dict[s
     assert found.state is FileState.WRONG
 
 
-def test_the_last_packages_are_stored_and_older_ones_make_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_last_packages_stay_and_older_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def download(part: PackagedPart, folder: Path) -> Path:

@@ -38,9 +38,7 @@ def changed(place: str, field: str, number: str) -> str:
 @pytest.mark.parametrize(
     ("place", "field"), [("as_of", "second"), ("targets", "start"), ("targets", "end")]
 )
-def test_a_second_beyond_its_day_is_refused_with_its_place(
-    tmp_path: Path, place: str, field: str, number: str
-) -> None:
+def test_a_second_beyond_its_day_fails(tmp_path: Path, place: str, field: str, number: str) -> None:
     path = written(tmp_path, changed(place, field, number))
     with pytest.raises(InputError, match=rf"no EgoLife questions: questions\.0\.{place}"):
         read_ego_questions(path)
@@ -50,9 +48,7 @@ def test_a_second_beyond_its_day_is_refused_with_its_place(
 @pytest.mark.parametrize(
     ("place", "field"), [("as_of", "day"), ("targets", "day"), ("targets", "end_day")]
 )
-def test_a_day_that_is_none_is_refused_with_its_place(
-    tmp_path: Path, place: str, field: str, number: str
-) -> None:
+def test_no_day_is_refused_with_place(tmp_path: Path, place: str, field: str, number: str) -> None:
     path = written(tmp_path, changed(place, field, number))
     with pytest.raises(InputError, match=rf"questions\.0\.{place}.*{field}"):
         read_ego_questions(path)

@@ -62,9 +62,7 @@ def test_only_the_engine_that_comes_with_the_profile_must_reach_them() -> None:
 
 
 @pytest.mark.parametrize(("missed", "reached"), [(0, True), (200, True), (201, False)])
-def test_speakers_of_a_pair_are_reported_wrongly_a_quarter_of_the_time_at_most(
-    missed: int, reached: bool
-) -> None:
+def test_pairs_are_told_wrongly_a_quarter_of_the_time_at_most(missed: int, reached: bool) -> None:
     (bar,) = PerceptionReport(voices=(voices(missed=missed), voices(speakers=5, missed=999))).bars
     assert bar.met is reached
 

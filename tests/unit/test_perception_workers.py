@@ -152,9 +152,7 @@ class OfItsOwn:
         return self._pool.submit(task.fn, **pickle.loads(pickle.dumps(given)))  # noqa: S301
 
 
-def test_a_worker_of_a_cluster_waits_for_a_place_on_its_machine(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_cluster_workers_wait_for_a_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("flows.ingest_steps.carry_out", lambda _order: DELIVERED)
     settings = WorkSettings(workers=2, pool="dask", at_once=1)
@@ -226,9 +224,7 @@ def test_what_goes_to_a_worker_and_back_is_small() -> None:
     assert pickle.loads(pickle.dumps(DELIVERED)) == DELIVERED  # noqa: S301
 
 
-def test_a_worker_loads_its_models_once_and_reads_on_where_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_loads_models_once_and_reads_on(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
     used: list[object] = []
 
@@ -298,9 +294,7 @@ def test_workers_end_with_the_process_they_work_for() -> None:
     assert int(done.stdout) > 0
 
 
-def test_dask_is_a_cluster_of_this_run_or_the_one_that_is_named(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dask_is_of_this_run_or_as_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     own = cast("Any", dask_runner(WorkSettings(workers=3, pool="dask"), home))
     assert own.cluster_kwargs["n_workers"] == 3
     assert own.cluster_kwargs["threads_per_worker"] == 1
@@ -327,9 +321,7 @@ class OfRay:
         self.made.append("left")
 
 
-def test_ray_is_a_cluster_of_this_run_or_the_one_that_is_named(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ray_is_of_this_run_or_as_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     runners = ModuleType("prefect_ray.task_runners")
     monkeypatch.setattr(runners, "RayTaskRunner", OfRay, raising=False)
     monkeypatch.setitem(sys.modules, "prefect_ray", ModuleType("prefect_ray"))

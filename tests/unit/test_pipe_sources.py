@@ -122,9 +122,7 @@ def test_a_writer_may_come_after_the_reader(fifo: Path) -> None:
     pipe.close()
 
 
-def test_standard_input_is_read_and_stays_open(
-    ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_stays_open(ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = ends
     with os.fdopen(os.dup(reading)) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)

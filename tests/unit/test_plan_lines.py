@@ -50,9 +50,7 @@ def test_any_plan_that_is_sent_back_unchanged_is_the_same(plan: tuple[PlanLine, 
 
 
 @given(plans(), st.data())
-def test_lines_that_are_taken_out_leave_the_others_alone(
-    plan: tuple[PlanLine, ...], data: st.DataObject
-) -> None:
+def test_lines_taken_out_leave_others_be(plan: tuple[PlanLine, ...], data: st.DataObject) -> None:
     kept = [one for one in plan if data.draw(st.booleans())]
     assert read_plan(plan_text(kept), plan) == tuple(kept)
 

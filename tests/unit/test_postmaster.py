@@ -56,9 +56,7 @@ def test_one_that_is_half_written_says_nothing(tmp_path: Path, text: str) -> Non
 
 @settings(max_examples=examples(15, 40))
 @given(st.binary(max_size=60))
-def test_any_bytes_are_read_without_a_crash(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
-) -> None:
+def test_any_bytes_read_safely(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     place = tmp_path_factory.mktemp("data")
     (place / "postmaster.pid").write_bytes(data)
     read_pid_file(place)
@@ -109,9 +107,7 @@ def left_by(data: Path, pid: int | str) -> list[Path]:
 
 
 @pytest.mark.parametrize("pid", [os.getpid(), "half"], ids=["ours", "half"])
-def test_what_a_killed_server_left_goes_where_postgres_would_not_see_to_it(
-    tmp_path: Path, pid: int | str
-) -> None:
+def test_what_a_killed_server_left_goes_where_none_sees(tmp_path: Path, pid: int | str) -> None:
     left = left_by(tmp_path, pid)
     clear_stale(tmp_path, tmp_path)
     assert not any(one.exists() for one in left)

@@ -68,9 +68,7 @@ def test_a_server_of_ones_own_is_used_and_none_is_started(
     assert api_url(Home(tmp_path)) == "http://prefect.example/api"
 
 
-def test_one_that_runs_is_found_without_its_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_running_one_is_found_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setattr(PrefectServer, "address", lambda _self: "http://127.0.0.1:9")
     monkeypatch.setattr(prefect, "EmbeddedPostgres", lambda _home: pytest.fail("not needed"))

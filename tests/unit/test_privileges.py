@@ -54,9 +54,7 @@ def test_an_ordinary_user_runs_it_plainly(monkeypatch: pytest.MonkeyPatch) -> No
     assert find_runner() == UnprivilegedUser((), 1234)
 
 
-def test_root_looks_like_nobody_in_a_namespace_where_that_is_allowed(
-    tried: list[tuple[str, ...]],
-) -> None:
+def test_root_looks_like_nobody_in_a_namespace_if_allowed(tried: list[tuple[str, ...]]) -> None:
     WORKS.update({"unshare", "setpriv"})
     found = find_runner()
     assert found.prefix[0] == "unshare"

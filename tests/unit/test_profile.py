@@ -64,9 +64,7 @@ def test_the_profiles_that_were_promised_are_there() -> None:
     assert {"local", "gemini", "openai", "ollama"} <= set(bundled_profiles())
 
 
-def test_flag_then_environment_then_file_then_local(
-    config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flag_environment_file_and_local(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_profile(None, config).name == "local"
     config.write_text('profile = "gemini"\n')
     assert load_profile(None, config).name == "gemini"

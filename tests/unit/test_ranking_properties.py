@@ -57,9 +57,7 @@ def ranked(candidates: CandidateLines, question: PreparedQuestion) -> list[int]:
 
 
 @given(STORIES, LINES)
-def test_a_line_s_own_words_find_it_or_one_that_has_them_all(
-    story: list[list[str]], words: str
-) -> None:
+def test_a_lines_own_words_find_it_or_one_with_all(story: list[list[str]], words: str) -> None:
     candidates = candidates_of([*story, [f"{words} zebra"]])
     (first, *_) = ranked(candidates, question_of(f"{words} zebra", ()))
     texts = {row.id: row.text for _, row in candidates.lines.rows}

@@ -43,9 +43,7 @@ def in_lines(action: str, content: str) -> Action:
         ("Search", "events of the morning", Mode.EVENT, "of the morning"),
     ],
 )
-def test_a_search_in_three_lines_is_an_action(
-    action: str, content: str, mode: Mode | None, query: str
-) -> None:
+def test_three_lines_are_a_search(action: str, content: str, mode: Mode | None, query: str) -> None:
     made = in_lines(action, content)
     assert (made.kind, made.mode, made.query) == ("search", mode, query)
     assert made.reason == "the gate is at the start"

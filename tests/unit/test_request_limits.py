@@ -172,9 +172,7 @@ def test_however_many_ask_for_health_the_database_is_looked_at_once() -> None:
     assert store.looks == 1
 
 
-def test_who_takes_nothing_of_a_stream_is_gone_and_ends_the_search(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_who_takes_nothing_of_a_stream_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "SEND_TIMEOUT_S", 0.01)
     ended: list[str] = []
 

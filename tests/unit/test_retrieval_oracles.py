@@ -96,17 +96,13 @@ def test_words_score_by_okapi_bm25(story: list[list[str]], word: str, half: int)
 
 
 @given(st.integers(1, 10_000), st.data())
-def test_rarer_words_have_a_higher_inverse_document_frequency(
-    cells: int, data: st.DataObject
-) -> None:
+def test_rarer_words_have_higher_document_frequencies(cells: int, data: st.DataObject) -> None:
     fewer, more = sorted(data.draw(st.tuples(st.integers(0, cells), st.integers(0, cells))))
     assert inverse_document_frequency(cells, fewer) >= inverse_document_frequency(cells, more) > 0
 
 
 @given(STORIES, st.sets(st.sampled_from([*WORDS, "nowhere"])), st.data())
-def test_coverage_grows_with_lines(
-    story: list[list[str]], words: set[str], data: st.DataObject
-) -> None:
+def test_coverage_grows(story: list[list[str]], words: set[str], data: st.DataObject) -> None:
     found = candidates_of(story)
     rows = [row for _, row in found.lines.rows]
     weights = {word: found.hits.inverse_document_frequency(word) for word in words}
@@ -160,7 +156,5 @@ def test_every_clips_best_image_comes_before_any_clips_second(
 @pytest.mark.parametrize(
     ("half", "cells", "output"), [(0, 1, True), (1, 11, False), (1, 12, True), (3, 27, False)]
 )
-def test_a_window_is_used_if_the_view_is_several_windows_long(
-    half: int, cells: int, output: bool
-) -> None:
+def test_a_window_is_used_if_the_view_has_several(half: int, cells: int, output: bool) -> None:
     assert window_fits(half, cells) is output

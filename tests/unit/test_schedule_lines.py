@@ -49,9 +49,7 @@ def test_the_flow_of_every_kind_is_there_and_takes_its_options(kind: Any) -> Non
     assert takes == needed
 
 
-def test_a_folder_means_the_same_wherever_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_means_the_same_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     one = parse_schedule("watch", {"folder": "videos", "when": "every hour"})
     assert one.options == {"folder": str(tmp_path / "videos"), "stable_s": 10.0}
@@ -146,9 +144,7 @@ def test_no_table_does_harm(name: str, table: Before) -> None:
         assert parse_schedule(name, table).options is not None
 
 
-def test_prefect_yaml_names_every_flow_for_one_library_and_turns_none_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_prefect_yaml_names_every_flow_and_turns_none_on(monkeypatch: pytest.MonkeyPatch) -> None:
     from inspect import signature
 
     import yaml

@@ -83,9 +83,7 @@ def test_what_is_no_segment_is_said_to_the_model_and_not_searched(focus: str) ->
         (InputError("search EVENT first"), "search EVENT first"),
     ],
 )
-def test_what_cannot_be_searched_is_said_so_that_it_can_be_tried_again(
-    error: Exception, output: str
-) -> None:
+def test_what_cannot_be_searched_is_said_to_try_again(error: Exception, output: str) -> None:
     made, _ = tools(error)
     assert output in made["search_neighbor"].invoke({"query": "sun", "focus": "s3"})
 

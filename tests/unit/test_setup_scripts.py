@@ -100,9 +100,7 @@ def test_the_newest_python_that_fits_makes_the_venv(
     assert (tmp_path / "made").read_text() == f"{taken} -m venv .venv\n"
 
 
-def test_a_name_that_does_not_run_and_one_without_venv_are_passed_over(
-    tools: Path, tmp_path: Path
-) -> None:
+def test_names_that_do_not_run_or_lack_venv_are_passed(tools: Path, tmp_path: Path) -> None:
     program(tools, "python3.13", 'echo "pyenv: python3.13: command not found" >&2; exit 127')
     python(tools, "python3.12", 12, venv=False)
     python(tools, "python3.11", 11)

@@ -216,9 +216,7 @@ def test_beyond_this_machine_one_has_to_sign_in(place: Home) -> None:
     assert "localhost" in sign_in_methods(place, "127.0.0.1").names
 
 
-def test_a_name_that_a_proxy_leads_in_by_is_beyond_this_machine(
-    place: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_a_proxy_leads_in_by_is_beyond(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HOSTS_VARIABLE, "homer.example, two.example")
     with pytest.raises(SetupError, match=r"homer\.example"):
         sign_in_methods(place, "127.0.0.1")
@@ -256,9 +254,7 @@ def test_secrets_that_are_not_whole_are_reported(place: Home, text: str, output:
         sign_in_methods(place, "0.0.0.0")
 
 
-def test_without_authlib_it_is_said_what_to_install(
-    place: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_authlib_it_says_how(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets(place, AUTH + PROVIDER)
     monkeypatch.setattr("auth.oidc.find_spec", lambda _name: None)
     with pytest.raises(SetupError, match="pip install"):

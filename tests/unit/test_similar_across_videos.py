@@ -40,9 +40,7 @@ def test_each_is_the_others_best_in_its_video() -> None:
 
 
 @pytest.mark.parametrize(("degrees", "found"), [(40, [True]), (50, [False]), (70, [])])
-def test_pairs_count_from_the_threshold_and_are_sure_halfway_to_one(
-    degrees: float, found: list[bool]
-) -> None:
+def test_pairs_count_from_the_threshold_and_may_be_sure(degrees: float, found: list[bool]) -> None:
     one: dict[CharacterRef, Looks] = {who("a"): {FACE: at(0)}}
     other: dict[CharacterRef, Looks] = {who("b"): {FACE: at(degrees)}}
     assert sure_cosine(0.4) == pytest.approx(0.7)

@@ -82,9 +82,7 @@ def does_harm(given_: list[ComparedAnswer], others: list[ComparedAnswer]) -> boo
         ("++++-", "+" * 20, True),
     ],
 )
-def test_a_skill_that_does_worse_than_its_type_is_banned(
-    given_: str, others: str, banned: bool
-) -> None:
+def test_a_skill_that_does_worse_than_is_usual_goes(given_: str, others: str, banned: bool) -> None:
     assert does_harm(judged(given_), judged(others, first=99)) is banned
 
 

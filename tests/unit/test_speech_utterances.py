@@ -125,9 +125,7 @@ def test_utterances_come_in_order_of_time() -> None:
     ("start", "end", "voice"),
     [(0, 100, 0), (900, 1_400, 1), (1_900, 2_200, 1), (2_300, 2_500, 1), (9_000, 9_100, None)],
 )
-def test_a_word_is_of_the_turn_it_shares_most_with_or_of_the_nearest(
-    start: int, end: int, voice: int | None
-) -> None:
+def test_a_word_is_of_its_turn_or_the_nearest_one(start: int, end: int, voice: int | None) -> None:
     assert voice_at(start, end, [SpeakerTurn(0, 1_000, 0), SpeakerTurn(1_000, 2_000, 1)]) == voice
 
 
@@ -141,9 +139,7 @@ words_st = st.lists(
 
 
 @given(words_st, st.lists(st.tuples(st.integers(1, 2_000), st.integers(0, 2)), max_size=6))
-def test_no_word_is_lost_and_none_is_said_twice(
-    words: list[str], lengths: list[tuple[int, int]]
-) -> None:
+def test_no_word_is_lost_or_said_twice(words: list[str], lengths: list[tuple[int, int]]) -> None:
     turns, at = [], 0
     for length, voice in lengths:
         turns.append(SpeakerTurn(at, at + length, voice))

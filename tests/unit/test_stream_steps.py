@@ -109,9 +109,7 @@ def test_nothing_waits_for_a_clip_that_has_yet_to_come() -> None:
 
 
 @given(st.integers(0, 9), st.frozensets(st.integers(0, 8)), st.integers(0, 3))
-def test_each_clip_is_watched_once_and_in_order(
-    clips: int, late: frozenset[int], left: int
-) -> None:
+def test_each_clip_is_watched_in_order(clips: int, late: frozenset[int], left: int) -> None:
     source = Source(max(clips, left), late, left)
     assert not source.follow()
     order = list(range(max(clips, left)))
@@ -122,9 +120,7 @@ def test_each_clip_is_watched_once_and_in_order(
 
 
 @given(st.integers(0, 9), st.frozensets(st.integers(0, 8)), st.integers(1, 4))
-def test_runs_of_a_few_clips_do_together_what_one_run_does(
-    clips: int, late: frozenset[int], most: int
-) -> None:
+def test_runs_of_few_clips_do_as_one_run_does(clips: int, late: frozenset[int], most: int) -> None:
     source, runs = Source(clips, late), 0
     while source.follow(most):
         runs += 1

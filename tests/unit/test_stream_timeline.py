@@ -68,9 +68,7 @@ def test_a_new_connection_goes_on_where_the_clock_on_the_wall_is() -> None:
         max_size=40,
     )
 )
-def test_time_never_runs_backwards_by_more_than_disorder(
-    steps: list[tuple[str, int, int, bool]],
-) -> None:
+def test_time_never_runs_back_beyond_disorder(steps: list[tuple[str, int, int, bool]]) -> None:
     timeline, now, last = Timeline(JUMP_MS), 0, 0
     for stream, stamp, passed, fresh in steps:
         now += passed

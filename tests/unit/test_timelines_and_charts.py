@@ -42,9 +42,7 @@ def test_there_are_only_as_many_rows_as_lie_over_each_other(spans: list[tuple[in
 
 
 @given(SPANS, st.integers(1, 4))
-def test_rows_are_no_more_than_asked_and_nothing_is_lost(
-    spans: list[tuple[int, int]], most: int
-) -> None:
+def test_rows_are_few_and_nothing_is_lost(spans: list[tuple[int, int]], most: int) -> None:
     rows = pack_rows(bars_of(spans), most)
     assert len(rows) <= most
     assert sum(map(len, rows)) == len(spans)
@@ -76,9 +74,7 @@ def test_the_bar_that_was_picked_is_reported(
     assert drawn(monkeypatch, picked)[0] == output
 
 
-def test_the_browser_is_given_plain_data_and_never_a_length_of_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_browser_has_plain_data_and_some_length(monkeypatch: pytest.MonkeyPatch) -> None:
     data = drawn(monkeypatch, None)[1]["data"]
     assert data["length"] == 1
     (lane,) = data["lanes"]
@@ -130,9 +126,7 @@ def test_shares_go_from_none_to_all_whatever_the_numbers_are(page: list[tuple[st
     assert axis["axis"]["format"] == "%"
 
 
-def test_more_points_make_a_chart_taller_so_that_each_has_its_name(
-    page: list[tuple[str, Any]],
-) -> None:
+def test_more_points_make_a_chart_taller_for_each_name(page: list[tuple[str, Any]]) -> None:
     rows = [{"type": str(n), "right": 0.5, "low": 0.4, "high": 0.6} for n in range(9)]
     charts.interval_chart("By type", rows[:1], "type", "right", "one")
     low = spec_of(page)["height"]
@@ -141,9 +135,7 @@ def test_more_points_make_a_chart_taller_so_that_each_has_its_name(
     assert spec_of(page)["height"] - low == 8 * 34
 
 
-def test_words_of_a_table_are_data_and_heads_without_words_stay_apart(
-    page: list[tuple[str, Any]],
-) -> None:
+def test_words_of_a_table_are_data_and_heads_stay_apart(page: list[tuple[str, Any]]) -> None:
     charts.report_table(ReportTable("Runs [1](x)", ("run", "", ""), (("<i>a</i>", "b", "c"),)))
     assert page[0] == ("header", rf"Runs \[1\]{WORD_JOINER}\(x\)")
     kind, table = page[1]
@@ -210,18 +202,14 @@ def test_one_point_is_no_curve(page: list[tuple[str, Any]], points: list[Point])
     assert shown(page, points, [score(ALL, 0.5)]) == []
 
 
-def test_types_are_shown_where_there_are_several_of_the_main_arm_with_figures(
-    page: list[tuple[str, Any]],
-) -> None:
+def test_types_are_shown_where_there_are_several_with_figures(page: list[tuple[str, Any]]) -> None:
     scores = [score(ALL, 0.5), score("who", 0.25), score("when", None), score("who", 1, "without")]
     assert shown(page, [], scores) == ["Right answers by type"]
     rows = spec_of(page)["data"]["values"]
     assert [(row["type"], row["right"]) for row in rows] == [("all questions", 0.5), ("who", 0.25)]
 
 
-def test_names_of_types_and_their_list_are_cut_to_what_one_can_read(
-    page: list[tuple[str, Any]],
-) -> None:
+def test_names_of_types_and_lists_are_cut_to_be_read(page: list[tuple[str, Any]]) -> None:
     shown(page, [], [score("x" * 90 + str(n), 0.5) for n in range(15)])
     assert all(
         len(row["type"]) <= evaluation_report.MAX_NAME_CHARS

@@ -149,9 +149,7 @@ def test_a_model_in_this_process_is_checked_served_and_asked_at_its_address(
     assert len(asked) == 1
 
 
-def test_a_model_that_sees_is_served_with_its_projector(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_that_sees_has_its_projector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put there by hand: the projector is never taken for the model, whatever its form is."""
     served: list[tuple[str, ...]] = []
 
@@ -222,9 +220,7 @@ def test_a_model_is_served_once_to_this_machine_only(server: Any, tmp_path: Path
     llama_url.cache_clear()
 
 
-def test_a_model_that_does_not_start_is_a_matter_of_setup_and_tried_again(
-    server: Any, tmp_path: Path
-) -> None:
+def test_a_model_that_does_not_start_is_setup_and_tried_again(server: Any, tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(SetupError, match=r"broken\.gguf does not start.*unknown format"):
             llama_url(tmp_path / "broken.gguf")

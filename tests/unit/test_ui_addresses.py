@@ -90,9 +90,7 @@ def test_what_is_said_is_in_the_address_and_none_is_taken_out(asked: Query) -> N
     assert asked == {"video": "0123", "clip": "0"}
 
 
-def test_what_is_said_already_is_not_said_again(
-    asked: Query, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_said_is_not_said_again(asked: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     asked["clip"] = "3"
 
     def again(*_: object) -> None:

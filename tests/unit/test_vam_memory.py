@@ -158,9 +158,7 @@ SPACED = st.lists(st.integers(1, 300), min_size=1, max_size=200)
 
 
 @given(SPACED, st.sets(st.integers(0, 199)), st.integers(1, 400))
-def test_thinning_step_by_step_leaves_what_the_rule_leaves(
-    gaps: list[int], stays: set[int], stride_s: int
-) -> None:
+def test_thinning_by_steps_leaves_the_same(gaps: list[int], stays: set[int], stride_s: int) -> None:
     # Ages 60 times as short, intervals too: what takes a day takes minutes.
     times = [sum(gaps[:index]) * 20 * SECOND for index in range(len(gaps))]
     staying = {times[index] for index in stays if index < len(times)}
@@ -230,9 +228,7 @@ def run(memory: VisualMemory, time: int) -> VisualChange:
 
 
 @pytest.mark.full
-def test_a_memory_that_is_killed_at_every_frame_decides_the_same(
-    shared_media: Callable[[str], Path],
-) -> None:
+def test_a_memory_killed_at_every_frame_is_equal(shared_media: Callable[[str], Path]) -> None:
     settings = SETTINGS.model_copy(update={"least_distances": 10, "event_ms": 60 * SECOND})
     vectors = frame_vectors(None)
     whole, state = VisualMemory(settings, vectors), VisualState()

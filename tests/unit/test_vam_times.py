@@ -158,9 +158,7 @@ def test_events_that_follow_each_other_are_one_occurrence() -> None:
         ({"kind": "absolute", "start_s": 1e9, "end_s": 1e10}, (600_000, 600_000)),
     ],
 )
-def test_relative_and_absolute_times_end_now(
-    times: dict[str, object], expected: tuple[int, int]
-) -> None:
+def test_relative_and_absolute_end_now(times: dict[str, object], expected: tuple[int, int]) -> None:
     found = resolve(TIMES.validate_python(times), 600_000, lambda anchor: [])
     assert found == TimeSpan.of(*expected)
 

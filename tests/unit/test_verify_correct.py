@@ -73,9 +73,7 @@ def test_increments_are_shares_and_nothing_is_new_twice(texts: list[list[str]]) 
     ("share", "seen", "low"),
     [(0.14, False, True), (0.15, False, False), (0.29, True, True), (0.30, True, False)],
 )
-def test_the_bar_for_new_words_is_higher_on_a_segment_seen_before(
-    share: float, seen: bool, low: bool
-) -> None:
+def test_the_bar_is_higher_on_a_segment_seen_before(share: float, seen: bool, low: bool) -> None:
     earlier = [retrieved("a", focus=1 if seen else 2)]
     assert is_low(retrieved("b", focus=1), earlier, share, ASK) is low
 

@@ -170,7 +170,5 @@ def test_no_more_than_ten_seconds_of_a_turn_are_embedded() -> None:
         (700, 600, (60_700, 60_700)),
     ],
 )
-def test_times_are_the_videos_and_stay_within_the_clip(
-    start: int, end: int, expected: tuple[int, int]
-) -> None:
+def test_times_stay_within_the_clip(start: int, end: int, expected: tuple[int, int]) -> None:
     assert clip_span(start, end, CLIP) == TimeSpan.of(*expected)

@@ -135,9 +135,7 @@ def test_the_memory_of_strategies_is_built_of_what_was_watched(
 
 
 @pytest.mark.parametrize("name", ["oracle", "plain-rag"])
-def test_a_strategy_that_builds_nothing_is_refused_before_anything_is_watched(
-    notes: Notes, name: str
-) -> None:
+def test_a_strategy_that_builds_nothing_is_refused_before_all(notes: Notes, name: str) -> None:
     with pytest.raises(InputError, match=name):
         run(notes, "a", memory=(name,))
     assert notes.told == []
@@ -219,9 +217,7 @@ def test_nothing_is_done_before_it_is_asked_for(notes: Notes) -> None:
     ("state", "busy", "output"),
     [("watching", False, "paused"), ("watching", True, "watching"), ("done", False, "done")],
 )
-def test_a_video_whose_watcher_was_killed_is_reported_as_paused(
-    state: str, busy: bool, output: str
-) -> None:
+def test_a_video_of_a_killed_watcher_is_paused(state: str, busy: bool, output: str) -> None:
     row: dict[str, Any] = {"path": None, "error": None, "duration_ms": 1, "profile": "local"}
     counts = {"clips": 2, "done": 1, "failed": 0}
     entry = LibraryEntry(id="a", title="a", state=state, **row, **counts)

@@ -258,9 +258,7 @@ def test_an_unknown_model_lists_the_known_ones(tmp_path: Path) -> None:
         pull(tmp_path, ["whisper-huge"])
 
 
-def test_the_package_client_is_really_asked(
-    tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_client_is_asked(tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     library = tmp_path / "shelf"
     library.mkdir()
     with zipfile.ZipFile(library / "tiny_weights-1.0-py3-none-any.whl", "w") as archive:

@@ -105,9 +105,7 @@ def test_windows_read_one_by_one_count_as_read_at_once() -> None:
         ("Ann|live in|Rome", "Ann|live in|Rome", False),
     ],
 )
-def test_a_newer_value_contradicts_where_there_is_one_at_a_time(
-    newer: str, older: str, expected: bool
-) -> None:
+def test_a_newer_value_contradicts_a_single_one(newer: str, older: str, expected: bool) -> None:
     assert contradicts(triple(newer), triple(older)) is expected
 
 

@@ -157,9 +157,7 @@ LIMITS = st.builds(
 
 
 @given(windows(), LIMITS)
-def test_a_patch_keeps_to_whatever_limits_are_set(
-    window: EventWindow, limits: MemorySettings
-) -> None:
+def test_a_patch_keeps_to_any_limits_set(window: EventWindow, limits: MemorySettings) -> None:
     writer, ground = LocalEventWriter(limits), ground_of(window)
     patch = writer.patch(window)
     for _ in range(limits.patch_repairs):

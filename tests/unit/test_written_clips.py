@@ -123,9 +123,7 @@ def test_a_character_stands_for_who_is_there_and_is_no_tag_of_its_own_where_nobo
     "wrong",
     [{"text": "<face_9> dances."}, {"text": "<voice_3> sings."}, {"text": "<character_7> sits."}],
 )
-def test_a_line_about_nobody_of_the_clip_is_asked_for_again_and_then_left_out(
-    wrong: dict[str, Any],
-) -> None:
+def test_a_line_about_nobody_is_asked_again_then_left_out(wrong: dict[str, Any]) -> None:
     model = Model(reply(wrong, {}))
     written = LlmClipWriter(model).write(SEEN, PEOPLE, CONTEXT)
     assert [one.text for one in by_model(written)] == ["So."]
