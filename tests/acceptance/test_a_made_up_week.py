@@ -80,8 +80,7 @@ def until(last_clip: int) -> CandidateLines:
 
 
 def top_clips(asked: PreparedQuestion, seen: CandidateLines, count: int = 3) -> list[int]:
-    relevance = relevance_of(seen, asked)
-    moments = best_lines(seen, asked, relevance, count)
+    moments = best_lines(seen, asked, relevance_of(seen, asked), count)
     return [int(seen.lines.cell_clip[moment.cell]) for moment in moments]
 
 

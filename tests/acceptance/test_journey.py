@@ -280,8 +280,7 @@ def test_up_serves_and_down_stops(tmp_path: Path) -> None:
         for name, path in paths.items():
             with urllib.request.urlopen(given[name] + path) as reply:  # noqa: S310
                 assert reply.status == 200
-        again = json.loads(must(home, "up", "--port", "0", "--json"))
-        assert again == given
+        assert json.loads(must(home, "up", "--port", "0", "--json")) == given
         _runs_a_schedule(home)
     finally:
         stopped = json.loads(must(home, "down", "--json"))

@@ -43,8 +43,7 @@ def addresses(store: Store) -> Iterator[tuple[str, str]]:
     titles = all_titles(store)
     with store.begin() as session:
         answered = [row for row in list_trajectories(session) if row.answer is not None]
-    first = PAGE_NAMES[0]
-    yield first, ""
+    yield PAGE_NAMES[0], ""
     yield from ((page, page) for page in PAGE_NAMES[1:] if page not in OF_ONE)
     yield "search-results", "search?q=people"
     for index, video in enumerate(list(titles)[:MAX_OF_KIND]):

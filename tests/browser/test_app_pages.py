@@ -56,8 +56,7 @@ def test_a_question_is_answered_and_chip_plays_moment(page: Page, address: str, 
     seen(page, "Confidence ")
     assert "trajectory=" in page.url
     page.locator("video").wait_for()
-    chip = page.get_by_role("button", name="▶ 0:40-0:48").first
-    chip.click()
+    page.get_by_role("button", name="▶ 0:40-0:48").first.click()
     # It plays on, so that a later look could find it past the moment.
     page.wait_for_function("(t => 40 <= t && t < 46)(document.querySelector('video')?.currentTime)")
     # What the mouse rests on shows its tooltip, which fades in.
@@ -116,8 +115,7 @@ def test_one_steps_through_a_trajectory_with_keyboard(page: Page, address: str, 
 
 @pytest.mark.full
 def test_a_bar_of_the_timeline_plays_what_the_round_saw(page: Page) -> None:
-    bar = page.locator(".timeline button.bar").first
-    bar.focus()
+    page.locator(".timeline button.bar").first.focus()
     page.keyboard.press("Enter")
     settled(page)
     page.wait_for_function("document.querySelector('video')?.readyState >= 1")
@@ -275,8 +273,7 @@ def test_memory_follows_the_player(page: Page, address: str, place: Home, keep: 
 def test_events_open_and_clips_are_found(page: Page, address: str, place: Home, keep: Keep) -> None:
     name = video_ids(place)["lecture"]
     opened(page, f"{address}/video?video={name}", "Video")
-    events = page.get_by_role("group", name="Events of lecture")
-    events.locator("button.bar").first.click()
+    page.get_by_role("group", name="Events of lecture").locator("button.bar").first.click()
     page.wait_for_url("**segment=**")
     keep("video")
     opened(page, f"{address}/video?video={name}&show=Clips&t=0:41", "Video")

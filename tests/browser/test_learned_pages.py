@@ -109,8 +109,7 @@ def inside(page: Page) -> None:
     page.evaluate(UNFOLD)
     if "evil" in page.inner_text("body"):
         assert page.evaluate(EVIDENCE) == []
-    wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-    assert wide <= 1280
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 1280
 
 
 @pytest.mark.parametrize("number", range(len(ODD)))

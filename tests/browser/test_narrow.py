@@ -92,8 +92,7 @@ def test_the_choice_of_a_language_is_in_the_menu(phone: Page, address: str) -> N
     phone.get_by_test_id("stExpandSidebarButton").click()
     menu = phone.get_by_test_id("stSidebar")
     menu.get_by_role("link", name=translate("Library")).wait_for()
-    choice = menu.get_by_role("combobox")
-    choice.click()
+    menu.get_by_role("combobox").click()
     other = "English" if language.get() != "en" else "Deutsch"
     phone.get_by_role("option", name=other).click()
     heading = {"English": "History", "Deutsch": "Verlauf"}[other]

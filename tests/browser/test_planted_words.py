@@ -96,8 +96,7 @@ def test_nothing_of_it_is_more_than_words(
     outside: list[str],
     keep: Callable[[str], None],
 ) -> None:
-    heading = ways[name].partition("?")[0].capitalize() or "Ask"
-    opened(page, f"{address}/{ways[name]}", heading)
+    opened(page, f"{address}/{ways[name]}", ways[name].partition("?")[0].capitalize() or "Ask")
     page.evaluate(UNFOLD)
     # Behind an open dialog nothing can be pointed at.
     dialog = page.get_by_role("dialog")

@@ -93,8 +93,7 @@ def test_a_stranger_with_the_same_process_id_is_left_alone(daemon: Daemon) -> No
     running = daemon._read()
     assert running is not None
     daemon.stop()
-    stranger = text.replace(f'"pid": {running.pid}', f'"pid": {os.getpid()}')
-    daemon._file.write_text(stranger)
+    daemon._file.write_text(text.replace(f'"pid": {running.pid}', f'"pid": {os.getpid()}'))
     assert daemon.address() is None
     assert daemon.stop() is False
 

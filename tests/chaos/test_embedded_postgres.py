@@ -278,13 +278,11 @@ def servers(home: Home) -> list[psutil.Process]:
 
 
 def test_the_server_outlives_the_process_that_started_it_and_its_interrupt(home: Home) -> None:
-    script = _OPEN + "\nimport time; time.sleep(60)"
-    command = [sys.executable, "-c", script, str(home.root)]
+    command = [sys.executable, "-c", (_OPEN + "\nimport time; time.sleep(60)"), str(home.root)]
     with subprocess.Popen(
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, start_new_session=True
     ) as starter:
-        assert starter.stdout is not None
-        assert starter.stdout.readline().decode().strip() == HEAD
+        assert (starter.stdout and starter.stdout.readline().decode().strip()) == HEAD
         assert starter.poll() is None
         os.killpg(starter.pid, signal.SIGINT)
         assert starter.wait(30)

@@ -74,8 +74,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_kind_of_server_gives_the_same_value(supports: set[str], way: str) -> None:
     with OpenAIServer([{"name": "Paris", "people": 3}] * 2, supports) as server:
         chat = chat_of(server)
-        reply = chat.ask(TURNS, City, purpose="act")
-        assert reply.value == City(name="Paris", people=3)
+        assert chat.ask(TURNS, City, purpose="act").value == City(name="Paris", people=3)
         assert way_of(server.requests[-1]) == way
         refused = len(server.requests)
         chat.ask(TURNS, City, purpose="act")

@@ -30,8 +30,7 @@ def pack(toolbox: Toolbox) -> Path:
 @pytest.fixture(scope="module")
 def picture(shared_media: Callable[[str], Path]) -> Image:
     path = shared_media("msdwild_00001.mp4")
-    raw = next(read_clips(path, probe(path), WatchSettings()))
-    return raw.frames[0].image
+    return next(read_clips(path, probe(path), WatchSettings())).frames[0].image
 
 
 @pytest.mark.full

@@ -120,8 +120,7 @@ def test_a_clip_without_frames_keeps_none_and_changes_nothing_after(keeper: Fram
     assert not made.dropped
     assert not made.changed
     state = through_the_store(made.state)
-    after = keeper.begin(VIDEO, state, None).clip(clip_of(1), shown(keeper, clip_of(1)))
-    assert after.frames
+    assert keeper.begin(VIDEO, state, None).clip(clip_of(1), shown(keeper, clip_of(1))).frames
 
 
 @pytest.mark.parametrize("show", [black, picture], ids=["black", "one"])

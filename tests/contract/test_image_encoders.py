@@ -135,8 +135,7 @@ def test_the_middle_is_taken_where_the_model_was_trained_so() -> None:
 def test_the_profile_names_the_folder(tmp_path: Path) -> None:
     folder = towers(tmp_path / "tiny")
     made = Toolbox(Profile(name="p", images=f"clip:{folder}"), tmp_path).images
-    assert made is not None
-    assert made.name == "clip:tiny"
+    assert (made and made.name) == "clip:tiny"
     assert Toolbox(Profile(name="p"), tmp_path).images is None
 
 

@@ -91,8 +91,7 @@ def overlap(a: tuple[int, ...], b: tuple[int, ...]) -> float:
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     shared = max(0, width) * max(0, height)
-    area = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
-    return shared / (area - shared)
+    return shared / (sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)) - shared)
 
 
 class TestFaces:
@@ -256,8 +255,7 @@ class TestSpeech:
     ) -> None:
         samples = samples_of(shared_media("mie_sample.mp4"))
         heard = speech.transcribe(samples)
-        said = " ".join(part.text for part in heard)
-        assert "Welcome back to Boulder" in said
+        assert "Welcome back to Boulder" in " ".join(part.text for part in heard)
         assert {part.language for part in heard} == {"en"}
         end_ms = len(samples) // 16
         ends = [0]

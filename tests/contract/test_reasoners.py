@@ -95,8 +95,7 @@ def searches_within_its_limits(asked: AskResult, events: list[Event]) -> None:
     kinds = [type(e) for e in events]
     assert kinds.index(EvidenceRetrieved) < kinds.index(AnswerProposed)
     assert 1 <= asked.rounds <= 10
-    attempts = [e.attempt for e in events if isinstance(e, RoundOpened)]
-    assert max(attempts) <= 3
+    assert max([e.attempt for e in events if isinstance(e, RoundOpened)]) <= 3
     for before, after in pairwise(events):
         if isinstance(after, EvidenceRetrieved) and isinstance(before, Guarded):
             assert before.accepted
@@ -168,8 +167,7 @@ def watch_on(store: Store) -> None:
 
     watch(store, PARTY, CLIPS[3:], first=3)
     later = [event for event in EVENTS if event.since >= 3]
-    numbers = [event.number for event in later]
-    assert numbers
+    assert [event.number for event in later]
     add_event_graph(store, PARTY, later)
 
 

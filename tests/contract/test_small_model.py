@@ -99,8 +99,7 @@ def test_without_the_extra_it_says_which(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_model_with_a_projector_sees_and_is_held_to_a_schema(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
-    hub = hub_language_model("homer/tiny", sees=True)
-    write_tiny_vision_model(hub.folder(tmp_path))
+    write_tiny_vision_model(hub_language_model("homer/tiny", sees=True).folder(tmp_path))
     spec = ChatSpec(model="llama:homer/tiny", max_tokens=1_024)
     calls: list[CallRecord] = []
     chat = Toolbox(Profile(name="tiny", chat={"writer": spec}), tmp_path).chat(

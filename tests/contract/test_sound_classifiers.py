@@ -51,8 +51,7 @@ def test_every_class_is_a_kind_or_left_out_once(classifier: SoundClassifier) -> 
 @pytest.mark.parametrize("seconds", [0.01, 0.975, 1.0, 3.0, 30.0])
 def test_windows_cover_the_samples(classifier: SoundClassifier, seconds: float) -> None:
     scores = classifier.scores(noise(seconds))
-    length = round(seconds * SAMPLE_HZ)
-    starts = 1 + -(-max(0, length - classifier.window) // classifier.hop)
+    starts = 1 + -(-max(0, round(seconds * SAMPLE_HZ) - classifier.window) // classifier.hop)
     assert scores.shape == (starts, len(classifier.labels))
     assert scores.dtype == np.float32
     assert 0 <= scores.min() <= scores.max() <= 1

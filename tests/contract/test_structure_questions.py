@@ -69,8 +69,7 @@ def test_a_question_is_told_by_what_it_asks_in_any_words(question: str, asks: As
 )
 def test_order_is_asked_for_where_nothing_else_is_named(question: str, order: Order | None) -> None:
     found = order_of(question)
-    shown = found and found._replace(subject=" ".join(found.subject.split()))
-    assert shown == order
+    assert (found and found._replace(subject=" ".join(found.subject.split()))) == order
 
 
 def test_things_of_a_kind_are_asked_for_by_the_kind() -> None:

@@ -81,8 +81,7 @@ def test_tokens_are_pooled_as_the_folder_states(tmp_path: Path, pooling: str, sa
 
 def test_queries_and_passages_have_the_prefixes_of_the_model(tmp_path: Path) -> None:
     prompts = {"query": "query: ", "passage": "passage: "}
-    folder = encoder(tmp_path / "tiny", prompts=prompts)
-    text = embedder(folder)
+    text = embedder(encoder(tmp_path / "tiny", prompts=prompts))
     assert np.array_equal(
         text.embed(["dog"]), embedder(encoder(tmp_path / "bare")).embed(["passage: dog"])
     )
@@ -108,8 +107,7 @@ def test_a_missing_file_is_named_with_where_to_put_it(tmp_path: Path, name: str)
     (folder / name).unlink()
     with pytest.raises(WeightsMissing, match=f"{folder} lacks {name}"):
         embedder(folder)
-    profile = Profile(name="own", text=str(folder))
-    (found,) = check_text_model(profile, tmp_path)
+    (found,) = check_text_model(Profile(name="own", text=str(folder)), tmp_path)
     assert (found.ok, found.fix) == (False, f"put {name} into {folder}")
 
 
@@ -148,8 +146,7 @@ def test_a_german_library_is_found_by_an_english_question(store: Store, tmp_path
     view = MemoryView(scopes=(Scope(video="talk", last_clip=2),))
     retrievers = Retrievers(store, SearchTools(text), Settings())
     for word, said in (("dog", "Hund"), ("gate", "Tor"), ("rain", "Regen")):
-        result = retrievers.search(view, Mode.VIDEO, word)
-        assert said in result.evidence[0].text
+        assert said in retrievers.search(view, Mode.VIDEO, word).evidence[0].text
 
 
 def test_a_video_records_the_encoder_that_its_vectors_are_of(tmp_path: Path) -> None:

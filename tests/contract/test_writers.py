@@ -186,8 +186,7 @@ def test_event_writer_covers_the_new_clips_with_a_patch_that_passes(event_writer
 def test_the_model_s_lines_become_memories_with_times_tags_and_what_they_close() -> None:
     writers, _ = llm(GOOD_CLIP)
     written = writers.clip.write(SEEN, PEOPLE, context())
-    lines = [one for one in written.drafts if one.source == MemorySource.MODEL]
-    whole, opens = lines
+    whole, opens = [one for one in written.drafts if one.source == MemorySource.MODEL]
     assert (opens.text, opens.span, opens.tags) == (
         "<face_4> opens a door.",
         span(8, 30),

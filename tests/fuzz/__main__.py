@@ -29,8 +29,7 @@ def main() -> int:
     whole = sum(TARGETS[name].share for name in names)
     tallies = []
     for name in names:
-        count = round(chosen.cases * TARGETS[name].share / whole)
-        end = chosen.first + count
+        end = chosen.first + round(chosen.cases * TARGETS[name].share / whole)
         tallies.append(run(name, chosen.seed, chosen.first, end, chosen.seconds))
         if chosen.save:
             save(tallies[-1], chosen.seed, chosen.save)

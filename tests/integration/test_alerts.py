@@ -126,8 +126,7 @@ def test_a_named_face_and_an_unknown_one(workspace: Workspace) -> None:
 def test_a_model_that_fails_leaves_the_clip_to_be_judged_later(workspace: Workspace) -> None:
     text_alert(workspace)
     watch(workspace.store, ladder(0))
-    odd = workspace_of(workspace.store, OddEmbedder())
-    assert judged(odd) == 0
+    assert judged(workspace_of(workspace.store, OddEmbedder())) == 0
     assert judged(workspace) == 1
 
 
@@ -136,8 +135,7 @@ def test_clips_wait_as_long_as_the_model_is_away_and_none_is_given_up(workspace:
     watch(workspace.store, ladder(0), ladder(1))
     model = Failing()
     for _ in range(ATTEMPTS + 3):
-        away = workspace_of(workspace.store, model)
-        assert AlertJudge(away).judge_waiting() == ([], 2)
+        assert AlertJudge(workspace_of(workspace.store, model)).judge_waiting() == ([], 2)
     assert len(model.asked) == 2 * (ATTEMPTS + 3), "it is not asked for every clip that waits"
     assert work.alerts(workspace_of(workspace.store, model), DIRECT).text == (
         "0 hits recorded, 0 delivered; the text model does not answer: 2 clips not judged"
@@ -176,8 +174,7 @@ def test_events_are_seen_as_of_a_time(workspace: Workspace) -> None:
     text_alert(workspace, debounce=0)
     watch(workspace.store, *map(ladder, range(4)))
     judged(workspace)
-    early = hits(workspace, video=VIDEO, as_of=60_000)
-    assert [one.clip for one in early] == [0, 1]
+    assert [one.clip for one in hits(workspace, video=VIDEO, as_of=60_000)] == [0, 1]
 
 
 def test_deletions_and_forgetting_take_events_along(workspace: Workspace) -> None:

@@ -94,8 +94,7 @@ def test_without_alerts_a_form_adds_one(filled: Store, monkeypatch: pytest.Monke
     with app_over(filled, monkeypatch):
         page = open_page("alerts")
         assert "There is no alert yet" in words(page)
-        refused = press(page, "Add")
-        assert "is no name of an alert" in refused.error[0].value.replace("\\", "")
+        assert "is no name of an alert" in press(page, "Add").error[0].value.replace("\\", "")
         wanted, name = page.text_input
         wanted.set_value("someone carries a ladder")
         name.set_value("ladder")

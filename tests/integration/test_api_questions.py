@@ -75,8 +75,7 @@ def test_an_answer_has_its_moments_images_and_a_line_in_the_audit_log(store: Sto
         again = client.get(f"/questions/{output['id'][:8]}").json()
         assert (again["result"], again["state"], again["at_work"]) == (output, "done", False)
         assert [one["number"] for one in again["rounds"]] == list(range(1, output["rounds"] + 1))
-        listed = client.get("/questions").json()
-        assert [one["id"] for one in listed["items"]] == [output["id"]]
+        assert [one["id"] for one in client.get("/questions").json()["items"]] == [output["id"]]
         assert client.get("/questions", params={"query": "piano"}).json()["total"] == 0
         steps = client.get(f"/questions/{output['id']}/events", params={"limit": 2}).json()
         assert steps["items"][0]["kind"] == "question"
@@ -224,8 +223,7 @@ def test_where_all_places_are_taken_one_is_asked_to_come_again(store: Store) -> 
             first = asyncio.ensure_future(client.post("/questions", json=GARDEN))
             await until(held.there.is_set)
             refused = await client.post("/questions", json=GARDEN)
-            output = problem(refused, 429, "crowded")
-            assert "Retry-After" in output["help"]
+            assert "Retry-After" in problem(refused, 429, "crowded")["help"]
             assert int(refused.headers["retry-after"]) > 0
             assert (await client.get("/videos")).status_code == 200
             held.go_on.set()
@@ -340,8 +338,7 @@ def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, ac
     else:
         assert client.sent[0]["status"] == 503
     assert f"/questions/{row.id}" in client.text
-    again = workspace.runner().resume(row.id)
-    assert SO_FAR not in again.answer.note
+    assert SO_FAR not in workspace.runner().resume(row.id).answer.note
     workspace.close()
 
 

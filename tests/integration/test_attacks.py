@@ -187,8 +187,7 @@ def check_format(store: Store, asked: AskResult, events: list[Any]) -> None:
     shown = {e.ref for r in events if isinstance(r, EvidenceRetrieved) for e in r.evidence}
     assert {c.ref for c in answer.citations} <= shown
     with store.begin() as session:
-        view = memory_view(session, [PARTY])
-        found = cite(session, view, [c.ref for c in answer.citations])
+        found = cite(session, memory_view(session, [PARTY]), [c.ref for c in answer.citations])
     assert found.citations == tuple(c.unscored for c in answer.citations)
     assert not found.unknown
 

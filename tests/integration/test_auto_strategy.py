@@ -121,8 +121,7 @@ def test_a_named_strategy_is_asked_whatever_was_learned(party: Store) -> None:
         events = events_of(session, result.trajectory_id)
     assert isinstance(events[0], QuestionAsked)
     assert (events[0].machine, events[0].choice, result.choice) == (DEFAULT, None, None)
-    given = [skill for e in events if isinstance(e, SkillsRouted) for skill in e.skills]
-    assert given == []
+    assert [skill for e in events if isinstance(e, SkillsRouted) for skill in e.skills] == []
     assert "choice" not in answer_json(result)
 
 

@@ -305,8 +305,7 @@ def test_memory_does_not_grow_with_the_library(store: Store, tmp_path: Path, emp
     with store.begin() as session:
         for _ in range(24):
             data = os.urandom(1_000_000)
-            sha = store.blobs.put(data)
-            session.add(BlobRow(video_id=FULL, sha256=sha, size=len(data)))
+            session.add(BlobRow(video_id=FULL, sha256=store.blobs.put(data), size=len(data)))
         session.execute(text("UPDATE memories SET text = repeat(md5(id::text), 30000)"))
     tracemalloc.start()
     back_up(store, tmp_path / "b", Quiet())
@@ -340,8 +339,7 @@ def test_the_commands_move_a_library_from_an_embedded_to_an_external_database(
     assert (output["blobs"], output["revision"]) == (2, HEAD)
     with open_store(home, bare) as store:
         assert (all_dumps(store), all_images(store)) == (dumps, images)
-    dumped = run("dump", FULL).stdout.splitlines()
-    assert dumped == dumps[FULL]
+    assert run("dump", FULL).stdout.splitlines() == dumps[FULL]
 
 
 def test_a_database_that_goes_leaves_nothing(backup: Path, empty: Store, tmp_path: Path) -> None:

@@ -60,8 +60,7 @@ def test_a_torn_last_line_is_cut_off_and_done_again(party: Store, tmp_path: Path
     questions = read_questions(written(tmp_path / "q.jsonl", *LINES))
     out = tmp_path / "answers.jsonl"
     list(write_batch(out, run_batch(party, WordToolbox(), questions[:2], workers=1)))
-    whole = out.read_bytes()
-    out.write_bytes(whole[:-20])
+    out.write_bytes(out.read_bytes()[:-20])
     done = answered_ids(out)
     assert done == {"a"}
     results = list(write_batch(out, run_batch(party, WordToolbox(), questions, done)))

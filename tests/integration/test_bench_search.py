@@ -79,8 +79,7 @@ def test_recall_is_measured_through_index(bench: Bench, monkeypatch: pytest.Monk
     monkeypatch.setattr(view_sizes, "WIDE", 100)
     assert [line.ours.median > 0 for line in indexed(bench)] == [True, True]
     monkeypatch.setattr(candidates, "_LINES_BY_INDEX", "SELECT 1, '', 0 LIMIT 0")
-    whole = filters(bench)[0]
-    lines, clips = recalled(bench, whole, parts(bench)[0].questions[:1])
+    lines, clips = recalled(bench, filters(bench)[0], parts(bench)[0].questions[:1])
     assert lines.ours.median == 0
     assert clips.reached
 

@@ -33,8 +33,7 @@ SIDES = ("left", "right", "top", "bottom")
 
 @pytest.fixture(scope="module", params=["insightface", "yunet_sface"])
 def models(request: pytest.FixtureRequest) -> Toolbox:
-    profile = load_profile("local").model_copy(update={"faces": request.param})
-    found = Toolbox(profile, WEIGHTS)
+    found = Toolbox(load_profile("local").model_copy(update={"faces": request.param}), WEIGHTS)
     try:
         _ = found.faces, found.speaker, found.text
     except WeightsMissing as missing:
@@ -54,8 +53,7 @@ def watched(store: Store, models: Toolbox, *clips: Sequence[Image]) -> list[Sigh
         frames = [_frame(30_000 * index + 1_000 * n, image) for n, image in enumerate(images)]
         raw = RawClip(clip(index), frames, silence(0))
         seen = perceive(raw, OnlyPeople(models, voices=False), SETTINGS.watch)
-        done = remember(store, VIDEO, seen, local_writers(), models, SETTINGS)
-        assert done == ClipState.DONE
+        assert remember(store, VIDEO, seen, local_writers(), models, SETTINGS) == ClipState.DONE
     with store.begin() as session:
         return sightings_of(session, VIDEO, IdentityKind.FACE)
 
@@ -104,8 +102,7 @@ def test_one_face_on_one_frame_is_found(store: Store, models: Toolbox, presenter
 def test_two_faces_of_one_frame_are_two(store: Store, models: Toolbox, presenter: Image) -> None:
     twins = np.hstack([presenter, presenter])
     seen = watched(store, models, [twins, presenter, twins], [twins, twins])
-    on_frames = Counter((one.start_ms, one.number) for one in seen)
-    assert set(on_frames.values()) == {1}
+    assert set(Counter((one.start_ms, one.number) for one in seen).values()) == {1}
     assert len(seen) == 9
     # Whom the lone one is taken for is anybody's guess; that there are two is not.
     assert {one.number for one in seen} == {0, 1}

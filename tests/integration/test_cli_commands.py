@@ -179,8 +179,7 @@ def test_as_of_a_moment_the_future_is_not_known(homer: Homer, lecture: str) -> N
 
 
 def test_a_trajectory_shows_the_rounds_of_an_answer(homer: Homer, lecture: str) -> None:
-    line = data(homer("ask", "Who speaks of the harbour?", "--json"))
-    name = line["trajectory"]
+    name = data(homer("ask", "Who speaks of the harbour?", "--json"))["trajectory"]
     shown = homer("trajectory", name[:6])
     assert f"{name}  done  local" in shown.stdout
     assert "question: Who speaks of the harbour?" in shown.stdout
@@ -226,8 +225,7 @@ def test_a_batch_goes_on_where_it_stopped(homer: Homer, lecture: str, tmp_path: 
     out = tmp_path / "answers.jsonl"
     first = homer("ask", "--batch", str(batch_file(tmp_path / "a", *lines[:1])), "--out", str(out))
     assert first.exit_code == 0, first.stderr
-    torn = out.read_text() + '{"id": "q1", "ans'
-    out.write_text(torn)
+    out.write_text(out.read_text() + '{"id": "q1", "ans')
     batch = str(batch_file(tmp_path / "questions.jsonl", *lines))
     second = homer("ask", "--batch", batch, "--out", str(out), "--concurrency", "2")
     assert second.exit_code == 0, second.stderr
@@ -242,8 +240,7 @@ def test_a_batch_goes_on_where_it_stopped(homer: Homer, lecture: str, tmp_path: 
 def test_a_batch_without_out_goes_to_stdout(homer: Homer, lecture: str, tmp_path: Path) -> None:
     line = {"id": 7, "video": lecture, "question": "When does it open?", "options": ["at six"]}
     line |= {"as_of_s": 95.0}
-    done = homer("ask", "--batch", str(batch_file(tmp_path / "q.jsonl", line)))
-    answer = data(done)
+    answer = data(homer("ask", "--batch", str(batch_file(tmp_path / "q.jsonl", line))))
     assert (answer["id"], answer["option"]) == (7, "A")
 
 
@@ -328,8 +325,7 @@ def test_delete_takes_an_upload_along_and_says_so(homer: Homer, home: Home, data
         add_video(
             session, Video(id=path.parent.name, title="talk", path=None, duration_ms=1), [], {}
         )
-    refused = homer("delete", "talk", stdin="n\n")
-    assert "The uploaded file goes too." in refused.stderr
+    assert "The uploaded file goes too." in homer("delete", "talk", stdin="n\n").stderr
     assert path.exists()
     done = homer("delete", "talk", "--yes")
     assert done.stdout == f"talk is deleted\nits upload was deleted too: {path}\n"
@@ -345,8 +341,7 @@ def test_delete_asks_and_leaves_nothing(homer: Homer, toolbox: Toolbox, tmp_path
     assert refused.exit_code != 0
     assert data(homer("videos", "--json"))
     assert "There is no file of it." in refused.stderr
-    done = homer("delete", "lecture", "--yes")
-    assert done.stdout == "lecture is deleted\n"
+    assert homer("delete", "lecture", "--yes").stdout == "lecture is deleted\n"
     assert data(homer("videos", "--json")) == []
     assert data(homer("trajectory", "--json")) == []
 
@@ -360,8 +355,7 @@ def test_models_say_what_is_there_and_under_which_licence(homer: Homer, toolbox:
     shown = homer("models")
     assert f'images = "{rows[-1]["model"]}@REVISION"' in shown.stderr
     assert "non-commercial research only" in shown.stdout
-    pulled = homer("models", "pull")
-    assert pulled.stdout.endswith("0 fetched\n")
+    assert homer("models", "pull").stdout.endswith("0 fetched\n")
 
 
 def test_absent_models_named(homer: Homer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

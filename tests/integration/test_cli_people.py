@@ -186,8 +186,7 @@ def test_who_was_merged_goes_by_one_name_everywhere(number: str, nobody: str, st
     """Seen and heard are one: the voice's own number and tag are nobody's any more."""
     before = all_that_is_told(store, nobody)
     assert "<voice_0>: The ships" in before
-    other = {"0": "1", "1": "0"}[number]
-    homer("merge", nobody, other, number)
+    homer("merge", nobody, {"0": "1", "1": "0"}[number], number)
     after = all_that_is_told(store, nobody)
     assert "<voice_0>" not in after.replace("<face_0> <voice_0>", "")
     assert f"<character_{number}>: The ships" in after

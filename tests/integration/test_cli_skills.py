@@ -66,8 +66,7 @@ def test_answers_that_are_judged_are_learned_from(library: Store) -> None:
     ran = homer("skills", "learn")
     assert ran.stdout.startswith("search-win-who: version 1\n")
     assert "learned from 8 answers" in ran.stdout
-    shown = homer("skills", "show", "search-win-who").stdout
-    assert "learned from abc0 abc1" in shown
+    assert "learned from abc0 abc1" in homer("skills", "show", "search-win-who").stdout
 
 
 def test_what_cannot_be_done_is_said(library: Store, tmp_path: Path) -> None:

@@ -62,8 +62,7 @@ def break_off(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_broken_off_question_goes_on(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = data(homer(*QUESTION))
     name = break_off(homer, monkeypatch)
-    shown = homer("trajectory", name).stdout
-    assert f"homer ask --resume {name}" in shown
+    assert f"homer ask --resume {name}" in homer("trajectory", name).stdout
     resumed = data(homer("ask", "--resume", name[:9], "--json"))
     assert resumed["trajectory"] == name
     for field in ("answer", "option", "confidence", "citations", "retrieved", "rounds"):

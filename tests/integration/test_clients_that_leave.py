@@ -74,8 +74,7 @@ def test_the_first_subtask_of_a_chain_stalls_and_the_others_are_never_searched()
 
 
 def test_abandoning_a_subtask_kills_those_that_depend_on_it_unread() -> None:
-    give_up = Edits(abandon=("t1",))
-    ran = asked(plan=[CHAIN], replan=[give_up, Edits()])
+    ran = asked(plan=[CHAIN], replan=[Edits(abandon=("t1",)), Edits()])
     assert ran.of(Replanned)[0].subtasks[0].state is SubtaskState.ABANDONED
     assert {"t2", "t3"} <= set(tasks(ran))
     output = " ".join(ran.of(Replanned)[0].reasons)
@@ -99,8 +98,7 @@ def test_a_subtask_is_called_resolved_without_any_evidence() -> None:
 
 def test_a_rewritten_subtask_has_no_attempts_left() -> None:
     other = Edits(rewrite=(Rewrite(id="t1", text="the thing that Ann opens"),))
-    ran = asked(replan=[other, Edits()])
-    attempts = [(e.text[:9], e.attempt) for e in ran.of(RoundOpened)]
+    attempts = [(e.text[:9], e.attempt) for e in asked(replan=[other, Edits()]).of(RoundOpened)]
     assert attempts[3:] == [("the thing", 1), ("the thing", 2), ("the thing", 3)]
 
 
@@ -139,8 +137,7 @@ def test_twenty_six_options_are_too_many() -> None:
 
 @pytest.mark.parametrize("said", ["A nice guess is C", "A or C", "I am Certain", "C, maybe"])
 def test_a_letter_within_words_is_taken_for_the_option(said: str) -> None:
-    replies = [varied, answer(said, "m1"), answer("B", "m1")]
-    ran = asked(options=FIVE, act=replies)
+    ran = asked(options=FIVE, act=[varied, answer(said, "m1"), answer("B", "m1")])
     assert ran.of(Guarded)[1].rule == "option"
     assert ran.asked.answer.option == "B"
     ran = asked(options=FIVE, conclude=[Conclusion(text=said, refs=("m1",))])
@@ -149,8 +146,7 @@ def test_a_letter_within_words_is_taken_for_the_option(said: str) -> None:
 
 def test_an_answer_before_any_search_is_accepted_in_the_end() -> None:
     ran = asked(options=FIVE, act=[answer("A", "m1")])
-    refused = [e for e in ran.of(Guarded) if e.rule == "search first"]
-    assert len(refused) == 3
+    assert len([e for e in ran.of(Guarded) if e.rule == "search first"]) == 3
     assert ran.events.index(ran.of(EvidenceRetrieved)[0]) < ran.events.index(
         ran.of(AnswerProposed)[0]
     )
@@ -175,8 +171,7 @@ def test_a_search_is_refused_because_another_mode_was_asked_the_same() -> None:
     modes = [Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME, Mode.EVENT, Mode.VIDEO, Mode.EVENT]
     acts = [search(same, mode) for mode in modes]
     ran = asked(plan=[CHAIN], act=[*acts, varied], settings=PATIENT)
-    refused = [e.rule for e in ran.of(Guarded)][:6]
-    assert refused == [None, None, None, None, None, "duplicate"]
+    assert [e.rule for e in ran.of(Guarded)][:6] == [None, None, None, None, None, "duplicate"]
 
 
 def test_a_locked_search_is_only_advised_to_move() -> None:
@@ -191,8 +186,7 @@ def test_a_locked_search_is_only_advised_to_move() -> None:
 
 def test_an_unknown_neighbour_is_searched_for_as_if_it_were_there() -> None:
     near = found(evidence(1), neighbours=(segment(2),), edges=(edge(1, 2),))
-    lost = search("the harbour", Mode.NEIGHBOR)
-    ran = asked([near], act=[varied, lost, varied])
+    ran = asked([near], act=[varied, search("the harbour", Mode.NEIGHBOR), varied])
     tried = ran.of(EvidenceRetrieved)[1]
     assert (tried.evidence, tried.focus) == ((), "s1")
     card = [t for name, t in ran.reasoner.turns if name == "act"][2].steps[-1].card
@@ -243,8 +237,7 @@ def test_only_one_mode_has_scores(party: Store) -> None:
         (one,) = [e for e in events if isinstance(e, EvidenceRetrieved) and e.mode == mode]
         assert one.evidence
         assert 0 < max(e.score for e in one.evidence) <= 1
-    closed = [e for e in events if isinstance(e, RoundClosed)]
-    assert closed[-1].subtasks[0].best_score > 0
+    assert [e for e in events if isinstance(e, RoundClosed)][-1].subtasks[0].best_score > 0
     assert events[-1].answer.confidence > 0
 
 

@@ -107,6 +107,5 @@ def test_seconds_are_counted_and_are_not_in_the_dump(workspace: Workspace, tmp_p
     workspace.__dict__["writer"].broken = False
     path = make_video(tmp_path / "talk.mp4", seconds=3.0, audio=None)
     assert ingest(workspace, path).exit_code == 0
-    portrait = show_video(workspace.store, "talk")
-    assert all(clip.cost.seconds > 0 for clip in portrait.clips)
+    assert all(clip.cost.seconds > 0 for clip in show_video(workspace.store, "talk").clips)
     assert not any("seconds" in line for line in dump_lines(workspace.store, "talk"))

@@ -96,8 +96,7 @@ def test_a_sound_that_goes_on_over_the_border_of_clips_says_so(store: Store) -> 
 
 def test_a_done_clip_stays_as_it_is(store: Store) -> None:
     video = known_video(store, 1)
-    first = percept(0, utterances=(said(1, "The first words."),))
-    watch(store, video, first)
+    watch(store, video, percept(0, utterances=(said(1, "The first words."),)))
     before = list(dump_lines(store, video))
     again = percept(0, utterances=(said(1, "Other words."),))
     assert watch(store, video, again) == [ClipState.DONE]
@@ -239,8 +238,7 @@ def test_a_name_on_screen_is_the_face_s_from_then_on_and_not_before(store: Store
     watch(store, video, percept(0, faces=(face(0, 1, (1, 2)),)), named_on_screen(1, "Omar Haddad"))
     assert people(store, video, 0) == [(0, None, (0,), ())]
     assert people(store, video, 1) == [(0, "Omar Haddad", (0,), ())]
-    early = show_video(store, video, as_of_ms=30_000)
-    assert "Omar" not in early.model_dump_json()
+    assert "Omar" not in show_video(store, video, as_of_ms=30_000).model_dump_json()
     late = [one.text for one in show_video(store, video).clips[1].lines]
     assert "<face_0> is named Omar Haddad, Software Engineer (shown on screen)." in late
 

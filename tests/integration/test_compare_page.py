@@ -53,8 +53,7 @@ def test_a_question_is_asked_by_every_strategy_that_is_chosen(party: Store) -> N
     runs: BackgroundRuns = page_state().runs
     for row in rows:
         runs.wait(row.id, 60)
-    names = page.query_params["trajectory"]
-    assert sorted(names) == sorted(row.id for row in rows)
+    assert sorted(page.query_params["trajectory"]) == sorted(row.id for row in rows)
     shown = words(page.run())
     assert all(name in shown for name in strategy_names())
 
@@ -92,14 +91,12 @@ def test_words_of_a_question_are_never_markup(party: Store) -> None:
 
 
 def test_an_unknown_trajectory_is_named(party: Store) -> None:
-    page = open_page("compare", trajectory="feed" * 4)
-    assert "feedfeed" in words(page)
+    assert "feedfeed" in words(open_page("compare", trajectory="feed" * 4))
 
 
 def test_strategies_whose_memory_is_not_built_are_not_chosen(party: Store) -> None:
     with party.begin() as session:
         session.execute(delete(BuildRow).where(BuildRow.builder == "worldmm"))
-    page = open_page("compare")
-    chosen = page.multiselect[1]
+    chosen = open_page("compare").multiselect[1]
     assert set(chosen.value) == {*strategy_names()} - {"worldmm"}
     assert "worldmm" in chosen.options

@@ -154,8 +154,7 @@ def watched(
     """Watches the film in a new library; returns its dump."""
 
     def seen(raw: Any, *_: object) -> Seen:
-        found = scene(raw.clip.index)
-        return Seen(found.model_copy(update={"clip": raw.clip}), {})
+        return Seen(scene(raw.clip.index).model_copy(update={"clip": raw.clip}), {})
 
     def run(model: Model, at_once: int, runs: int = 1) -> list[str]:
         writers = Writers(model, LocalEventWriter(SETTINGS.memory))
@@ -312,8 +311,7 @@ def test_a_patch_is_written_anew_where_its_window_changed_meanwhile(store: Store
 
     class Events(LocalEventWriter):
         def patch(self, window: EventWindow) -> EventPatch:
-            found = [line.speaker for line in window.lines if line.text == "Words."]
-            speakers.extend(found)
+            speakers.extend([line.speaker for line in window.lines if line.text == "Words."])
             if len(speakers) == 1:
                 rename(store, VIDEO, "<voice_0>", "Ada")
             return super().patch(window)

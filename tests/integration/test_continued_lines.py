@@ -111,8 +111,7 @@ SLIDE = ("Linear equations", "Chapter two")
 
 
 def test_a_slide_that_stays_is_one_line_and_what_is_new_another(store: Store) -> None:
-    changed = (*SLIDE, "Two lines cross")
-    video = watch(store, *slides(SLIDE, SLIDE, changed, ("The end",)))
+    video = watch(store, *slides(SLIDE, SLIDE, (*SLIDE, "Two lines cross"), ("The end",)))
 
     def seen(as_of: int) -> list[tuple[str, int, int]]:
         found = lines(store, video, as_of, MemorySource.READ)

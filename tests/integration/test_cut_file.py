@@ -30,8 +30,7 @@ def colours(path: Path) -> list[int]:
     info = probe(path)
     with av.open(str(path)) as container:
         for frame in container.decode(video=0):
-            pixels = info.upright.pixels(frame)
-            middle = pixels.reshape(-1, 3).astype(float).mean(axis=0)
+            middle = info.upright.pixels(frame).reshape(-1, 3).astype(float).mean(axis=0)
             found.append(int(np.abs(np.array(COLOURS) - middle).sum(axis=1).argmin()))
     return found
 
@@ -73,15 +72,13 @@ def test_a_span_shows_and_sounds_what_the_video_does_then(
     all_of_it, lead = colours(path), max(0, changes.get("video_start_ms", 0) - 500)
     first = round((cut.span.start_ms - lead) / 1000 * rate)
     expected = all_of_it[first : first + len(shown)]
-    same = sum(a == b for a, b in zip(shown, expected, strict=False))
-    assert same >= len(shown) - 2
+    assert sum(a == b for a, b in zip(shown, expected, strict=False)) >= len(shown) - 2
     assert abs(sound_ms(out) - cut.span.length_ms) < 150
 
 
 def test_a_file_with_sound_alone_is_cut(tmp_path: Path) -> None:
     path = make_video(tmp_path / "talk.m4a", seconds=4.0, codec=None, format="mp4")
-    cut = cut_file(path, TimeSpan.of(1_000, 2_000), tmp_path / "cut.mp4")
-    assert cut.copied
+    assert cut_file(path, TimeSpan.of(1_000, 2_000), tmp_path / "cut.mp4").copied
     assert abs(sound_ms(tmp_path / "cut.mp4") - 1_000) < 60
 
 

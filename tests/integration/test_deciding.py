@@ -114,8 +114,7 @@ def test_a_person_may_choose_a_mode_where_the_harness_forced_one(store: Store) -
     settings = toolbox.profile.settings.model_copy(update={"ask": more})
     toolbox.profile = toolbox.profile.model_copy(update={"settings": settings})
     made = ask(store, toolbox, Question(text="Why was the submarine sold?", videos=(PARTY,)))
-    output = events(store, made)
-    number = next(event.round for event in output if isinstance(event, Forced)) + 1
+    number = next(event.round for event in events(store, made) if isinstance(event, Forced)) + 1
     action = Action(kind="search", mode=Mode.EVENT, query="Ann shows the old piano")
     other = fork(store, WordToolbox(), made.trajectory_id, number, ForkEdit(action=action))
     assert action.query in [one.query for one in searches(events(store, other))]

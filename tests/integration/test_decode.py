@@ -227,8 +227,7 @@ def test_rotation_is_applied_to_pixels(degrees: int, size: tuple[int, int], tmp_
 
 
 def test_large_pictures_are_shrunk_and_keep_their_shape(tmp_path: Path) -> None:
-    path = make_video(tmp_path / "v.mp4", seconds=0.4, size=(2_560, 1_440), audio=None)
-    (clip,) = read(path)
+    (clip,) = read(make_video(tmp_path / "v.mp4", seconds=0.4, size=(2_560, 1_440), audio=None))
     assert clip.frames[0].image.shape == (720, 1_280, 3)
     tall = make_video(tmp_path / "t.mp4", seconds=0.4, size=(1_920, 1_080), rotation=90, audio=None)
     assert read(tall)[0].frames[0].image.shape == (720, 405, 3)
@@ -236,8 +235,7 @@ def test_large_pictures_are_shrunk_and_keep_their_shape(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("audio_start_ms", [0, 1_000])
 def test_sound_lies_where_its_time_stamps_say(audio_start_ms: int, tmp_path: Path) -> None:
-    path = make_video(tmp_path / "v.mp4", audio_start_ms=audio_start_ms)
-    (clip,) = read(path)
+    (clip,) = read(make_video(tmp_path / "v.mp4", audio_start_ms=audio_start_ms))
     loud = np.flatnonzero(np.abs(clip.samples) > 0.1)
     assert loud[0] == pytest.approx(audio_start_ms * 16, abs=32)
     assert np.abs(clip.samples).max() == pytest.approx(0.3, abs=0.05)
@@ -297,8 +295,7 @@ def test_a_lost_part_of_a_file_without_index_is_a_gap(tmp_path: Path) -> None:
     path = make_video(tmp_path / "v.mkv", seconds=9, gop=10, fps=10)
     damage(path, 0.3, 0.7)
     clips = read(path, SECONDS)
-    lost = [gap for clip in clips for gap in clip.gaps]
-    assert sum(gap.length_ms for gap in lost) >= 1_000
+    assert sum(gap.length_ms for gap in [gap for clip in clips for gap in clip.gaps]) >= 1_000
     assert clips[0].error is None is clips[-1].error
     assert clips[0].gaps == () == clips[-1].gaps
 
@@ -495,8 +492,7 @@ def test_an_error_of_measuring_is_the_readers_and_ends_its_thread(
 
 
 def test_nothing_is_read_past_the_last_clip(tmp_path: Path) -> None:
-    path = make_video(tmp_path / "v.mp4")
-    assert read(path, SECONDS, 3) == []
+    assert read(make_video(tmp_path / "v.mp4"), SECONDS, 3) == []
 
 
 def test_sound_longer_than_pictures_has_clips_without_frames(tmp_path: Path) -> None:

@@ -130,8 +130,7 @@ def only_in_span(store: Store) -> None:
 
 def test_a_deleted_span_leaves_no_trace_in_later_exports(marked: Store, tmp_path: Path) -> None:
     only_in_span(marked)
-    before = traces(marked)
-    assert {"utterances.text", "segment_revisions.summary", "patches.applied"} < before
+    assert {"utterances.text", "segment_revisions.summary", "patches.applied"} < traces(marked)
     toolbox: Any = SimpleNamespace(text=ThreeNumbers())
     workspace = Workspace(marked.home, marked, load_profile("local"), toolbox)
     span = TimeSpan.of(31_000, 32_000)

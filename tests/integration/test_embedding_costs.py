@@ -202,8 +202,7 @@ def test_images_and_tokens_of_frames_and_of_an_endpoint_are_as_estimated(
 ) -> None:
     path = talk(tmp_path)
     with server(word_vectors) as (url, requests), OpenAIServer(counting) as model:
-        spec = ChatSpec(model="openai:m", base_url=model.base_url, price=PRICE)
-        chat = {"default": spec}
+        chat = {"default": ChatSpec(model="openai:m", base_url=model.base_url, price=PRICE)}
         opened = workspace(home, store, url, clip_view="frames", writer="llm", chat=chat)
         with client_of(WordState(store, "p", folders=(tmp_path,), models=opened.toolbox)) as client:
             told = client.post("/videos/estimate", json={"path": str(path)}).json()
@@ -253,8 +252,7 @@ def test_a_question_has_embeddings_on_record_and_replays(home: Home, store: Stor
         again = replay(store, asked.trajectory_id)
         assert counted(requests) == taken
     assert again.whole
-    rows = embedded(store)
-    assert {row.trajectory_id for row in rows} == {asked.trajectory_id}
+    assert {row.trajectory_id for row in embedded(store)} == {asked.trajectory_id}
     with store.begin() as session:
         used = usage_in(
             events_of(session, asked.trajectory_id), embeddings_of(session, asked.trajectory_id)
@@ -296,8 +294,7 @@ def test_building_a_memory_has_its_embeddings_on_record(home: Home, store: Store
     with store.begin() as session:
         set_video_state(session, VIDEO, DONE)
     with server(word_vectors) as (url, requests):
-        opened = workspace(home, store, url)
-        build(opened, VIDEO, find_strategy("worldmm"), lambda *_: None)
+        build(workspace(home, store, url), VIDEO, find_strategy("worldmm"), lambda *_: None)
     rows = embedded(store)
     assert {(row.video_id, row.clip) for row in rows} == {(VIDEO, None)}
     assert sum(row.tokens_in for row in rows) == counted(requests) > 0
@@ -310,8 +307,7 @@ def judge_a_ladder(home: Home, store: Store, url: str) -> int:
     opened = workspace(home, store, url)
     opened = replace(opened, toolbox=Questioned(opened.profile, Path("/nonexistent")))
     alerts.add_alert(opened, "ladder", "someone carries a ladder")
-    clip = percept(1, utterances=(said(32, "Look, someone carries a ladder."),))
-    memorise(store, clip)
+    memorise(store, percept(1, utterances=(said(32, "Look, someone carries a ladder."),)))
     return len(AlertJudge(opened).judge_waiting()[0])
 
 
@@ -413,8 +409,7 @@ def test_local_search_is_free(store: Store, database: str, monkeypatch: pytest.M
 def test_a_search_that_fails_is_on_record(home: Home, store: Store) -> None:
     watch_talk(store)
     with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
-        toolbox = workspace(home, store, url).toolbox
-        retrievers = Retrievers(store, toolbox, Settings())
+        retrievers = Retrievers(store, workspace(home, store, url).toolbox, Settings())
         with pytest.raises(ModelError, match="too long"), recorded_search(store):
             search_once(store, retrievers, Mode.VIDEO, "the lighthouse")
     assert "too long" in str(searched(store)[0].error)

@@ -106,8 +106,7 @@ def test_lines_of_two_encoders_are_on_one_scale(library: Store) -> None:
     found = search(library, Tools(others=(other,)), "dog barks").evidence
     assert "dog" in found[0].text
     assert all(one.score < found[0].score for one in found[1:])
-    far = search(library, Tools(others=(other,)), "unheard zebra")
-    assert far.nothing_close
+    assert search(library, Tools(others=(other,)), "unheard zebra").nothing_close
 
 
 def test_videos_of_two_encoders_share_scale(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +156,5 @@ def test_segments_are_compared_by_their_own_encoder(library: Store) -> None:
         ).one()
         row.embedding, row.encoder = other.embed(["gate"])[0].tolist(), "other"
     found = search(library, Tools(others=(other,)), "portal", Mode.EVENT)
-    assert found.focus is not None
-    assert found.focus.label == "The gate"
+    assert (found.focus and found.focus.label) == "The gate"
     assert search(library, Tools(), "gate", Mode.EVENT).unloaded == ("other",)

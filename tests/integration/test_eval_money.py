@@ -113,8 +113,7 @@ def test_answers_are_counted_one_by_one_and_the_money_ends_where_it_would(
     monkeypatch.setattr("evals.running.judge", judged)
     monkeypatch.setattr("evals.running.stored.run_cost", total)
     data = world(tmp_path, videos=2)
-    ran = evaluate(store, data, protocol=Protocol.NONE, max_cost=1.75, workers=1)
-    assert ran.over
+    assert evaluate(store, data, protocol=Protocol.NONE, max_cost=1.75, workers=1).over
     assert len(counted) == 3  # at the beginning, and after each video
     assert cost(store) == 2.0
 

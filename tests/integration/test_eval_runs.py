@@ -151,8 +151,7 @@ def test_a_question_sees_only_what_was_seen_by_its_time(store: Store, tmp_path: 
     whole = houses(tmp_path, 1)
     early = whole.questions[1].model_copy(update={"as_of_ms": 30_000})
     before = whole.questions[0].model_copy(update={"as_of_ms": 10})
-    some = type(whole)(whole.name, whole.videos, (early, before))
-    evaluate(store, some, protocol=NONE)
+    evaluate(store, type(whole)(whole.name, whole.videos, (early, before)), protocol=NONE)
     seen, unseen = found(store)
     assert seen.trajectory is not None
     with store.begin() as session:
@@ -170,8 +169,7 @@ def test_a_video_that_is_not_there_is_left_with_questions(store: Store, tmp_path
     whole = houses(tmp_path)
     (tmp_path / "house 1.jsonl").write_text("no captions")
     heard = Heard()
-    ran = evaluate(store, whole, heard=heard, protocol=NONE)
-    assert set(ran.left_out) == {"house 1"}
+    assert set(evaluate(store, whole, heard=heard, protocol=NONE).left_out) == {"house 1"}
     assert any("house 1" in note for note in heard.notes)
     assert {row.slot.question[0] for row in found(store)} == {"0"}
 
@@ -243,8 +241,7 @@ def test_auto_learns_which_strategy_to_ask_on_one_half_and_is_asked_on_the_other
     by_skill = [row for row in chosen if row.chosen_by]
     assert {row.chosen_by for row in by_skill} == {skill.name}
     assert {row.strategy for row in by_skill} == {skill.policy.strategy}
-    others = {row.strategy for row in chosen if row not in by_skill}
-    assert others <= {AskSettings().strategy}
+    assert {row.strategy for row in chosen if row not in by_skill} <= {AskSettings().strategy}
     auto = run_report(store, "run").auto
     assert auto is not None
     # The open questions have no judge.

@@ -254,8 +254,7 @@ def test_clips_without_speech_are_counted_with_those_that_have_another_line(stor
     watch(store, PARTY, [[Said("Good morning"), heard], [heard], [], [read]])
     found = silent_clips(store, [PARTY])
     assert found == SilentClips(clips=2, remembered=1)
-    all_questions = row("all", [])
-    report = FirstReport("first", (), (), all_questions, found, (), {}, 0.0)
+    report = FirstReport("first", (), (), row("all", []), found, (), {}, 0.0)
     assert [bar.met for bar in report.bars if bar.name.startswith("silent")] == [False]
 
 

@@ -221,8 +221,7 @@ def test_any_words_of_a_question_are_shown_as_words(library: Store, text: str) -
     page = open_page("evaluations", run="odd")
     assert text[:150] in words(page)
     assert not any(one.allow_html for one in page.markdown)
-    kinds = next(b for b in page.selectbox if b.label == "Type")
-    assert kinds.options == ["all", text]
+    assert next(b for b in page.selectbox if b.label == "Type").options == ["all", text]
     assert text[:100] in cells(page)
     assert not any("<img" in str(one.proto.body) for one in page.get("html"))
 

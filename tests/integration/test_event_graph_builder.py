@@ -120,8 +120,7 @@ def shown_writers(store: Store) -> tuple[str, ...]:
     """Who wrote the event graph, as ``homer show`` and the view of a moment say alike."""
     with store.begin() as session:
         (built,) = built_memories(session, PARTY)
-    shared = load_moment(store, PARTY, 0)[0]
-    assert shared.writers == built.writers
+    assert load_moment(store, PARTY, 0)[0].writers == built.writers
     return built.writers
 
 

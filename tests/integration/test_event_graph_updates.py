@@ -52,8 +52,7 @@ def watched(store: Store, clips: int, upto: int | None = None) -> str:
 def talk_about(store: Store, video: str, n: int) -> None:
     words = SENTENCES[n // 4 % len(SENTENCES)].split()
     lines = [said(30 * n + 3 * k, " ".join(words[k % 3 :])) for k in range(6)]
-    one = percept(n, utterances=tuple(lines))
-    memorise(store, one, video=video)
+    memorise(store, percept(n, utterances=tuple(lines)), video=video)
 
 
 def update_graph(
@@ -101,8 +100,7 @@ def test_the_local_writer_covers_every_clip_and_finds_where_the_topic_turns(stor
     shown = show_video(store, video)
     assert {clip for one in shown.segments for clip in one.clips} == set(range(12))
     assert shown.pending == ()
-    starts = {one.clips[0] for one in shown.segments}
-    assert {4, 8} <= starts
+    assert {4, 8} <= {one.clips[0] for one in shown.segments}
     assert all(len(one.label.split()) <= 8 for one in shown.segments)
     about = next(one for one in shown.segments if one.clips[0] == 4)
     assert "soup" in (about.label + about.summary).lower()
@@ -270,8 +268,7 @@ def test_graph_built_anew_from_its_patches_is_stored_one(store: Store, seeds: li
         for n in range(24):
             mark_clip(session, video, n, ClipState.DONE)
     views = []
-    writer = Seeded(seeds)
-    assert update_graph(store, video, writer, final=True) == 3
+    assert update_graph(store, video, Seeded(seeds), final=True) == 3
     with store.begin() as session:
         open_now = segments_at(session, video)
         numbers = {one.id: one.number for one in open_now}
@@ -280,8 +277,7 @@ def test_graph_built_anew_from_its_patches_is_stored_one(store: Store, seeds: li
         graph = rebuild_graph(patches)
         views = [segments_at(session, video, n) for n in range(24)]
     assert {one.number: to_open_segment(one) for one in open_now} == graph.segments
-    stored = {(link := to_open_edge(one, numbers)).key: link for one in edges}
-    assert stored == graph.edges
+    assert {(link := to_open_edge(one, numbers)).key: link for one in edges} == graph.edges
     for count, patch in enumerate(patches, 1):
         # What was told at the time is told of that time still, word for word.
         then = {one.number: to_open_segment(one) for one in views[patch.at_clip]}

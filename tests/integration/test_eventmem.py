@@ -59,8 +59,7 @@ CLIPS = sum(SCENES_S) * 1_000 // CLIP_MS
 
 
 def scene_of(second: int) -> int:
-    ends = np.cumsum(SCENES_S)
-    return int(np.searchsorted(ends, second, side="right"))
+    return int(np.searchsorted(np.cumsum(SCENES_S), second, side="right"))
 
 
 def jpeg(second: int) -> bytes:

@@ -211,8 +211,7 @@ def exemplars(store: Store) -> set[str]:
 
 def test_the_words_stay_as_somebody_s_with_vectors_of_their_own(talk: Store) -> None:
     forget(talk, VIDEO, "0", WordVectors())
-    shown = show_video(talk, VIDEO)
-    lines = [line.text for clip in shown.clips for line in clip.lines]
+    lines = [line.text for clip in show_video(talk, VIDEO).clips for line in clip.lines]
     assert "somebody: My name is somebody. The lighthouse is green." in lines
     assert "Omar Khayyam: My name is Omar. Yesterday somebody told me a story." in lines
     assert any("The adage says that Mrs. somebody's boats sail." in line for line in lines)

@@ -66,8 +66,7 @@ def test_long_checks_are_shown_as_they_are_made_and_hold_up_nothing(
 def test_checks_are_in_language_of_page(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_WEIGHTS", str(library.home.root / "none"))
     page = open_page_in("de", "health")
-    rows = tables(page)[0]
-    found = {what: text for what, _, text in rows}
+    found = {what: text for what, _, text in tables(page)[0]}
     assert {"Datenbank", "Zugriffsrechte", "Suchindex", "Codecs", "Geräusche"} <= set(found)
     assert found["Modell minilm"] == "model.onnx fehlt"
     assert found["Gerät"].startswith("Bilder und Stimmen: ")
@@ -93,8 +92,7 @@ def test_what_failed_is_listed_the_latest_first(library: Store) -> None:
             session, "a" * 16, Question(text="why?", videos=(VIDEO,)), view, "homer", "local"
         )
         end_trajectory(session, "a" * 16, "failed", None, 0, 0.0)
-    found = recent_failures(library)
-    assert [one.trajectory for one in found] == ["a" * 16, None]
+    assert [one.trajectory for one in recent_failures(library)] == ["a" * 16, None]
     page = open_page("health")
     assert EVIL in words(page)
     assert "why?" in words(page)

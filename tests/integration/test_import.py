@@ -66,8 +66,7 @@ def test_an_import_holds_who_said_what_when_and_once(store: Store, track: Captio
         "Jake: The tent is number 0.",
     ]
     assert str(shown.clips[30].span).startswith("d2 10:15:00")
-    covered = {clip for one in shown.segments for clip in one.clips}
-    assert covered == set(range(45))
+    assert {clip for one in shown.segments for clip in one.clips} == set(range(45))
     assert not [one for one in shown.segments if {29, 30} <= set(one.clips)]
     whole = list(dump_lines(store, "week"))
     assert brought_in(store, track) == whole

@@ -72,8 +72,7 @@ def test_an_agent_finds_an_event_looks_closer_and_moves_on(tools: dict[str, Any]
     assert all(f"[{e.ref}]" in closer.content for e in closer.artifact.evidence)
     moved = call(tools["search_neighbor"], query="rain and retreat", focus=f"[{focus}]")
     assert moved.artifact.focus.label == "rain and retreat"
-    images = call(tools["search_keyframe"], query=QUERY, focus=focus)
-    assert images.content
+    assert call(tools["search_keyframe"], query=QUERY, focus=focus).content
 
 
 @pytest.mark.parametrize(

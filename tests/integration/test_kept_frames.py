@@ -248,8 +248,7 @@ def test_a_build_keeps_what_watching_would_have(workspace: Workspace, video: Pat
     while_watching = kept(workspace.store)
     delete_video(workspace.store, only_video(workspace.store).id)
     watch(without_memory(workspace), video)
-    made = build(workspace, "talk", find_strategy("worldmm"), lambda *_: None)
-    assert made.remark == ""
+    assert build(workspace, "talk", find_strategy("worldmm"), lambda *_: None).remark == ""
     assert kept(workspace.store) == while_watching
 
 

@@ -50,8 +50,7 @@ def gap(store: Store) -> Store:
 
 
 def found(retrievers: Retrievers, store: Store, query: str) -> list[str]:
-    hit = retrievers.search(now(store), Mode.VIDEO, query)
-    return [one.text for one in hit.evidence]
+    return [one.text for one in retrievers.search(now(store), Mode.VIDEO, query).evidence]
 
 
 def test_what_came_late_is_found_by_an_index_that_was_read_before(gap: Store) -> None:

@@ -331,8 +331,7 @@ def test_clip_is_tried_again(jobs: Jobs, recording: Path, monkeypatch: pytest.Mo
 
 def test_a_clip_whose_file_is_gone_cannot_be_tried_again(jobs: Jobs, recording: Path) -> None:
     recording.unlink()
-    page = press(open_page("library"), "Try all again")
-    assert "any more: put it back there" in words(page)
+    assert "any more: put it back there" in words(press(open_page("library"), "Try all again"))
     assert jobs.every() == []
 
 
@@ -422,8 +421,7 @@ def test_an_upload_that_became_no_video_goes_when_its_job_is_cleared(
     jobs = Jobs(app_library.home)
     jobs.start([path, known])
     wait_until(lambda: not only(jobs).running)
-    page = press(open_page("library"), "Clear")
-    assert "became no video: notes.mp4" in words(page)
+    assert "became no video: notes.mp4" in words(press(open_page("library"), "Clear"))
     assert not path.exists()
     assert known.exists()
 

@@ -250,8 +250,7 @@ def test_a_reader_that_is_stopped_does_not_wait_for_its_pipe() -> None:
     pipe = Pipe(read, lambda: next(looks), owned=True)
     assert pipe.read(100) == b""
     assert not pipe.ended
-    tired = Pipe(read, lambda: False, owned=True, is_timed_out=lambda: True)
-    assert tired.read(100) == b""
+    assert Pipe(read, lambda: False, owned=True, is_timed_out=lambda: True).read(100) == b""
     os.write(write, b"abcde")
     weary = iter([False, True])
     begun = Pipe(read, lambda: False, owned=True, is_timed_out=lambda: next(weary))

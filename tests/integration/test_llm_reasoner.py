@@ -87,8 +87,7 @@ def test_messages_that_repeat_are_stored_once(party: Store) -> None:
         sent = [name for call in stored for name in call.messages]
         pooled = session.query(MessageRow).count()
     assert pooled == len(set(sent)) < len(sent)
-    system = [call.messages[0] for call in stored]
-    assert len(set(system)) == 1
+    assert len({call.messages[0] for call in stored}) == 1
 
 
 def test_the_stable_part_comes_first_and_the_searches_grow_at_the_end(party: Store) -> None:

@@ -119,8 +119,7 @@ def test_with_other_images_or_labels_no_answer_is_right(
 
 def test_every_image_comes_after_its_ref_and_time_in_every_step(slides: Store, eyes: Eyes) -> None:
     made, events, server = asked(slides, SeeingModel(eyes), QUESTIONS[0][0])
-    found = of(events, EvidenceRetrieved)[0]
-    times = {e.ref: e.span.start_ms for e in found.evidence}
+    times = {e.ref: e.span.start_ms for e in of(events, EvidenceRetrieved)[0].evidence}
     for purpose in ("assess", "conclude"):
         images = images_of(next(r for r in server.requests if purpose_of(r) == purpose))
         assert images
@@ -237,8 +236,7 @@ def test_a_command_shows_sights(slides: Store, eyes: Eyes, monkeypatch: pytest.M
     output = CliRunner().invoke(
         app, ["trajectory", "events", made.trajectory_id, "--limit", "100", "--json"]
     )
-    kinds = [event["kind"] for event in json.loads(output.stdout)]
-    assert "look" in kinds
+    assert "look" in [event["kind"] for event in json.loads(output.stdout)]
 
 
 @pytest.mark.parametrize("opens", [True, in_full(False)])

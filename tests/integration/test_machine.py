@@ -97,8 +97,7 @@ def test_an_answer_is_cited_recorded_streamed_and_shown_as_rounds(watched_store:
 
 
 def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_store: Store) -> None:
-    ran = asked(watched_store, NEW, options=FIVE)
-    line = answer_json(ran.asked, "q7")
+    line = answer_json(asked(watched_store, NEW, options=FIVE).asked, "q7")
     assert list(line) == [
         "id",
         "answer",
@@ -290,8 +289,7 @@ def test_a_broken_off_question_goes_on_from_its_last_step(watched_store: Store) 
     reasoner = ScriptedReasoner(
         act=broken, plan=[[SubtaskDraft(text="one"), SubtaskDraft(text="two")]]
     )
-    memory = ScriptedMemory(NEW)
-    contexts = ScriptedContexts(reasoner, memory)
+    contexts = ScriptedContexts(reasoner, ScriptedMemory(NEW))
     with runner_for(watched_store, contexts) as runner:
         with pytest.raises(RuntimeError, match="power"):
             runner.ask(Question(text="What does Ann open?", videos=(VIDEO,)))

@@ -127,8 +127,7 @@ def test_what_a_tool_finds_is_what_the_api_answers(party: ApiState) -> None:
     first = found.structured_content["evidence"][0]
     assert first["text"] == "Ann opens the wooden gate of the garden"
     assert json.loads(found.content[0].text) == found.structured_content
-    listed = called(party, "videos").structured_content
-    assert [one["id"] for one in listed["items"]] == [PARTY]
+    assert [one["id"] for one in called(party, "videos").structured_content["items"]] == [PARTY]
     everybody = called(party, "library_people").structured_content["result"]
     assert [one["label"] for one in everybody] == ["Ann", "Bob"]
     assert everybody[0]["characters"][0]["video"] == PARTY
@@ -136,8 +135,7 @@ def test_what_a_tool_finds_is_what_the_api_answers(party: ApiState) -> None:
 
 def test_words_of_a_video_ask_nobody_for_anything_where_they_are_shown(store: Store) -> None:
     """Clients show what a tool returns, and models repeat it, as Markdown or in a terminal."""
-    lines = [(Said(f"The zebra {BAIT} runs \x1b[31m\u202e away", 3),)]
-    watch(store, "b" * 16, lines)
+    watch(store, "b" * 16, [(Said(f"The zebra {BAIT} runs \x1b[31m\u202e away", 3),)])
     with store.begin() as session:
         session.execute(update(VideoRow).values(title=BAIT))
     state = WordState(store, "local")

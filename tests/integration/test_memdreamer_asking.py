@@ -134,8 +134,7 @@ def test_tokens_a_round_stay_flat_over_twelve_rounds_and_small(store: Store) -> 
     calls = made.of(ModelCalled)
     assert max(call.tokens_in for call in calls) <= MOST_TOKENS
     rounds = [call.tokens_in for call in calls if call.purpose == "step"]
-    on_record = [usage.by_round[number + 1].tokens_in for number in range(1, ROUNDS)]
-    assert on_record == rounds[:-1]
+    assert [usage.by_round[number + 1].tokens_in for number in range(1, ROUNDS)] == rounds[:-1]
     assert rounds[-1] <= GROWTH * rounds[2], rounds
     assert min(rounds[1:]) > 2_500, "the observations are not cut to nothing"
 
@@ -236,8 +235,7 @@ def test_the_last_round_ends_with_an_answer_from_note_and_last_search(house: Sto
     assert "NOTE" in texts_of(made.requests[-1])[1]
     assert found_in(texts_of(made.requests[-1])[1])
     assert made.answer.citations
-    fewer = Asked(house, steps, ask={"rounds": 3})
-    assert len(fewer.searches) == 3
+    assert len(Asked(house, steps, ask={"rounds": 3}).searches) == 3
 
 
 def test_what_is_not_in_memory_is_said_and_options_get_a_letter(house: Store) -> None:

@@ -108,8 +108,7 @@ def test_super_events_show_their_edges_with_refs_and_one_its_macro_events(house:
 
 def test_macro_events_are_those_of_a_super_event_or_those_named(house: Store) -> None:
     use, macros = Using(house), [ref(house, "macro", n) for n in range(4)]
-    below = texts(use("get_macro_events", super_id=ref(house, "super", 0)))
-    assert list(below) == macros[:2]
+    assert list(texts(use("get_macro_events", super_id=ref(house, "super", 0)))) == macros[:2]
     named = texts(use("get_macro_events", macro_ids=[macros[3], f"[{macros[0]}]", macros[3]]))
     assert list(named) == [macros[3], macros[0]]
     assert named[macros[0]].splitlines() == [
@@ -243,8 +242,7 @@ def test_as_of_a_clip_nothing_later_is_known(house: Store, clip: int) -> None:
     for number, episode in enumerate(EPISODES):
         assert (episode.title in said) == (number < done)
         for happened in episode.happens:
-            shown = happened.replace("<face_1>", "Ann")
-            assert (shown in said) == (number < done)
+            assert (happened.replace("<face_1>", "Ann") in said) == (number < done)
     later = [("macro", done), ("event", 2 * done)] if done < 4 else []
     for level, number in later:
         with pytest.raises(InputError, match="in what is asked about, as of this moment"):

@@ -29,8 +29,7 @@ def watched(store: Store, toolbox: Toolbox, path: Path) -> VideoDetails:
         add_video(session, video, clips_of(info.duration_ms, settings.watch), {})
     for raw in read_clips(path, info, settings.watch):
         seen = perceive(raw, toolbox, settings.watch)
-        state = remember(store, video.id, seen, writers, toolbox, settings)
-        assert state == ClipState.DONE
+        assert remember(store, video.id, seen, writers, toolbox, settings) == ClipState.DONE
     update_event_graph(store, video.id, writers, toolbox, settings, is_final=True)
     return show_video(store, video.id)
 

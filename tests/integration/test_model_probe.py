@@ -187,8 +187,7 @@ def test_a_clip_and_a_round_are_tried_as_they_will_be_sent() -> None:
     roles = [[message["role"] for message in one["messages"]] for one in (clip, step)]
     assert roles[0] == ["system", "user", "user"], "a repair"
     assert roles[1] == ["system", "user", "assistant", "user", "user"], "after a search"
-    parts = clip["messages"][-1]["content"]
-    assert [part["type"] for part in parts].count("image_url") == 2
+    assert [part["type"] for part in clip["messages"][-1]["content"]].count("image_url") == 2
     forms = [one["response_format"]["json_schema"]["schema"] for one in (clip, step)]
     assert {"lines", "same", "names", "keyframes"} <= forms[0]["properties"].keys()
     assert {"action", "mode", "query", "citations"} <= forms[1]["properties"].keys()
@@ -232,8 +231,7 @@ def test_how_long_an_hour_of_video_takes_follows_from_the_settings(
     # 20 tokens are written in 2 seconds; 100 are read in 12 seconds, 2 of which are the reply's.
     models = scripted([{"noted": True}, {"digits": 24 * [1]}, {"noted": True}])
     watch, memory = WatchSettings(keyframes=2), MemorySettings(clip_frames=4, second_look=True)
-    settings = Settings(watch=watch, memory=memory)
-    profile = in_process(tmp_path, writer="llm", settings=settings)
+    profile = in_process(tmp_path, writer="llm", settings=Settings(watch=watch, memory=memory))
     (check,) = probe_models(Toolbox(profile, tmp_path, models))
     hours = 2 * ((6 * 512 + 1_500) / 10 + 12 * 30 / 10) / 30
     assert check.found == (

@@ -59,8 +59,7 @@ def watch(store: Store, n: int, writer: Writer) -> None:
         voices=(voice(0, 1, (start, start + 9)),),
     )
     writers = Writers(writer, local_writers().event)
-    done = remember(store, VIDEO, Perceived(one), writers, TOOLS, SETTINGS)
-    assert done == ClipState.DONE
+    assert remember(store, VIDEO, Perceived(one), writers, TOOLS, SETTINGS) == ClipState.DONE
 
 
 def people(store: Store, as_of_ms: int | None = None) -> dict[int, PersonOfVideo]:
@@ -138,8 +137,7 @@ def test_support_adds_up_over_clips_until_it_is_enough(video: Store) -> None:
     for n, support in enumerate((1.5, 1.5, 1.5)):
         stated = IdentityStatement(face=0, voice=0, clip=n, support=support, reason="lips")
         watch(video, n, Writer(statements=[stated]))
-        joined = people(video)[0].tags == ("<face_0>", "<voice_0>")
-        assert joined == (n == 2)
+        assert (people(video)[0].tags == ("<face_0>", "<voice_0>")) == (n == 2)
     assert people(video, 60_000)[0].tags == ("<face_0>",)
     assert len(people(video)) == 2
 

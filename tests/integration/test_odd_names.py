@@ -92,8 +92,7 @@ def test_any_words_can_be_searched_for(store: Store, mode: Mode, query: str) -> 
     remember_party(store)
     with store.begin() as session:
         view = memory_view(session, [PARTY])
-    tools = WordToolbox()
-    found = Retrievers(store, tools, SETTINGS).search(view, mode, query)
+    found = Retrievers(store, WordToolbox(), SETTINGS).search(view, mode, query)
     assert all(0 <= one.score <= 1 for one in found.evidence)
     assert found.query == make_storable(query)
 

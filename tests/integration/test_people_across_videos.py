@@ -99,8 +99,7 @@ def test_who_is_joined_with_one_is_joined_with_all_even_if_the_one_is_deleted(th
     assert persons(three) == [{(TALK, 0), (LECTURE, 0)}]
     delete_video_rows(three, LECTURE)
     assert persons(three) == []
-    join_of_two_persons = [one.told for one in history(three, TALK)]
-    assert len(join_of_two_persons) == 1
+    assert len([one.told for one in history(three, TALK)]) == 1
 
 
 def test_two_persons_of_two_videos_each_become_one(three: Store) -> None:

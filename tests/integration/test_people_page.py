@@ -78,8 +78,7 @@ def watch_film(store: Store) -> None:
 
 
 def name(page: AppTest, number: int, text: str) -> None:
-    field = next(one for one in page.text_input if f"_{number}_" in str(one.key))
-    field.input(text).run()
+    next(one for one in page.text_input if f"_{number}_" in str(one.key)).input(text).run()
     assert not page.exception
 
 
@@ -117,8 +116,7 @@ def test_people_are_shown_with_when_they_appear(recording: Store) -> None:
     first = people_of_video(recording, VIDEO).items[0]
     assert [span.start_ms for span in first.seen_spans] == [0, 60_000]
     assert [span.start_ms for span in first.heard_spans] == [0, 60_000]
-    page = open_page("people", video=VIDEO, person=first.number)
-    said = words(page)
+    said = words(open_page("people", video=VIDEO, person=first.number))
     assert "0:00-1:04" in said
     assert "seen " in said
     assert "▶ 1:00" in said

@@ -84,8 +84,7 @@ def test_a_person_waits_for_nobody_and_work_for_nobody(store: Store, other: Stor
 def test_a_person_whose_process_is_killed_keeps_nobody_waiting(store: Store) -> None:
     script = [sys.executable, "-c", PERSON, store.psycopg_url]
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "waits\n"
+        assert (process.stdout and process.stdout.readline()) == "waits\n"
         assert store.turns.people()
         process.kill()
         process.wait()

@@ -200,8 +200,7 @@ class RecapModel:
         self.shown: list[str] = []
 
     def __call__(self, request: dict[str, Any]) -> Any:
-        page = texts_of(request)[1]
-        self.shown = re.findall(r"^\d+\. \d\d:\d\d (.*)$", page, re.MULTILINE)
+        self.shown = re.findall(r"^\d+\. \d\d:\d\d (.*)$", texts_of(request)[1], re.MULTILINE)
         if self.wrong:
             return self.wrong.pop(0)
         return {"lines": [{"text": f"In short: {self.shown[0]}", "events": [1, len(self.shown)]}]}
@@ -218,8 +217,7 @@ def written(store: Store, model: Any) -> str:
 
 
 def test_a_language_model_writes_it_with_citations_of_its_events(kitchen: Store) -> None:
-    model = RecapModel()
-    text = written(kitchen, model)
+    text = written(kitchen, RecapModel())
     numbers = [number for number, _ in events_of(kitchen, VIDEO)]
     line, last = text.split("\n\n")
     assert line.startswith("- ")

@@ -108,8 +108,7 @@ def test_a_deleted_stream_leaves_no_recording(store: Store, camera: str) -> None
 
 def test_recordings_go_with_the_first_tier(workspace: Workspace, store: Store, camera: str) -> None:
     tier = Tier(after_days=1, keep="fewer", keyframes=10, side=10_000)
-    settings = workspace.settings
-    changed = settings.model_copy(update={"retain": RetainSettings(tiers=(tier,))})
+    changed = workspace.settings.model_copy(update={"retain": RetainSettings(tiers=(tier,))})
     aged = workspace.profile.model_copy(update={"settings": changed})
     later = Workspace(workspace.home, store, aged, workspace.toolbox)
     assert retain(later, datetime.now(UTC)).videos == ()

@@ -53,8 +53,7 @@ def test_each_clip_is_recorded_from_key_picture_on(tmp_path: Path, gop: int, b_f
 
 
 def test_sound_is_recorded_too(tmp_path: Path) -> None:
-    fed = Fed(tmp_path / "cam", [segment(tmp_path, "a", 4.0)])
-    clips, _ = fed.collect(settings=RECORDED)
+    clips, _ = Fed(tmp_path / "cam", [segment(tmp_path, "a", 4.0)]).collect(settings=RECORDED)
     for clip, recording in zip(clips, recordings(clips), strict=True):
         with av.open(io.BytesIO(recording.mp4), "r") as container:
             frames = list(container.decode(audio=0))

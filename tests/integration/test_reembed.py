@@ -264,8 +264,7 @@ def test_thresholds_are_fitted_by_pairs_seen(store: Store, monkeypatch: pytest.M
     monkeypatch.setattr("flows.reembed.LEAST_LINES", 3)
     tools: Any = Both()
     profile = load_profile("local").model_copy(update={"text": "words"})
-    workspace = Workspace(store.home, store, profile, tools)
-    fitting = fitting_thresholds(workspace)
+    fitting = fitting_thresholds(Workspace(store.home, store, profile, tools))
     assert fitting.splitlines() == [
         "settings.memory.same_fact = 0.80",
         "settings.ask.video_cosine = 0.33",
@@ -297,8 +296,7 @@ def test_the_command_tells_and_does(
         return done.stdout
 
     notes = list[str]()
-    told = homer("--dry-run")
-    assert "rows of 1 video, " in told
+    assert "rows of 1 video, " in homer("--dry-run")
     assert left(store, "onnx:tiny") > 0
     assert json.loads(homer("--dry-run", "--json"))["rows"] == left(store, "onnx:tiny")
     assert "rows are embedded again" in homer("--direct", "-v", VIDEO)

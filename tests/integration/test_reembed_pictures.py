@@ -79,8 +79,7 @@ def watch(store: Store, encoder: ImageEncoder | None, clips: range = range(3)) -
             image = decode_image(data)
             assert image is not None
             vector = tuple(encoder.images([image])[0].tolist())
-            made = {"vector": vector, "image_encoder": encoder.name}
-            frame = frame.model_copy(update=made)
+            frame = frame.model_copy(update={"vector": vector, "image_encoder": encoder.name})
         seen = Perceived(percept(clip, keyframes=(frame,)), {frame.blob: data})
         remember(store, VIDEO, seen, local_writers(), Remembering(), SETTINGS)
 
@@ -264,8 +263,7 @@ def test_kept_frames_are_found_and_compared_across_encoders(
     keep(library, 8_000, "blue", new.images([blue])[0], new.name)
     keep(library, 9_000, "blue", likeness(blue), LIKENESS)
     keep(library, 10_000, "green", Doubled().images([np.full((8, 8, 3), (0, 255, 0), np.uint8)])[0])
-    toolbox = Known(tmp_path)
-    reader = FrameReader(library, toolbox, "vam")
+    reader = FrameReader(library, Known(tmp_path), "vam")
     for colour, time in (("red", KEPT), ("blue", 8_000), ("green", 10_000)):
         best = reader.nearest(view(), f"all {colour}", 2)[0]
         assert best.frame.frame.time_ms == time
@@ -294,8 +292,7 @@ def test_other_profiles_image_encoders_are_known(tmp_path: Path) -> None:
     config.write_text(f"[profiles.own]\nbase = 'local'\nimages = '{folder}'\n")
     toolbox = Toolbox(load_profile("local", config), tmp_path)
     found = toolbox.image_encoder("clip:tiny")
-    assert found is not None
-    assert found.name == "clip:tiny"
+    assert (found and found.name) == "clip:tiny"
     assert toolbox.image_encoder("clip:elsewhere") is None
     assert toolbox.images is None
 

@@ -168,8 +168,7 @@ def change(store: Store, trajectory: str, kind: str, path: str, value: str) -> i
             SELECT min(seq) FROM trajectory_events WHERE trajectory_id = %s AND kind = %s)
         RETURNING seq"""
     with psycopg.connect(store.psycopg_url) as connection:
-        values = (path, value, trajectory, trajectory, kind)
-        row = connection.execute(query, values).fetchone()
+        row = connection.execute(query, (path, value, trajectory, trajectory, kind)).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -248,8 +247,7 @@ def test_what_is_not_on_record_cannot_be_replayed(party: Store) -> None:
     with pytest.raises(NotFound, match="no trajectory goes by"):
         replay(party, "ffff")
     with party.begin() as session:
-        row = list_trajectories(session)
-        assert row == []
+        assert list_trajectories(session) == []
     trajectory = local(party, GATE)
     with party.begin() as session:
         view = list_trajectories(session)[0].view

@@ -99,8 +99,7 @@ def test_a_schedule_does_it_and_tells_how_much_went(app_library: Store) -> None:
 
 
 def test_a_schedule_without_tiers_says_where_to_set_them(app_library: Store) -> None:
-    output = work.retain(workspace_of(app_library, 100, ()), NOW)
-    assert "docs/privacy.md" in output.text
+    assert "docs/privacy.md" in work.retain(workspace_of(app_library, 100, ()), NOW).text
     assert len(frames(app_library)) == 6
 
 

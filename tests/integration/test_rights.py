@@ -232,8 +232,7 @@ class TestGrants:
         monkeypatch.chdir(tmp_path)
         for folder in ("../films/./", "/"):
             give_right(two, ANA, folder=folder)
-        given = {one.folder for one in rights(two).grants}
-        assert given == {f"{tmp_path.parent}/films/", "/"}
+        assert {one.folder for one in rights(two).grants} == {f"{tmp_path.parent}/films/", "/"}
 
     def test_the_rights_of_a_group_without_members_are_taken(self, two: Store) -> None:
         change_group(two, "editors", KEY)

@@ -195,8 +195,7 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
             """Is quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     yield folder, f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()

@@ -225,8 +225,7 @@ def test_the_commands_list_set_and_pause(place: Home, monkeypatch: pytest.Monkey
     listed = homer("list")
     assert "nothing carries them out at the moment: homer up" in listed
     assert "not there yet: fetch" in listed
-    wrong = CliRunner().invoke(app, ["schedule", "pause", "tales"])
-    assert wrong.exit_code == 2
+    assert CliRunner().invoke(app, ["schedule", "pause", "tales"]).exit_code == 2
 
 
 def test_a_server_that_is_away_is_reported_in_one_line(place: Home) -> None:

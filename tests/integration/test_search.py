@@ -86,8 +86,7 @@ def test_event_finds_the_segment_with_its_neighbours_in_both_directions(
     retrievers: Retrievers, ids: dict[int, int]
 ) -> None:
     found = retrievers.search(seen(), Mode.EVENT, "the glass bowl broke")
-    assert found.focus is not None
-    assert found.focus.label == "The bowl breaks"
+    assert (found.focus and found.focus.label) == "The bowl breaks"
     assert {s.label for s in found.neighbours} == {"Baking a cake", "Walk in the park"}
     assert {(e.source, e.target) for e in found.edges} == {(ids[0], ids[1]), (ids[1], ids[2])}
     assert found.evidence[0].ref == f"s{ids[1]}"
@@ -152,8 +151,7 @@ def test_what_was_not_shown_of_clip_is_unseen(retrievers: Retrievers, ids: dict[
 
 def test_video_without_focus_makes_event_first(retrievers: Retrievers, ids: dict[int, int]) -> None:
     found = retrievers.search(seen(), Mode.VIDEO, "the train to Paris")
-    assert found.focus is not None
-    assert found.focus.id == ids[3]
+    assert (found.focus and found.focus.id) == ids[3]
     assert texts(found)[0] == "The train to Paris leaves at noon"
     assert "Trip to Paris" in found.searched
 
@@ -244,8 +242,7 @@ def test_at_most_ten_memories_of_a_person_are_shown(store: Store, retrievers: Re
 def test_a_name_is_not_known_before_it_was_given(store: Store, retrievers: Retrievers) -> None:
     watch(store, V, [[Said("<face_0> sings", source="seen", who=("<face_0>",))], [Said("Rain")]])
     name(store, V, 0, "Ada", "<face_0>", since=1)
-    before = retrievers.search(seen(0), Mode.VIDEO, "who sings")
-    assert texts(before) == ["<face_0> sings"]
+    assert texts(retrievers.search(seen(0), Mode.VIDEO, "who sings")) == ["<face_0> sings"]
     assert texts(retrievers.search(seen(1), Mode.VIDEO, "what does Ada do")) == ["Ada sings"]
 
 
@@ -254,12 +251,10 @@ def test_a_name_is_not_known_before_it_was_given(store: Store, retrievers: Retri
 
 def test_neighbor_moves_along_an_edge_by_label(retrievers: Retrievers, ids: dict[int, int]) -> None:
     found = retrievers.search(seen(), Mode.NEIGHBOR, "  trip to PARIS", focus=ids[0])
-    assert found.focus is not None
-    assert found.focus.id == ids[3]
+    assert (found.focus and found.focus.id) == ids[3]
     assert {s.id for s in found.neighbours} == {ids[0], ids[2]}
     back = retrievers.search(seen(), Mode.NEIGHBOR, "Baking a cake", focus=ids[3])
-    assert back.focus is not None
-    assert back.focus.id == ids[0]
+    assert (back.focus and back.focus.id) == ids[0]
 
 
 def test_neighbor_names_the_labels_there_are(retrievers: Retrievers, ids: dict[int, int]) -> None:
@@ -434,8 +429,7 @@ def test_nothing_in_view_is_no_error(store: Store, retrievers: Retrievers) -> No
         found = retrievers.search(seen(-1), mode, "anything at all")
         assert found.nothing_close
         assert found.evidence == ()
-    ranking = rank(retrievers, seen(-1), Question(text="Anything?", videos=(V,)))
-    assert ranking.nothing_close
+    assert rank(retrievers, seen(-1), Question(text="Anything?", videos=(V,))).nothing_close
 
 
 def test_an_unknown_video_is_named(retrievers: Retrievers) -> None:
@@ -486,8 +480,7 @@ def test_a_model_is_told_what_joins_the_event_of_the_best_line_where_another_is_
     ids = add_event_graph(store, V, events, [(2, 1, "causes", 2)])
     told = Aim(text="Max hides the mug", moments=5, quotes=False)
     found = retrievers.search(seen(2), Mode.EVENT, told.text, aim=told)
-    assert found.focus is not None
-    assert found.focus.id == ids[0]
+    assert (found.focus and found.focus.id) == ids[0]
     (edge,) = neighbours(found)
     assert (edge.ref, edge.of) == (f"s{ids[2]}", f"s{ids[1]}")
     rules = retrievers.search(seen(2), Mode.EVENT, told.text, aim=Aim(text=told.text, moments=5))
@@ -509,8 +502,7 @@ def test_ranking_weighs_options_and_says_why(retrievers: Retrievers, ids: dict[i
 def test_nothing_close_is_said(retrievers: Retrievers, ids: dict[int, int], query: str) -> None:
     for mode in (Mode.EVENT, Mode.VIDEO):
         assert retrievers.search(seen(), mode, query).nothing_close
-    ranking = rank(retrievers, seen(), Question(text=query, videos=(V,)))
-    assert ranking.nothing_close
+    assert rank(retrievers, seen(), Question(text=query, videos=(V,))).nothing_close
     assert ids
 
 

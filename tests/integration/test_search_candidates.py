@@ -158,8 +158,7 @@ def test_words_are_found_in_any_form_and_script(
 )
 def test_a_number_with_separators_is_one_word(store: Store, words: str, clips: list[int]) -> None:
     watch(store, V, [[Said("above 0.3 of 1,200 at 12:30.")], [Said("chapter 3 of 200")]])
-    found = holding(store, words, scope(1)).get(words, [])
-    assert [clip for _, clip, _ in found] == clips
+    assert [clip for _, clip, _ in holding(store, words, scope(1)).get(words, [])] == clips
 
 
 def test_words_are_found_as_of_a_clip(watched: Store) -> None:
@@ -399,8 +398,7 @@ def test_index_search_has_high_recall_and_stays_in_view(
         recalled += len(cells & {(one.video, one.clip) for one in by_index})
         wanted += len(cells)
         assert found[0].id == library.ids[exact[0]]
-        in_view = set(library.ids[seen].tolist())
-        assert {one.id for one in found} <= in_view
+        assert {one.id for one in found} <= set(library.ids[seen].tolist())
     assert recalled >= 0.95 * wanted
 
 

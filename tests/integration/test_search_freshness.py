@@ -46,8 +46,7 @@ def view_of(store: Store, *videos: str, as_of_ms: int | None = None) -> MemoryVi
 
 
 def found(search: Retrievers, store: Store, query: str) -> list[str]:
-    view = view_of(store, PARTY)
-    ranking = rank(search, view, Question(text=query, videos=(PARTY,)))
+    ranking = rank(search, view_of(store, PARTY), Question(text=query, videos=(PARTY,)))
     return [one.text for one in ranking.evidence]
 
 

@@ -59,8 +59,7 @@ def test_people_are_known_as_of_a_clip(watched: Store) -> None:
         whose = identity_of(session, V, "<face_0>")
         held = {"character_id": row.id, "identity_id": whose, "from_clip": 3}
         later = CharacterNameRow(name="Ada L.", source="person", **held)
-        misheard = CharacterNameRow(name="Eda", source="said", **held)
-        session.add_all([later, misheard])
+        session.add_all([later, CharacterNameRow(name="Eda", source="said", **held)])
         session.flush()
         assert people_as_of(session, scope(0)) == []
         assert [one.name for one in people_as_of(session, scope(2))] == ["Ada"]

@@ -134,8 +134,7 @@ def test_the_video_of_an_event_is_shown_for_its_document(
         if not erased:
             assert "a video with sound, from 00:00" in labels_of(request)
             shown = tmp_path / "shown.mp4"
-            data = videos[0]["video_url"]["url"].partition(",")[2]
-            shown.write_bytes(base64.b64decode(data))
+            shown.write_bytes(base64.b64decode(videos[0]["video_url"]["url"].partition(",")[2]))
             assert 1_500 < probe(shown).duration_ms < 2_500, "as long as a clip at most"
 
 

@@ -82,8 +82,7 @@ def test_what_hurts_is_banned_by_the_batch_that_shows_it(
     with learned.begin() as session:
         shelves = learned_batches(session, "run")
     assert HARMFUL in shelves[0]["in_use"]
-    used = [row for row in rows if row.batch == 1 and HARMFUL in row.skills]
-    assert len(used) >= 5
+    assert len([row for row in rows if row.batch == 1 and HARMFUL in row.skills]) >= 5
     assert HARMFUL in shelves[1]["banned"]
     assert not any(HARMFUL in row.skills for row in of(rows, WITH_SKILLS, QuestionPart.TEST))
     uses = {one.name: one for one in report.skills}

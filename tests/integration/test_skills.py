@@ -196,5 +196,4 @@ def test_a_file_that_is_not_there_or_cannot_be_written_says_so(tmp_path: Path) -
 
 
 def test_embeddings_are_of_the_kind_that_routing_expects() -> None:
-    vector = WordToolbox().text.embed(["gate"])[0]
-    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-3)
+    assert np.linalg.norm(WordToolbox().text.embed(["gate"])[0]) == pytest.approx(1, abs=1e-3)

@@ -219,5 +219,4 @@ def test_a_search_without_an_answer_has_nothing_to_judge(learned: Store) -> None
 
     with learned.begin() as session:
         end_trajectory(session, a_run(2), "failed", None, 0, 1.0)
-    output = words(open_page("trajectory", trajectory=a_run(2)))
-    assert "Is this answer right?" not in output
+    assert "Is this answer right?" not in words(open_page("trajectory", trajectory=a_run(2)))

@@ -146,8 +146,7 @@ def test_calls_paid_for_before_the_stop_are_counted_and_not_paid_twice(store: St
         assert asked.answer.option
         assert replay(store, asked.trajectory_id).whole
         paid = len(server.requests)
-        made = resume(store, toolbox, asked.trajectory_id)
-        assert made.answer.option
+        assert resume(store, toolbox, asked.trajectory_id).answer.option
         purposes = [purpose_of(r) for r in server.requests]
     assert paid == 3
     assert purposes.count("plan") == 1

@@ -234,8 +234,7 @@ def test_a_sweep_removes_old_files_without_a_row_and_nothing_else(store: Store) 
     fill(store, A)
     used = set(files(store))
     orphan = store.blobs.put(b"left by a killed ingestion")
-    half = Path(f"{store.blobs.path(orphan)}.part-1-2-3")
-    half.write_bytes(b"left by")
+    Path(f"{store.blobs.path(orphan)}.part-1-2-3").write_bytes(b"left by")
     assert remove_orphaned_blobs(store, older_s=3600) == 0
     assert store.blobs.exists(orphan)
     assert remove_orphaned_blobs(store) == 2

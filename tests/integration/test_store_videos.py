@@ -247,14 +247,12 @@ def test_a_view_of_sparse_clips_ends_at_a_clip_there_is(store: Store) -> None:
 def test_watching_on_never_changes_a_view_of_what_was_watched(
     store: Store, done: int, more: int, as_of_ms: int, data: st.DataObject
 ) -> None:
-    watched = clips()[done - 1].span.end_ms if done else 0
-    as_of_ms = min(as_of_ms, watched)
+    as_of_ms = min(as_of_ms, clips()[done - 1].span.end_ms if done else 0)
     with store.begin() as session:
         session.execute(text("DELETE FROM videos"))
     add(store, video())
     mark(store, "d" * done)
     before = last_clip(store, as_of_ms)
-    rest = data.draw(st.text("dfF", min_size=0, max_size=4 - done))
-    mark(store, "p" * done + rest)
+    mark(store, "p" * done + data.draw(st.text("dfF", min_size=0, max_size=4 - done)))
     assert last_clip(store, as_of_ms) == before
     assert all(clip.span.end_ms <= as_of_ms for clip in clips()[: before + 1])

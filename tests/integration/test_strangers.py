@@ -152,8 +152,7 @@ def test_no_tool_of_mcp_shows_the_video(shared: Store) -> None:
     async def walk(address: str) -> list[str]:
         texts = []
         async with client_at(address, key=READER) as found:
-            tools = (await found.list_tools()).tools
-            assert {tool.name for tool in tools} == {*calls}
+            assert {tool.name for tool in (await found.list_tools()).tools} == {*calls}
             for name, arguments in calls.items():
                 texts.append(repr(await found.call_tool(name, arguments)))
             texts.append(repr(await found.list_resources()))

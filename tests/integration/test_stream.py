@@ -136,8 +136,7 @@ def test_who_leaves_before_first_event_leaves_no_search_that_seems_to_go_on(stor
     ended = threading.Event()
 
     async def leave(runner: Runner) -> None:
-        events = stream(runner, QUESTION, begun.append, ended.set)
-        coming = asyncio.ensure_future(anext(events))
+        coming = asyncio.ensure_future(anext(stream(runner, QUESTION, begun.append, ended.set)))
         await asyncio.sleep(0)
         coming.cancel()
         with suppress(asyncio.CancelledError):

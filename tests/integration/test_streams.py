@@ -384,5 +384,4 @@ def test_a_model_is_shown_each_clip_of_a_stream_as_it_is_of_a_file(
         {part["type"] for part in request["messages"][1]["content"] if isinstance(part, dict)}
         for request in server.requests
     ]
-    videos = [kind for kind in kinds if "video_url" in kind]
-    assert len(videos) == len(portrait.clips)
+    assert len([kind for kind in kinds if "video_url" in kind]) == len(portrait.clips)

@@ -159,8 +159,7 @@ def test_how_many_people_is_counted_and_compared_with_options(interview: Store) 
 
 
 def test_only_what_was_seen_by_then_is_counted(interview: Store) -> None:
-    store = interview
-    early = answered(store, "Who speaks?", as_of_ms=30_000).answer
+    early = answered(interview, "Who speaks?", as_of_ms=30_000).answer
     assert early.text == "1 voice is heard: Ann (heard 00:02-00:04, 00:10-00:12)."
 
 
@@ -177,8 +176,7 @@ def test_how_it_begins_and_ends(interview: Store) -> None:
 def test_first_and_last_are_by_the_words(interview: Store) -> None:
     first = answered(interview, "When are tulips first mentioned?").answer
     assert (first.text[:15], starts(first)) == ("First at 00:10:", [10])
-    last = answered(interview, "When are tulips last mentioned?").answer
-    assert starts(last) == [63]
+    assert starts(answered(interview, "When are tulips last mentioned?").answer) == [63]
     assert answered(interview, "When are submarines first mentioned?").answer.not_in_memory
 
 
@@ -193,8 +191,7 @@ def test_words_that_run_over_two_lines_are_one_mention(store: Store) -> None:
 
 
 def test_person_is_seen_first_by_the_face_and_mentioned_first_by_the_name(interview: Store) -> None:
-    seen = answered(interview, "When does Bob first appear?").answer
-    assert starts(seen) == [8]
+    assert starts(answered(interview, "When does Bob first appear?").answer) == [8]
     watch(interview, V, ((Said("Thank you, Bob", 4, speaker="<voice_1>"),),), first=3)
     assert starts(answered(interview, "When is Bob first mentioned?").answer) == [94]
 
@@ -298,10 +295,8 @@ def test_a_question_of_two_parts_is_answered_part_by_part(interview: Store) -> N
 def test_a_fork_that_takes_a_voice_from_the_evidence_changes_the_answer(interview: Store) -> None:
     made = answered(interview, "Who speaks?")
     (search,) = searches(interview, made)
-    kept = tuple(e for e in search.evidence if "Bob" not in e.text)
-    edit = ForkEdit(evidence=kept)
-    forked = fork(interview, WordToolbox(), made.trajectory_id, 1, edit)
-    assert "Bob" not in forked.answer.text
+    edit = ForkEdit(evidence=tuple(e for e in search.evidence if "Bob" not in e.text))
+    assert "Bob" not in fork(interview, WordToolbox(), made.trajectory_id, 1, edit).answer.text
 
 
 def test_other_evidence_that_a_fork_puts_there_is_quoted_instead(interview: Store) -> None:
@@ -309,8 +304,7 @@ def test_other_evidence_that_a_fork_puts_there_is_quoted_instead(interview: Stor
     piece = searches(interview, made)[0].evidence[0]
     other = piece.model_copy(update={"text": "a red chair that nobody sits on", "score": 0.9})
     edit = ForkEdit(evidence=(other,))
-    forked = fork(interview, WordToolbox(), made.trajectory_id, 1, edit)
-    assert forked.answer.text == other.text
+    assert fork(interview, WordToolbox(), made.trajectory_id, 1, edit).answer.text == other.text
 
 
 @pytest.mark.parametrize(
@@ -342,5 +336,4 @@ def test_things_of_a_kind_are_those_recognised(street: Store, question: str, tex
 def test_what_somebody_says_of_a_thing_answers(street: Store) -> None:
     said = (Said("Whales are the largest animals in the sea", 3, speaker="<voice_1>"),)
     watch(street, V, (said,), first=2)
-    answer = answered(street, "Which animals are the largest in the sea?").answer
-    assert "Whales" in answer.text
+    assert "Whales" in answered(street, "Which animals are the largest in the sea?").answer.text

@@ -167,8 +167,7 @@ def test_every_common_track_of_text_is_read_alike(words: str, codec: str, tmp_pa
     source = make_video(tmp_path / "in.mp4", seconds=5.0, audio=None)
     cues = ((500, 1400, "The drawbridge opens."), (3500, 4300, "Home, at last.\nNow."))
     if words:
-        file = words_file(tmp_path / words, cues)
-        path = with_words(source, file, tmp_path / "talk.mkv")
+        path = with_words(source, words_file(tmp_path / words, cues), tmp_path / "talk.mkv")
     else:
         path = with_packets(source, codec, tmp_path / "talk.mp4", cues)
     found = read_source_texts(path, probe_source(path))

@@ -44,8 +44,7 @@ def claims(*refs: str, support: tuple[Support, ...] = ()) -> Any:
 
 
 def state_after_the_first_round(ran: Ran) -> SubtaskState:
-    closed = ran.of(RoundClosed)
-    return SubtaskState(closed[0].subtasks[0].state)
+    return SubtaskState(ran.of(RoundClosed)[0].subtasks[0].state)
 
 
 def test_what_does_not_bear_on_a_subtask_leaves_it_partial(watched_store: Store) -> None:

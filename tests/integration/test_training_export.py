@@ -98,8 +98,7 @@ def test_of_a_wrong_answer_the_right_one_is_known_from_the_data_set_only(
     judged(party, CHOICE, right=False)
     assert exported(party, tmp_path / "own").prompts == 0
     evaluate(store, houses(tmp_path, 1), strategies=[RAG.name])
-    made = exported(party, tmp_path / "set")
-    assert made.prompts == 2
+    assert exported(party, tmp_path / "set").prompts == 2
     assert {row["answer"] for row in read_prompts(tmp_path / "set")} == {"A", "B"}
 
 

@@ -124,8 +124,7 @@ def test_only_what_is_close_in_meaning_is_added(party: Store) -> None:
 
 def test_close_lines_of_other_kinds_leave_room_for_those_that_are_wanted(store: Store) -> None:
     seen = [Said("harbour", second, source="seen") for second in range(12)]
-    said = Said("The harbour freezes", 20)
-    watch(store, PARTY, [[*seen, said]])
+    watch(store, PARTY, [[*seen, Said("The harbour freezes", 20)]])
     found = find_close(store, WordEmbedder(), PARTY, "harbour", (SAID,), ())
     assert [line.text for line in found] == ["The harbour freezes"]
     assert len(find_close(store, WordEmbedder(), PARTY, "harbour", GROUPS, ())) == 10

@@ -216,8 +216,7 @@ def test_who_may_only_look_gets_summaries_that_are_kept_and_keeps_none(built_gar
     give_right(built_garden, "key:reader", video=PARTY)
     rights_on(built_garden)
     reader = built_garden.for_viewer("key:reader")
-    own = use(reader, "summarize", granularity_s=600, end_s=600, start_s=0)
-    assert own.evidence
+    assert use(reader, "summarize", granularity_s=600, end_s=600, start_s=0).evidence
     assert not nodes(built_garden, "summary overview 600 s")
     made = use(built_garden, "summarize", granularity_s=600, end_s=600, start_s=0)
     again = use(reader, "summarize", granularity_s=600, end_s=600, start_s=0)

@@ -84,8 +84,7 @@ def test_many_clips_are_read_a_page_at_a_time(app_library: Store) -> None:
     known_video(app_library, 45)
     with app_library.begin() as session:
         mark_clip(session, VIDEO, 44, ClipState.FAILED, EVIL)
-    page = open_page("video", video=VIDEO, show="Clips", clips=5)
-    shown = words(page)
+    shown = words(open_page("video", video=VIDEO, show="Clips", clips=5))
     assert "41 to 45 of 45" in shown
     assert EVIL in shown
     assert "clip 44, failed" in shown
@@ -108,13 +107,11 @@ def test_images_of_a_time_and_like_another_are_found(party: Store) -> None:
     ids = paint_keyframes(party, PARTY, colours)
     of_time = open_page("video", video=PARTY, show="Search", at="1:05")
     assert "▶ 1:05" in words(of_time)
-    alike = open_page("video", video=PARTY, show="Search", like=f"k{ids[65]}")
-    shown = words(alike)
+    shown = words(open_page("video", video=PARTY, show="Search", like=f"k{ids[65]}"))
     assert "▶ 1:35" in shown
     assert "▶ 2:05" not in shown
     assert f"like k{ids[65]}" in shown
-    pressed = press(of_time, "Images like this")
-    assert "▶ 1:35" in words(pressed)
+    assert "▶ 1:35" in words(press(of_time, "Images like this"))
     for wrong, error in ({"at": "noon"}, "is not a time"), ({"like": "m3"}, "is not an image"):
         page = open_page("video", video=PARTY, show="Search", **wrong)
         assert error in words(page)
@@ -152,8 +149,7 @@ def test_a_tool_of_a_strategy_searches_the_video_and_its_address_leads_back(part
 def test_any_label_is_shown_as_words(party: Store, text: str) -> None:
     with party.begin() as session:
         session.execute(update(SegmentRevisionRow).values(label=text, summary=text))
-    first = events(party, PARTY).items[0]
-    page = open_page("video", video=PARTY, segment=first.number)
+    page = open_page("video", video=PARTY, segment=events(party, PARTY).items[0].number)
     assert text in words(page)
     assert not any(one.allow_html for one in page.markdown)
 
@@ -198,8 +194,7 @@ def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> No
     sample([("soon", "2:00")], [("soon", "2:00"), ("2:00", "1:00"), ("9:00", "9:30")]),
 )
 def test_a_part_that_is_none_is_one_message(party: Store, begin: str, end: str) -> None:
-    page = part(open_page("video", video=PARTY), begin, end)
-    assert len(page.error) == 1
+    assert len(part(open_page("video", video=PARTY), begin, end).error) == 1
     assert list_deleted_spans(party, PARTY) == []
 
 
@@ -209,8 +204,7 @@ def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(app_library: Stor
     output = StreamClip(clip=1, level=2, tally=PictureTally(came=750, sampled=30), lag_ms=4_200)
     with app_library.begin() as session:
         add_stream(session, VIDEO, Stream(source="rtsp://door/live", began_ms=1))
-        clip = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
-        add_clip(session, VIDEO, clip, output, [gap])
+        add_clip(session, VIDEO, Clip(index=1, span=TimeSpan.of(30_000, 60_000)), output, [gap])
     shown = words(open_page("video", video=VIDEO, show="Clips"))
     assert "A live stream from rtsp://door/live" in shown
     assert "0:20-0:30  the connection was lost (3 frames)" in shown
@@ -229,8 +223,7 @@ def test_a_moment_of_a_stream_shows_keyframes_without_recording(app_library: Sto
     blob = jpegs.add(np.zeros((8, 8, 3), np.uint8), 80)
     pictures = [keyframe(at, blob) for at in (2, 31, 34, 58)]
     for number, some in enumerate((pictures[:1], pictures[1:])):
-        one = percept(number, keyframes=tuple(some))
-        memorise(app_library, one, blobs=jpegs)
+        memorise(app_library, percept(number, keyframes=tuple(some)), blobs=jpegs)
     with app_library.begin() as session:
         add_stream(session, VIDEO, Stream(source="rtsp://door/live", began_ms=1))
     page = open_page("video", video=VIDEO, t=32)

@@ -82,8 +82,7 @@ def test_a_person_is_sought_where_lines_name_them(store: Store, retrievers: Retr
     fill(store, [])
     name(store, video(4), 0, "Ottilie", "<face_0>")
     query = "What does Ottilie do at the lamp of the kitchen 102, or of the kitchen 103 or 106?"
-    found = retrievers.search(view(), Mode.VIDEO, query)
-    assert videos_of(found) == {video(4)}
+    assert videos_of(retrievers.search(view(), Mode.VIDEO, query)) == {video(4)}
 
 
 def test_nothing_later_than_view_is_chosen_or_found(store: Store, retrievers: Retrievers) -> None:
@@ -112,8 +111,7 @@ def test_an_event_of_a_chosen_video_is_found(store: Store, retrievers: Retriever
     last = video(VIDEOS - 1)
     add_event_graph(store, last, [Event(0, "A crossing", "A zebra crosses.", (1,), 1)], [])
     found = retrievers.search(view(), Mode.EVENT, "the zebra crosses the river")
-    assert found.focus is not None
-    assert found.focus.label == "A crossing"
+    assert (found.focus and found.focus.label) == "A crossing"
 
 
 @pytest.mark.usefixtures("retrievers")

@@ -238,8 +238,7 @@ def test_the_harness_checks_what_the_answer_cites(garden: Store) -> None:
     made = Asked(garden, answering(WorldModel(), respond=[lost]))
     assert made.answer.not_in_memory
     choice = {"found": False, "option": "B", "answer": "", "evidence": []}
-    script = answering(WorldModel(), respond=[choice])
-    made = Asked(garden, script, options=("Bob", "Ann"))
+    made = Asked(garden, answering(WorldModel(), respond=[choice]), options=("Bob", "Ann"))
     assert "<option>B. Ann</option>" in made.pages("respond")[0]
     assert made.answer.option in ("A", "B")
 

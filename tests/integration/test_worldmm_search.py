@@ -71,8 +71,7 @@ def test_without_scales_only_the_finest_captions_are_found(party: Store) -> None
 
 
 def test_without_the_graph_captions_are_found_by_words_and_likeness(party: Store) -> None:
-    found = searched(party, OPTIONS, "graph")
-    assert any(OPTIONS[0] in piece.text for piece in found.evidence)
+    assert any(OPTIONS[0] in piece.text for piece in searched(party, OPTIONS, "graph").evidence)
 
 
 @pytest.mark.parametrize(

@@ -175,8 +175,7 @@ def app(library: dict[str, str]) -> Iterator[str]:
 def test_the_app_is_there_for_who_signs_in_whatever_others_hold(app: str, sent: bytes) -> None:
     with held(app, CONNECTIONS, sent), httpx.Client(base_url=app, trust_env=False) as client:
         begun = time.monotonic()
-        found = client.post("/sign-in", data={"password": WORD})
-        assert found.status_code == 303
+        assert client.post("/sign-in", data={"password": WORD}).status_code == 303
         assert "Streamlit" in client.get("/").text
         assert time.monotonic() - begun < PROMPT_S
         cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())

@@ -52,8 +52,7 @@ def test_every_service_that_asks_prefect_has_the_login_of_its_server() -> None:
     }
     assert {"worker", "app", "api", "deploy", "pool", "homer"} <= asking
     for name in asking:
-        given = SERVICES[name]["environment"]
-        assert given[LOGIN] == server["environment"][SERVER_LOGIN], name
+        assert SERVICES[name]["environment"][LOGIN] == server["environment"][SERVER_LOGIN], name
     assert LOGIN not in SERVICES["postgres"]["environment"]
 
 
@@ -179,8 +178,7 @@ def test_no_job_has_the_login_in_the_clear() -> None:
 
 def test_what_a_container_writes_is_its_user_s_alone(tmp_path: Path) -> None:
     (shown,) = re.findall(r"^ENTRYPOINT (\[.*\])", (DOCKER / "Dockerfile").read_text(), re.M)
-    entry = json.loads(shown)
-    subprocess.run([*entry, "touch", str(tmp_path / "a b")], check=True)
+    subprocess.run([*json.loads(shown), "touch", str(tmp_path / "a b")], check=True)
     assert stat.S_IMODE((tmp_path / "a b").stat().st_mode) == 0o600
     # A manifest's "command" would be run instead of the image's entry point.
     assert not [name for name, one in containers() if "command" in one]

@@ -160,8 +160,7 @@ def test_a_title_chooses_no_place(
     )
     with site(lambda path: recording if "own" in path else page.encode()) as named:
         got = fetch(f"{named.url}/page.html").files
-    before = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
-    assert before == {"fetched"}
+    assert {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")} == {"fetched"}
     assert [path.parent for path in got] == [tmp_path / "fetched"]
 
 

@@ -61,8 +61,7 @@ def refused(store: Store, path: Path, output: str, limits: ImportLimits | None =
 
 
 def left_empty(store: Store) -> None:
-    rows = all_rows(store)
-    assert [name for name, found in rows.items() if found] == []
+    assert [name for name, found in all_rows(store).items() if found] == []
     assert all_images(store) == {}
 
 
@@ -298,8 +297,7 @@ def test_an_image_is_a_jpeg_of_the_size_that_is_stated(
             if row.get("blob") == after and len(data) > 100_000:
                 row |= {"width": 7_000, "height": 7_000}
 
-    odd = export_with(exported / f"{FULL}.zip", tmp_path / "odd", change)
-    members = members_of(odd)
+    members = members_of(export_with(exported / f"{FULL}.zip", tmp_path / "odd", change))
     del members[f"blobs/{before}"]
     refused(victim, written(tmp_path / "odder", members | {f"blobs/{after}": data}), output)
 

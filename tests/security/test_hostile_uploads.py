@@ -226,8 +226,7 @@ def test_list_in_a_stream_opens_nothing_else(place: Home, recording: Path, tmp_p
 def test_words_beside_an_upload_are_not_another_files(place: Home, recording: Path) -> None:
     """Subtitles are looked for by name in the folder of a file: uploads share none."""
     path = store_upload(place, "talk.mp4", recording.read_bytes())
-    words = WRITTEN["srt"].format(way="planted").encode()
-    store_upload(place, "talk.srt", words)
+    store_upload(place, "talk.srt", WRITTEN["srt"].format(way="planted").encode())
     assert read_source_texts(path, probe_source(path)).names == ()
 
 

@@ -93,8 +93,7 @@ def test_a_server_process_stops_when_idle_or_its_directory_is_gone(tmp_path: Pat
         for home, idle in ((kept, "3"), (gone, "0"))
     ]
     for process in begun:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
+        assert (process.stdout and process.stdout.readline()) == "up\n"
     shutil.rmtree(gone.root)
     assert [process.wait(PATIENCE_S) for process in begun] == [7, 7]
 
@@ -107,8 +106,7 @@ def test_a_killed_process_uses_nothing_any_more(place: Home) -> None:
         "hold = UsageLock(Home(Path(sys.argv[1]))); print('held', flush=True); time.sleep(60)"
     )
     user = subprocess.Popen([sys.executable, "-c", script, str(place.root)], stdout=-1, text=True)
-    assert user.stdout is not None
-    assert user.stdout.readline() == "held\n"
+    assert (user.stdout and user.stdout.readline()) == "held\n"
     with clock.unused() as free:
         assert not free
     assert clock.idle_s() < 1

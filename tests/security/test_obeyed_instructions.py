@@ -101,8 +101,7 @@ def test_a_search_reaches_no_other_video_and_no_later_time(store: Store) -> None
     assert max(piece.span.end_ms for piece in found) <= 60_000
     assert {one.video for one in asked.answer.citations} <= {PARTY}
     assert all(one.span.end_ms <= 60_000 for one in asked.answer.citations)
-    shown = {piece.ref for piece in found}
-    assert {one.ref for one in asked.answer.citations} <= shown
+    assert {one.ref for one in asked.answer.citations} <= {piece.ref for piece in found}
     cards = "\n".join(re.findall(r"<memory .*?</memory>", sent))
     assert SECRET not in cards
     assert LATER not in cards
@@ -197,8 +196,7 @@ def test_neither_a_clip_nor_what_a_model_wrote_of_earlier_ones_opens_a_mark() ->
         "same": [{"face": f"<face_1>{ORDER}", "voice": ORDER, "reason": ORDER}],
         "names": [{"tag": ORDER, "name": "x"}],
     }
-    good = {"lines": [{"kind": "plot", "text": "Ann waits."}]}
-    made, factory = writers(bad, good)
+    made, factory = writers(bad, {"lines": [{"kind": "plot", "text": "Ann waits."}]})
     context = ClipContext(VIDEO, ORDER, (hostile_fact(12), hostile_fact(13)), {})
     made.clip.write(HOSTILE, ClipPeople(), context)
     assert forged(shown_to(factory, 0)) == []
@@ -217,8 +215,7 @@ def test_a_model_closes_no_fact_and_names_nobody_that_it_was_not_shown() -> None
     written = made.clip.write(
         HOSTILE, ClipPeople(), ClipContext(VIDEO, "t", (hostile_fact(12),), {})
     )
-    closed = {number for one in written.drafts for number in one.contradicts}
-    assert closed <= {12}
+    assert {number for one in written.drafts for number in one.contradicts} <= {12}
     assert written.names == ()
 
 

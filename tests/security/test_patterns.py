@@ -81,8 +81,7 @@ def test_no_pattern_takes_more_than_linear_time(package: str) -> None:
     ],
 )
 def test_patterns_that_take_too_long_are_found(pattern: str, method: str) -> None:
-    bad = Use("an example", re.compile(pattern), method)
-    assert slow(bad)
+    assert slow(Use("an example", re.compile(pattern), method))
 
 
 def test_every_pattern_is_one_that_is_tried() -> None:

@@ -111,8 +111,7 @@ def test_no_page_may_show_it_in_a_frame_or_read_it(server: str) -> None:
 
 
 def test_its_login_is_random_and_its_owners_alone(server: str, place: Home, tmp_path: Path) -> None:
-    path = login_file(place)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(login_file(place).stat().st_mode) == 0o600
     assert ensure_login(place) != ensure_login(Home(tmp_path))
     assert len(ensure_login(place)) > 40
 
@@ -155,8 +154,7 @@ def test_the_login_goes_to_no_other_server(server: str, place: Home) -> None:
 def test_a_run_may_vary_nothing_but_its_parameters(server: str, place: Home) -> None:
     """The pool's job has no command, environment or folder that a deployment or run could set."""
     with open_schedules(place, f"{server}/api") as book:
-        client = book._client
-        pool = client.read_work_pool(book.pool)
+        pool = book._client.read_work_pool(book.pool)
         assert pool.base_job_template["variables"]["properties"] == {}
         assert "{{" not in json.dumps(pool.base_job_template)
         id_ = book._named("check").id

@@ -111,8 +111,7 @@ def test_names_of_files_that_are_not_wanted_are_reported_calmly(before: list[str
 def test_a_question_to_the_person_has_none() -> None:
     app = typer.Typer()
     app.command()(lambda: confirm(f"Delete {EVIL}?"))
-    asked = CliRunner().invoke(app, [], input="n\n").stderr
-    assert is_calm(asked)
+    assert is_calm(CliRunner().invoke(app, [], input="n\n").stderr)
 
 
 def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +133,7 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
 
 def test_objects_of_a_program_show_none(store: Store) -> None:
     """A notebook or a Python prompt prints them."""
-    span = TimeSpan.of(1_000, 2_000)
-    moment = Moment(ref="m1", video="b", title=EVIL, span=span, text=EVIL)
+    moment = Moment(ref="m1", video="b", title=EVIL, span=TimeSpan.of(1_000, 2_000), text=EVIL)
     assert is_calm(str(moment))
     assert is_calm(repr(FoundMoments([moment], store)))
     remember_party(store)
@@ -169,8 +167,7 @@ PRINTS = {
 
 
 def test_all_that_is_printed_goes_through_one_place() -> None:
-    printing = {file for file, text in sources().items() if _prints(ast.parse(text))}
-    assert printing == set(PRINTS)
+    assert {file for file, text in sources().items() if _prints(ast.parse(text))} == set(PRINTS)
 
 
 def _prints(tree: ast.Module) -> bool:

@@ -109,8 +109,7 @@ def tables(page: AppTest) -> list[list[list[str]]]:
 
 
 def press(page: AppTest, label: str) -> AppTest:
-    found = next(b for b in page.button if b.label.replace("\\", "").startswith(label))
-    found.click().run()
+    next(b for b in page.button if b.label.replace("\\", "").startswith(label)).click().run()
     assert not page.exception, page.exception
     return page
 

@@ -215,8 +215,7 @@ def _exemplars(session: Session, recording: Film, ids: list[int]) -> None:
 
 def _vectors(count: int, size: int) -> NDArray[np.float32]:
     drawn = np.random.default_rng(7).standard_normal((count, size))
-    common = np.random.default_rng(8).standard_normal(size)
-    rows = drawn + 0.35 * common
+    rows = drawn + 0.35 * np.random.default_rng(8).standard_normal(size)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
@@ -227,8 +226,7 @@ def _packed(vector: NDArray[np.float32]) -> bytes:
 
 def _events(session: Session, recording: Film) -> None:
     """Events of some clips in a row, each before the next, every fifth its cause."""
-    count = recording.clips // EVENT_CLIPS
-    ids = allocate_ids(session, "segments", count)
+    ids = allocate_ids(session, "segments", recording.clips // EVENT_CLIPS)
     types = {"id": "int8", "video_id": "text", "number": "int4"}
     put(session, "segments", types, ((s, recording.id, n) for n, s in enumerate(ids)))
     vector = pack_halfvec(np.full(384, 384**-0.5))

@@ -154,8 +154,7 @@ def built_of(
         part = clips[first : first + step]
         if build is None or resumed:
             build = builder.begin(video, rows.memory(), _earlier(builder, clips[:first]), models)
-        change = build.step(part, ended=ended and part[-1] is clips[-1])
-        rows.apply(change, part[-1].clip)
+        rows.apply(build.step(part, ended=ended and part[-1] is clips[-1]), part[-1].clip)
     return rows
 
 

@@ -219,8 +219,7 @@ def untranslated(catalogue: Catalog) -> list[str]:
 
 
 def _is_whole(translation: object) -> bool:
-    forms = translation if isinstance(translation, list | tuple) else (translation,)
-    return all(forms)
+    return all(translation if isinstance(translation, list | tuple) else (translation,))
 
 
 def main() -> None:

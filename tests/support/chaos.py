@@ -413,8 +413,7 @@ def _broken_off(
     code = ENDED
     try:
         with open_store(Home(root), url) as store:
-            happening = _happening(fault, url, point, at)
-            faults.fault_point = happening  # type: ignore[assignment]
+            faults.fault_point = _happening(fault, url, point, at)  # type: ignore[assignment]
             SCENARIOS[scenario].work(store, base_url)
     except HomerError as error:
         sys.stderr.write(f"told: {error}\n")

@@ -15,8 +15,7 @@ FULL = 100
 
 def in_full(case: object) -> Any:
     """Return a case that only ``--full`` runs; a tuple where the test has several parameters."""
-    values = case if isinstance(case, tuple) else (case,)
-    return pytest.param(*values, marks=pytest.mark.full)
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.full)
 
 
 def sample(short: Iterable[object], full: Iterable[object]) -> list[Any]:

@@ -337,8 +337,7 @@ def _events(session: Session, video_id: str) -> None:
     window = {"at_clip": 2, "first_clip": 0, "repairs": 1, "pending": [2]}
     applied: dict[str, list[Any]] = {"steps": [], "unsettled": []}
     written = {"applied": applied, "dropped": ["an edge"], "writers": ["rules"]}
-    patch = PatchRow(video_id=video_id, **written, **window)
-    _add(session, edge, patch)
+    _add(session, edge, PatchRow(video_id=video_id, **written, **window))
 
 
 def _trajectory(trajectory: str, question_id: int) -> TrajectoryRow:

@@ -81,8 +81,7 @@ def texts(length: int) -> list[str]:
     bodies = [run * (length // len(run)) for run in RUNS]
     digits = "9" * length
     numbers = (f"<face_{digits}>", f"&#{digits};", f"k{digits}", f"{digits} hours ago")
-    ends = (f":{'a' * length}", f"the answer is{' ' * length}.")
-    long = (*bodies, *numbers, *ends)
+    long = (*bodies, *numbers, *(f":{'a' * length}", f"the answer is{' ' * length}."))
     return [text for body in long for text in (body, f"x {body} x", f'{{"{body}')]
 
 

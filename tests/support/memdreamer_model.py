@@ -91,7 +91,6 @@ def scripted(
             }
         else:
             made = left.pop(0) if left else otherwise(request)
-        content = made(page) if callable(made) else made
-        return Answer(content, tokens=(tokens_of(request), 50))
+        return Answer(made(page) if callable(made) else made, tokens=(tokens_of(request), 50))
 
     return reply

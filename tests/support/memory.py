@@ -50,8 +50,7 @@ class WordVectors:
         rows = np.stack(
             [sum((_word(w) for w in text.lower().split()), np.zeros(64)) + 1e-6 for text in texts]
         )
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.asarray(rows / lengths, dtype=np.float32)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
 class LongerVectors(WordVectors):

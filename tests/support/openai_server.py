@@ -132,8 +132,7 @@ def _text_of(request: dict[str, Any]) -> str:
 def _completion(answer: Answer, request: dict[str, Any], usage: bool) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text}
     if request.get("tools"):
-        name = request["tools"][0]["function"]["name"]
-        call = {"name": name, "arguments": answer.text}
+        call = {"name": request["tools"][0]["function"]["name"], "arguments": answer.text}
         message["content"] = None
         message["tool_calls"] = [{"id": "call_1", "type": "function", "function": call}]
     tokens_in, tokens_out = answer.tokens

@@ -86,8 +86,7 @@ class Provider:
                 self._tell(urlsplit(self.path).query)
 
             def do_POST(self) -> None:
-                length = int(self.headers.get("Content-Length", 0))
-                self._tell(self.rfile.read(length).decode())
+                self._tell(self.rfile.read(int(self.headers.get("Content-Length", 0))).decode())
 
             def _tell(self, query: str) -> None:
                 output = {name: values[0] for name, values in parse_qs(query).items()}

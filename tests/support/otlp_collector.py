@@ -47,8 +47,7 @@ class Collector:
                     s for r in request.resource_spans for p in r.scope_spans for s in p.spans
                 ):
                     output = {a.key: _value(a.value) for a in one.attributes}
-                    parent = one.parent_span_id or None
-                    ids = (one.span_id, parent, one.trace_id)
+                    ids = (one.span_id, (one.parent_span_id or None), one.trace_id)
                     found.append(Seen(*ids, one.name, one.kind, one.status.code == 2, output))
         return found
 

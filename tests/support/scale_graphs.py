@@ -46,8 +46,7 @@ class GraphParts:
                 self.kinds.append(kind)
             self._mentions.append((self.numbers[name], self.captions))
         for triple in triples:
-            ends = self.numbers[triple.subject], self.numbers[triple.object]
-            self._relations.append(ends)
+            self._relations.append((self.numbers[triple.subject], self.numbers[triple.object]))
             self.triples.setdefault(triple, len(self.triples))
             self._first.setdefault(triple, self.captions)
         self.captions += 1

@@ -237,8 +237,7 @@ class SeeingModel:
         self._eyes, self._change = eyes, change or (lambda request: request)
 
     def __call__(self, request: Request) -> dict[str, Any]:
-        seen = self._change(request)
-        said = self._said(seen, purpose_of(request))
+        said = self._said(self._change(request), purpose_of(request))
         fields = request["response_format"]["json_schema"]["schema"]["properties"]
         return {name: value for name, value in said.items() if name in fields}
 

@@ -194,8 +194,7 @@ class Worker:
         out.unlink()
 
     def check(self) -> None:
-        video = self.video()
-        found = check_video(self.store, video).findings
+        found = check_video(self.store, self.video()).findings
         assert not found, f"in the midst of it: {found}"
 
 

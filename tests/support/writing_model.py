@@ -31,8 +31,7 @@ class WritingModel:
         self, purpose: str, messages: Sequence[Message], schema: type[Reply], **_: Any
     ) -> Reply:
         self.asked.append(purpose)
-        page = "\n".join(message.content for message in messages[1:])
-        reply = self._answer(purpose, page)
+        reply = self._answer(purpose, "\n".join(message.content for message in messages[1:]))
         if reply is None:
             raise Unreadable("no JSON")
         return schema.model_validate(reply)

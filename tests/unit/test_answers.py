@@ -89,8 +89,7 @@ def test_moments_that_the_reasoner_ranked_keep_its_order() -> None:
 
 def test_something_found_twice_counts_with_its_best_score_and_moments_are_limited() -> None:
     many = tuple(evidence(i, score=0.5) for i in range(40))
-    at = workspace(many, (evidence(30, score=0.9),))
-    shown = retrieved(at, [])
+    shown = retrieved(workspace(many, (evidence(30, score=0.9),)), [])
     assert (shown[0].ref, shown[0].score) == ("m30", 0.9)
     assert len(shown) == SHOWN
 
@@ -160,8 +159,7 @@ def test_the_fallback_is_the_option_whose_words_the_evidence_holds() -> None:
 
 
 def test_the_fallback_of_an_open_question_quotes_the_best_evidence_or_says_it_is_missing() -> None:
-    items = [evidence(i, f"line {i}", score=i / 10) for i in range(1, 6)]
-    made = fallback(turn(*items))
+    made = fallback(turn(*[evidence(i, f"line {i}", score=i / 10) for i in range(1, 6)]))
     assert made.refs == ("m5", "m4", "m3")
     assert made.text == "line 5 line 4 line 3"
     assert fallback(turn()).not_in_memory

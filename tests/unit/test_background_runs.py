@@ -136,8 +136,7 @@ def test_a_failure_is_reported_in_its_own_words(runs: BackgroundRuns, error: Hom
 
 def test_one_that_was_stopped_with_an_answer_is_no_failure(runs: BackgroundRuns) -> None:
     answer = Answer(text="a gate", confidence=0.5)
-    asked = AskResult("aa11", answer, 1, 0, 0.1)
-    ask(runs, fail(StoppedEarly(asked))).let_on()
+    ask(runs, fail(StoppedEarly(AskResult("aa11", answer, 1, 0, 0.1)))).let_on()
     assert ended(runs) == ""
 
 

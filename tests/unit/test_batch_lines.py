@@ -47,8 +47,7 @@ def lines_of(questions: list[BatchQuestion]) -> list[str]:
 def test_questions_are_read_as_they_were_written(
     place: Path, questions: list[BatchQuestion], end: str, ended: bool
 ) -> None:
-    text = end.join(lines_of(questions)) + (end if ended else "")
-    place.write_bytes(text.encode())
+    place.write_bytes((end.join(lines_of(questions)) + (end if ended else "")).encode())
     assert read_questions(place) == questions
 
 

@@ -67,8 +67,7 @@ def test_answers_to_other_questions_say_nothing() -> None:
 def test_a_strategy_with_few_answers_does_not_keep_the_others_from_being_compared() -> None:
     runs = [*answers("a", HALF), *answers("b", [True] * 8), *answers("c", [True], first=0)]
     best = best_strategy(runs, "a")
-    assert best is not None
-    assert best.strategy == "b"
+    assert (best and best.strategy) == "b"
 
 
 def test_the_latest_judgement_of_a_question_counts() -> None:

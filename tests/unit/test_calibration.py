@@ -64,8 +64,7 @@ def test_too_few_answers_are_refused_and_leave_a_curve_as_it_was() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60))
 def test_any_judged_answers_make_a_curve(output: list[tuple[float, bool]]) -> None:
-    rows = [row(str(i), right, raw=raw) for i, (raw, right) in enumerate(output)]
-    made = curve(rows)
+    made = curve([row(str(i), right, raw=raw) for i, (raw, right) in enumerate(output)])
     assert all(0 <= made.at(raw) <= 0.95 for raw, _ in output)
 
 

@@ -39,8 +39,7 @@ def test_clips_sampled_of_a_longer_view_are_sampled_of_the_shorter_one_too(
     """Of the sampled clips those that were there before stay; so means move little by little."""
     before = sampled_clips(scopes_of(videos), count)
     longer = sampled_clips(scopes_of([(video, last + more) for video, last in videos]), count)
-    old = {(number, clip) for number, clip in longer if clip <= videos[number][1]}
-    assert old <= before
+    assert {(number, clip) for number, clip in longer if clip <= videos[number][1]} <= before
 
 
 @given(VIDEOS, st.integers(1, 80))

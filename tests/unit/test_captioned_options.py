@@ -94,8 +94,7 @@ def supported(
     if as_actions:
         actions = WordEmbedder().embed(option_actions(question.text, question.options))
         vectors = replace(vectors, actions=actions)
-    found = shares(relevance(candidates, question, vectors))
-    return question.options[int(found.argmax())]
+    return question.options[int(shares(relevance(candidates, question, vectors)).argmax())]
 
 
 def test_the_action_in_most_captions_is_supported_most() -> None:

@@ -217,15 +217,12 @@ def test_the_plan_is_repaired_when(
 ) -> None:
     ran = asked(finds, plan=[plan], settings=PATIENT)
     asks = [e for e in ran.of(Progressed) if e.verdict == "replan"]
-    first = next(e for e in asks if reason in e.reasons)
-    assert first.round == after
+    assert next(e for e in asks if reason in e.reasons).round == after
 
 
 def test_evidence_against_an_answer_opens_its_subtask_again() -> None:
-    reopened = Assessment(reopened=("t1",))
-    ran = asked(plan=[FACTS[:2]], assess=[claimed, reopened, claimed])
-    tasks = [e.subtask for e in ran.of(RoundOpened)]
-    assert tasks[:3] == ["t1", "t2", "t1"]
+    ran = asked(plan=[FACTS[:2]], assess=[claimed, Assessment(reopened=("t1",)), claimed])
+    assert [e.subtask for e in ran.of(RoundOpened)][:3] == ["t1", "t2", "t1"]
     second = ran.of(RoundClosed)[1].subtasks[0]
     assert (second.state, second.answer) == (SubtaskState.PARTIAL, None)
     assert second.evidence

@@ -56,8 +56,7 @@ def test_the_answer_names_the_option_it_chose(answer: Answer, line: str) -> None
 
 
 def test_a_citation_has_time_words_title_and_ref() -> None:
-    line = citation_line(CITED, {VIDEO: "talk"})
-    assert line == "1:01-1:15  in Paris  (talk) [m7]"
+    assert citation_line(CITED, {VIDEO: "talk"}) == "1:01-1:15  in Paris  (talk) [m7]"
 
 
 def test_people_without_a_name_are_reported_in_words_and_kept_as_tags_for_machines() -> None:

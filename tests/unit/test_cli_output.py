@@ -91,8 +91,7 @@ def plain_meter() -> tuple[Meter, Callable[[], str]]:
 
 def bar_meter() -> tuple[Meter, Callable[[], str]]:
     output = io.StringIO()
-    progress = RichProgress(console=Console(file=output, width=80))
-    return BarMeter(progress), output.getvalue
+    return BarMeter(RichProgress(console=Console(file=output, width=80))), output.getvalue
 
 
 @pytest.mark.parametrize("make", [plain_meter, bar_meter])
@@ -108,8 +107,7 @@ def test_every_meter_follows_any_work(
         for step in steps:
             meter.step(step)
         meter.say(f"{label}: [red]said[/red]")
-    output = capsys.readouterr().err + bar()
-    assert output.count("[red]said[/red]") == 3
+    assert (capsys.readouterr().err + bar()).count("[red]said[/red]") == 3
 
 
 @steady

@@ -178,8 +178,7 @@ def test_with_a_small_budget_images_and_then_words_are_left_out_and_told() -> No
     assert written.left_out[0] == "3 of 3 keyframes"
     assert written.left_out[1].endswith("of 300 lines of speech")
     # The model is shown less; what was said is remembered to the last word all the same.
-    quoted = [one for one in written.drafts if one.source == MemorySource.SAID]
-    assert len(quoted) == 300
+    assert len([one for one in written.drafts if one.source == MemorySource.SAID]) == 300
     assert asked[1].content.count("nine ten") < 300
 
 

@@ -78,8 +78,7 @@ def test_clips_left_for_later_or_not_yet_due_are_no_fault() -> None:
 
 
 def test_a_segment_without_its_clips_is_found() -> None:
-    lost = segment(4, 3, 7, 8, 9, 11)
-    (one,) = find_faults(whole((*THREE, lost)))
+    (one,) = find_faults(whole((*THREE, segment(4, 3, 7, 8, 9, 11))))
     assert (one.fault, one.refs) == (GraphFault.ORPHAN, ("s4",))
     assert "7-9, 11" in one.text
     (empty,) = find_faults(whole((*THREE, segment(5))))
@@ -96,8 +95,7 @@ def test_an_edge_to_nothing_and_one_on_nothing_are_found() -> None:
 
 def test_time_that_runs_in_a_circle_is_found_once() -> None:
     within = (segment(1, 0, 3), segment(2, 1), segment(3, 2))
-    edges = (edge(1, B, 2), edge(2, B, 3), edge(3, B, 1))
-    (one,) = find_faults(whole(within, edges))
+    (one,) = find_faults(whole(within, (edge(1, B, 2), edge(2, B, 3), edge(3, B, 1))))
     assert one.fault is GraphFault.CYCLE
     assert set(one.refs) == {"s1", "s2", "s3"}
     assert one.text.count("before") == 3

@@ -58,8 +58,7 @@ def pods() -> Iterator[tuple[str, Any]]:
     for one in resources():
         if "template" in one.get("spec", {}):
             yield one["metadata"]["name"], one["spec"]["template"]["spec"]
-    manifest = rendered()["spec"]["template"]["spec"]
-    yield "job", manifest
+    yield "job", rendered()["spec"]["template"]["spec"]
 
 
 def rendered() -> Any:
@@ -267,8 +266,7 @@ def test_the_image_has_the_library_that_a_package_looks_for_and_the_base_lacks()
 
 
 def test_what_the_image_holds_may_be_read_whatever_the_checkout_was_made_with() -> None:
-    copied = IMAGE.index("COPY . .")
-    assert copied < IMAGE.index("chmod -R a+rX .") < IMAGE.index("USER ")
+    assert IMAGE.index("COPY . .") < IMAGE.index("chmod -R a+rX .") < IMAGE.index("USER ")
 
 
 def test_nothing_that_runs_in_the_image_tells_anybody_of_itself() -> None:

@@ -40,8 +40,7 @@ def ours() -> DaemonProcess:
 
 def write(home: Home, data: bytes | str) -> Daemon:
     found = Daemon(home, "app", "/health")
-    raw = data.encode() if isinstance(data, str) else data
-    (home.run / "app.json").write_bytes(raw)
+    (home.run / "app.json").write_bytes(data.encode() if isinstance(data, str) else data)
     return found
 
 
@@ -72,8 +71,7 @@ def test_processes_are_told_from_later_ones_by_number(change: dict[str, Any], al
 
 
 def test_a_port_is_taken_where_it_is_free_and_none_where_not() -> None:
-    free = _bindable(HOST, 0)
-    assert free > 0
+    assert _bindable(HOST, 0) > 0
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         taken.listen()
@@ -151,8 +149,7 @@ def test_the_first_time_it_is_the_port_that_was_named(home: Home) -> None:
 
 def test_a_remembered_port_is_taken_again(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     free = _bindable(HOST, 0)
-    before = DaemonProcess(2**22 + 7, 1.0, free)
-    found = write(home, json.dumps(asdict(before)))
+    found = write(home, json.dumps(asdict(DaemonProcess(2**22 + 7, 1.0, free))))
     assert found._free_port() == free
     monkeypatch.setattr(daemon, "_bindable", lambda _host, port: 0 if port == free else 4242)
     assert found._free_port() == 4242

@@ -76,8 +76,7 @@ def test_our_own_mistake_is_no_failure_of_the_database(kind: type[DBAPIError], o
 
 @given(st.lists(st.integers(-(2**62), 2**62), max_size=50))
 def test_many_values_are_one_parameter_each_once_and_in_order(values: list[int]) -> None:
-    compiled = is_any_of(MemoryRow.id, values).compile()
-    (sent,) = compiled.params.values()
+    (sent,) = is_any_of(MemoryRow.id, values).compile().params.values()
     assert sent == sorted(set(values))
 
 

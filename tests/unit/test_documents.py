@@ -135,8 +135,7 @@ def test_every_variable_in_the_documents_is_read_and_every_one_is_documented() -
     code = [path for name in homer_packages() for path in (ROOT / name).rglob("*.py")]
     read = {name for path in code for name in variable.findall(path.read_text())}
     read -= {"HOMER_ACTING", "HOMER_JOB_END"}  # Homer sets these for its own jobs.
-    page = set(variable.findall((ROOT / "docs" / "commands.md").read_text()))
-    assert page == read
+    assert set(variable.findall((ROOT / "docs" / "commands.md").read_text())) == read
     mentioned = {name for path in PAGES for name in variable.findall(path.read_text())}
     docker = "\n".join(p.read_text() for p in (ROOT / "docker").rglob("*") if p.is_file())
     assert mentioned - read <= set(variable.findall(docker)) | {"HOMER_POOL"}

@@ -101,8 +101,7 @@ def test_every_clip_is_offered_until_covered_and_no_more(states: str, covers: li
             offered += found.new if covered else ()
         assert ends == sorted(set(ends))
         wanted = list(range(EVERY - 1, len(states), EVERY))
-        rest = [len(states) - 1] if states and len(states) % EVERY else []
-        assert ends == [*wanted, *rest]
+        assert ends == [*wanted, *([len(states) - 1] if states and len(states) % EVERY else [])]
 
 
 def test_clips_that_come_late_after_the_last_window_have_a_patch_of_their_own(rows: Rows) -> None:

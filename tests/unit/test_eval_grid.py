@@ -63,5 +63,4 @@ def test_iou_is_a_share_and_positive_exactly_where_something_is_found(
 @given(st.lists(SPANS, min_size=1, max_size=3))
 def test_finding_just_the_target_is_all_of_it(marked: list[tuple[float, float]]) -> None:
     inside = [(start, end + 0.01) for start, end in marked]
-    target = frozenset[int]().union(*map(cells_found, inside))
-    assert temporal_iou(inside, target) == 1
+    assert temporal_iou(inside, frozenset[int]().union(*map(cells_found, inside))) == 1

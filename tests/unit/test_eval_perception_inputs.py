@@ -82,8 +82,7 @@ def test_scenes_begin_where_they_say_and_show_who_they_say(tmp_path: Path) -> No
         Scene("a.mp4", 0, 1_000, ("bob", "cem")),
     ]
     assert starts(scenes) == [0, 1_000, 1_800, 2_800]
-    joined = join(scenes, tmp_path, tmp_path / "joined.mp4")
-    info = probe(joined)
+    info = probe(join(scenes, tmp_path, tmp_path / "joined.mp4"))
     assert (info.width, info.height, info.frame_rate) == (1_280, 720, FPS)
     assert info.duration_ms == pytest.approx(2_800, abs=100)
     assert person_at(scenes, 999, 0.9) == "ann"

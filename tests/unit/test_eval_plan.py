@@ -141,8 +141,7 @@ def test_one_video_cannot_be_split() -> None:
 
 def test_texts_that_no_database_keeps_are_mended() -> None:
     bad = EvalQuestion(id="1\0", video="video 0", question="Who\0?", answer="A\0nn")
-    some = Dataset("own", dataset(1).videos, (bad,))
-    (one,) = plan(some, LOCAL, Protocol.NONE).questions
+    (one,) = plan(Dataset("own", dataset(1).videos, (bad,)), LOCAL, Protocol.NONE).questions
     assert "\0" not in one.question.model_dump_json()
     assert one.question.question == "Who�?"
 

@@ -73,8 +73,7 @@ def test_missing_files_are_bad_input(tmp_path: Path) -> None:
 
 
 def test_questions_about_media_are_read(tmp_path: Path) -> None:
-    path = written(tmp_path, {"about": "clips", "questions": [MEDIA]})
-    (found,) = read_media_questions(path)
+    (found,) = read_media_questions(written(tmp_path, {"about": "clips", "questions": [MEDIA]}))
     assert (found.video, found.right, found.chance) == ("talk.mp4", "B", 0.5)
 
 

@@ -112,8 +112,7 @@ def test_a_judge_that_answers_as_well_says_so() -> None:
 def test_results_stand_beside_the_baseline_by_type() -> None:
     rows = [row(str(n), n > 0, types=("why" if n < 2 else "when",)) for n in range(4)]
     plain = [one.model_copy(update={"arm": BASELINE_ARM, "right": one.id == "3"}) for one in rows]
-    settings = run_settings(questions=4, baseline=True)
-    found = made([*rows, *plain], settings=settings)
+    found = made([*rows, *plain], settings=run_settings(questions=4, baseline=True))
     output = {one.type: (one.effect.after, one.effect.before) for one in found.beside}
     assert {kind: (a and a.value, b and b.value) for kind, (a, b) in output.items()} == {
         "all": (0.75, 0.25),
@@ -144,8 +143,7 @@ def test_an_interval_holds_its_figure_and_is_the_same_every_time() -> None:
 
 
 def test_usage_and_faults_are_by_arm() -> None:
-    rows = [row("1", False, fault=ErrorType.COARSE), row("2", rounds=4, cost_usd=0.75)]
-    found = made(rows)
+    found = made([row("1", False, fault=ErrorType.COARSE), row("2", rounds=4, cost_usd=0.75)])
     (took,) = found.usage
     assert (took.rounds, took.tokens, took.cost_usd, took.total_usd) == (3, 10, 0.5, 1)
     assert found.faults == {WHOLE: {ErrorType.COARSE: 1}}
@@ -201,8 +199,7 @@ def test_a_run_that_learns_shows_both_curves_and_the_paired_effect() -> None:
     assert found.effect is not None
     assert (found.effect.first, found.effect.second) == (WITHOUT_SKILLS, WITH_SKILLS)
     assert (found.effect.better, found.effect.worse) == (2, 0)
-    assert found.effect.difference is not None
-    assert found.effect.difference.value == 0.5
+    assert (found.effect.difference and found.effect.difference.value) == 0.5
     uses = {one.name: one for one in found.skills}
     assert (uses["old"].since, uses["old"].banned_after, uses["old"].given) == (-1, 0, 4)
     assert (uses["new"].since, uses["new"].banned_after, uses["new"].given) == (0, None, 4)

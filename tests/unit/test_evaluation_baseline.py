@@ -113,8 +113,7 @@ QUESTION = MediaQuestion(
 
 
 def batch(**line: Any) -> Batch:
-    output = {"citations": [], "rounds": 2, **line}
-    return Batch({"q1": output}, {}, 1.0)
+    return Batch({"q1": {"citations": [], "rounds": 2, **line}}, {}, 1.0)
 
 
 def test_questions_about_files_that_are_not_there_are_set_aside(tmp_path: Path) -> None:

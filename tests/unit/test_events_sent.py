@@ -40,8 +40,7 @@ def test_events_are_sent_to_whoever_asks_for_them_by_name(accept: str, wanted: b
 
 @given(st.text(max_size=40), st.text(max_size=10))
 def test_no_words_end_an_event_or_begin_another(words: str, key: str) -> None:
-    sent = format_event("words", {"text": words, key: "x"})
-    head, data, *rest = sent.decode().split("\n")
+    head, data, *rest = format_event("words", {"text": words, key: "x"}).decode().split("\n")
     assert (head, rest) == ("event: words", ["", ""])
     assert data.isascii()
     assert json.loads(data.removeprefix("data: "))[key] == "x" or key == "text"
@@ -107,8 +106,7 @@ def sent(*rest: Any, client: Client | None = None, error: Exception | None = Non
 
 
 def test_each_event_goes_by_its_kind_and_silence_is_a_comment() -> None:
-    said = PartialReply(round=1, purpose="act", text="a gate")
-    client = sent(NO_EVENT, said)
+    client = sent(NO_EVENT, PartialReply(round=1, purpose="act", text="a gate"))
     assert [name for name, _ in client.events] == ["stop", "words"]
     assert client.events[1][1]["text"] == "a gate"
     assert KEEP_ALIVE in client.received
@@ -133,8 +131,7 @@ def test_the_first_event_has_the_id_of_the_question_and_no_other_has() -> None:
 
 
 def test_a_fault_after_the_beginning_is_reported_as_the_last_event() -> None:
-    client = sent(error=ModelError("the model did not answer"))
-    name, problem = client.events[-1]
+    name, problem = sent(error=ModelError("the model did not answer")).events[-1]
     assert (name, problem["status"], problem["code"]) == ("problem", 502, "model")
     assert "did not answer" in problem["detail"]
 
@@ -148,5 +145,4 @@ def test_a_server_that_ends_says_where_the_answer_so_far_is() -> None:
 
 
 def test_nothing_is_told_to_a_client_that_has_gone() -> None:
-    client = sent(error=ClientGone())
-    assert [name for name, _ in client.events] == ["stop"]
+    assert [name for name, _ in sent(error=ClientGone()).events] == ["stop"]

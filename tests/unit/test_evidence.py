@@ -13,8 +13,7 @@ def test_sightings_close_to_each_other_are_one_stretch() -> None:
 
 
 def test_a_face_seen_at_instants_is_visible_in_between() -> None:
-    instants = [(n / 5, n / 5) for n in range(11)]
-    assert visible_spans(face(0, 1, *instants)) == [span(0, 2)]
+    assert visible_spans(face(0, 1, *[(n / 5, n / 5) for n in range(11)])) == [span(0, 2)]
 
 
 def test_a_face_is_alone_while_no_other_is_seen() -> None:

@@ -163,8 +163,7 @@ def test_the_best_sighting_alone_has_its_crop_with_a_margin() -> None:
 
 def test_a_crop_at_the_edge_is_clipped_to_the_frame() -> None:
     groups, blobs = people({0: [face(ANNA, (80, 50, 96, 64))]})
-    crop = decoded(blobs[str(groups[0].sightings[0].blob)])
-    assert crop.shape == (18, 21, 3)
+    assert decoded(blobs[str(groups[0].sightings[0].blob)]).shape == (18, 21, 3)
 
 
 def test_overlap_is_shared_over_covered_area() -> None:

@@ -131,8 +131,7 @@ def many(count: int) -> tuple[Evidence, ...]:
 @pytest.mark.parametrize(("count", "more"), [(10, None), (11, "and 1 more"), (25, "and 15 more")])
 def test_of_what_one_found_ten_are_shown(page: list[str], count: int, more: str | None) -> None:
     _show_comparison(searched("a gate", found=many(count)), searched("a gate"))
-    lines = [line for line in page if "An unnamed speaker" in line]
-    assert len(lines) == 10
+    assert len([line for line in page if "An unnamed speaker" in line]) == 10
     assert not any(r"\[m" in line for line in page)
     assert [line for line in page if line.endswith(" more")] == ([more] if more else [])
     assert "Nothing." in page

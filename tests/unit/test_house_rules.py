@@ -32,8 +32,7 @@ def test_files_and_functions_stay_within_bounds() -> None:
     for path, tree in core().items():
         assert path.read_text("utf-8").count("\n") < 500, path
         functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
-        long = [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= 100]
-        assert long == [], path
+        assert [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= 100] == [], path
 
 
 def test_the_house_only_shrinks() -> None:
@@ -53,8 +52,7 @@ def test_only_commands_print() -> None:
 
 def test_sql_stays_in_the_store() -> None:
     words = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE)\b")
-    outside = [p for p in CODE if "store" not in p.parts and words.search(p.read_text())]
-    assert outside == []
+    assert [p for p in CODE if "store" not in p.parts and words.search(p.read_text())] == []
 
 
 def test_importing_a_package_connects_to_nothing_and_writes_nothing(tmp_path: Path) -> None:
@@ -91,5 +89,4 @@ def test_the_repository_stays_light() -> None:
 
 @pytest.mark.parametrize("package", [name for name in PACKAGES if name not in ("cli", "evals")])
 def test_every_package_has_a_docstring(package: str) -> None:
-    doc = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text()))
-    assert doc
+    assert ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text()))

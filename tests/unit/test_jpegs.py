@@ -110,8 +110,7 @@ def test_in_any_order_each_is_the_one_that_is_asked_for(order: list[int]) -> Non
 
 
 def test_one_that_is_not_there_any_more_is_reported_and_the_others_can_be_read() -> None:
-    decoded = Decoded(2)
-    reader = decoded.reader()
+    reader = Decoded(2).reader()
     for _ in range(2):
         with pytest.raises(MediaError, match=r"clip 2 of talk\.mp4 cannot be read: has it changed"):
             reader.clip(2)

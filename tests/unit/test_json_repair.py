@@ -49,8 +49,7 @@ def test_pythons_own_spelling_is_read(value: dict[str, Any]) -> None:
 
 @given(plain_objects)
 def test_trailing_commas_are_stepped_over(value: dict[str, Any]) -> None:
-    text = json.dumps(value).replace("}", ",}").replace("]", ", ]")
-    assert read_object(text) == value
+    assert read_object(json.dumps(value).replace("}", ",}").replace("]", ", ]")) == value
 
 
 @given(plain_objects, st.data())

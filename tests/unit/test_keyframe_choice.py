@@ -100,8 +100,7 @@ def test_a_picture_that_stands_still_is_no_flash() -> None:
 
 
 def test_rates_that_are_no_whole_milliseconds_have_the_same_sides() -> None:
-    times = [int(i * 1000 / 3) for i in range(12)]
-    found = shot_positions(times, [0] * 6 + [1] * 6, 1000 / 3)
+    found = shot_positions([int(i * 1000 / 3) for i in range(12)], [0] * 6 + [1] * 6, 1000 / 3)
     assert "".join("cbp"[place] for place in found) == "ccccbbbbcccc"
 
 

@@ -228,10 +228,8 @@ def test_a_topic_that_goes_on_extends_the_open_segment() -> None:
 
 
 def test_a_long_open_segment_is_not_extended_for_ever() -> None:
-    clips = tuple(range(10))
-    open_one = KnownSegment(0, "The red tent", "They pack.", clips, span(0, 300))
-    texts = [TENT] * 12
-    given = window(*texts, new=(10, 11), previous=(open_one,), before=())
+    open_one = KnownSegment(0, "The red tent", "They pack.", tuple(range(10)), span(0, 300))
+    given = window(*([TENT] * 12), new=(10, 11), previous=(open_one,), before=())
     assert [one.extends for one in patch_of(given).segments] == [None]
 
 
@@ -256,8 +254,7 @@ def test_silent_clips_are_a_segment_that_says_so() -> None:
 def test_a_cause_that_is_stated_is_an_edge_that_quotes_it() -> None:
     why = ["The soup is salty because the red tent poles fell in", *SOUP[1:]]
     patch = patch_of(window(TENT, TENT, SOUP, why))
-    causal = [one for one in patch.edges if one.relation == "causes"]
-    (edge,) = causal
+    (edge,) = [one for one in patch.edges if one.relation == "causes"]
     tent, soup = patch.segments
     assert (edge.source, edge.target, edge.explicit) == (tent.label, soup.label, True)
     assert edge.evidence == (3,)

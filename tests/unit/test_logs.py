@@ -137,8 +137,7 @@ def test_text_is_a_line_a_person_reads(home: Home, monkeypatch: pytest.MonkeyPat
     set_up_logging(home)
     with tracing.span(Work.FLOW, "ingest", video=VIDEO):
         pass
-    line = log_path(home).read_text()
-    assert f' info ingest done: video="{VIDEO}" ms=' in line
+    assert f' info ingest done: video="{VIDEO}" ms=' in log_path(home).read_text()
 
 
 def test_the_log_may_go_where_a_container_s_log_goes(

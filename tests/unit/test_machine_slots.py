@@ -63,8 +63,7 @@ def test_a_place_is_free_again_after_an_error(tmp_path: Path) -> None:
 def test_the_place_of_a_killed_process_is_free_again(tmp_path: Path) -> None:
     script = [sys.executable, "-c", HOLDS, str(tmp_path)]
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "in\n"
+        assert (other.stdout and other.stdout.readline()) == "in\n"
         with pytest.raises(NoFreeSlot), Slots("a", 1, tmp_path).acquire(0):
             pass
         os.kill(other.pid, signal.SIGKILL)

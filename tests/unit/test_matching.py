@@ -55,8 +55,7 @@ def test_sightings_at_one_instant_are_together(
 )
 def test_no_two_of_one_moment_share_identity(seen: list[tuple[int, int]], order: list[int]) -> None:
     groups = [voice(n, who, (at, at + 1)) for n, (who, at) in enumerate(seen)]
-    known = [centre(1000 + who) for who in order]
-    picks = match_identities(groups, known, 0.5)
+    picks = match_identities(groups, [centre(1000 + who) for who in order], 0.5)
     for a, group in enumerate(groups):
         for b in range(a):
             same = picks[a] is not None and picks[a] == picks[b]

@@ -25,8 +25,7 @@ def measurer() -> Iterator[FrameMeasurer]:
 
 
 def pictures(count: int) -> list[av.VideoFrame]:
-    random = np.random.default_rng(3)
-    images = random.integers(0, 256, (count, 120, 160, 3), np.uint8)
+    images = np.random.default_rng(3).integers(0, 256, (count, 120, 160, 3), np.uint8)
     rgb = [av.VideoFrame.from_ndarray(image, format="rgb24") for image in images]
     return [picture.reformat(format="yuv420p") for picture in rgb]
 

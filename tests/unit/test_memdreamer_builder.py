@@ -41,8 +41,7 @@ def check_sound(rows: MemoryRows, clips: list[WatchedClip]) -> None:
     assert [m.number for m in macros] == list(range(len(macros)))
     assert all(a.span.end_ms <= b.span.start_ms for a, b in pairwise(macros))
     for clip in clips:
-        inside = sum(m.span.overlap_ms(clip.span) for m in macros)
-        assert inside == clip.span.length_ms
+        assert sum(m.span.overlap_ms(clip.span) for m in macros) == clip.span.length_ms
     supers = nodes(rows, SUPER)
     assert [number for s in supers for number in s.children] == [m.number for m in macros]
     for one in supers:

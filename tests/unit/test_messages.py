@@ -29,8 +29,7 @@ def test_messages_without_images_are_role_and_words() -> None:
 
 
 def test_images_go_with_the_last_user_turn() -> None:
-    turns = [user("Before."), user("Look."), assistant("Yes?")]
-    sent = to_langchain(turns, [JPEG, PNG])
+    sent = to_langchain([user("Before."), user("Look."), assistant("Yes?")], [JPEG, PNG])
     assert sent[0]["content"] == "Before."
     words, first, second = sent[1]["content"]
     assert words == {"type": "text", "text": "Look."}

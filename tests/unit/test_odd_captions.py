@@ -101,8 +101,7 @@ ROWS = st.lists(
 def test_rows_of_anything_are_lines_that_hold_together_or_a_clear_refusal(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
 ) -> None:
-    folder = tmp_path_factory.mktemp("rows")
-    path = written(folder, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    path = written(tmp_path_factory.mktemp("rows"), "a.jsonl", "\n".join(map(json.dumps, rows)))
     with suppress(InputError):
         for line in read_captions(path).lines:
             assert 0 <= line.span.start_ms <= line.span.end_ms <= 2 * MAX_S * 86_400_000

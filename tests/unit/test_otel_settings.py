@@ -71,8 +71,7 @@ def test_a_call_goes_by_the_names_of_the_conventions(sent: Exported) -> None:
 def test_only_a_call_has_them(sent: Exported) -> None:
     span = tracing.begin(Work.STAGE, "perceive", model="whisper", video=VIDEO)
     assert attributes(span) == {"homer.model": "whisper", "homer.video": VIDEO}
-    question = tracing.begin(Work.QUESTION)
-    assert attributes(question)["gen_ai.agent.name"] == "homer"
+    assert attributes(tracing.begin(Work.QUESTION))["gen_ai.agent.name"] == "homer"
     search = tracing.begin(Work.SEARCH, mode="event")
     assert attributes(search) == {"gen_ai.operation.name": "retrieval", "homer.mode": "event"}
 

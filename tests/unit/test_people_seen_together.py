@@ -61,8 +61,7 @@ def runs(places: set[int]) -> list[tuple[int, int]]:
     """Runs of whole numbers, half-open."""
     ordered = sorted(places)
     starts = [n for n in ordered if n - 1 not in places]
-    ends = [n + 1 for n in ordered if n + 1 not in places]
-    return list(zip(starts, ends, strict=True))
+    return list(zip(starts, [n + 1 for n in ordered if n + 1 not in places], strict=True))
 
 
 def group(number: int, spans: list[TimeSpan], kind: IdentityKind = IdentityKind.FACE) -> Group:

@@ -129,8 +129,7 @@ def perceived(raw: RawClip = RAW, senses: Senses | None = None) -> Perceived:
 
 
 def test_everything_of_a_clip_is_perceived() -> None:
-    found = perceived()
-    percept = found.percept
+    percept = perceived().percept
     assert [key.time_ms for key in percept.keyframes] == [31_800, 33_800, 35_800]
     assert [(u.text, u.voice) for u in percept.utterances] == [("Good morning.", 0)]
     assert percept.utterances[0].span == TimeSpan.of(30_500, 31_500)

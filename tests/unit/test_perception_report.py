@@ -134,8 +134,7 @@ def test_everything_that_was_measured_has_its_table(reported: list[Any]) -> None
 
 def test_each_bar_says_what_was_reached_and_wanted(reported: list[Any]) -> None:
     shown = homer(code=1).stdout
-    reached = line(shown, "face identities, marked: pairwise")
-    assert reached.endswith("F1 90.0 at least 90 met")
+    assert line(shown, "face identities, marked: pairwise").endswith("F1 90.0 at least 90 met")
     assert line(shown, "voices joined").endswith("1.0 at most 0 MISSED")
 
 

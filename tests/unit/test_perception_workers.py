@@ -215,8 +215,7 @@ def test_what_goes_to_a_worker_and_back_is_small() -> None:
     """No frame, no sound, no model that is loaded."""
     box = Toolbox(Profile(name="p", settings=Settings()), Path("/w"))
     box.__dict__["faces"] = lambda: None
-    order = Order(Path("/f.mp4"), INFO, 3, box, WatchSettings(), 1)
-    sent = pickle.dumps(order)
+    sent = pickle.dumps(Order(Path("/f.mp4"), INFO, 3, box, WatchSettings(), 1))
     assert len(sent) < 10_000
     came = pickle.loads(sent)  # noqa: S301
     assert came.tools.recipe == box.recipe

@@ -78,16 +78,14 @@ def test_a_process_that_serves_this_very_folder_is(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen(waits, stdin=pipe, stdout=pipe) as server:
         # Until a process has begun, the system does not tell with what.
-        assert server.stdout is not None
-        assert server.stdout.read(4) == b"here"
+        assert (server.stdout and server.stdout.read(4)) == b"here"
         pid_file(tmp_path, server.pid)
         found = running_server(tmp_path)
         other = tmp_path / "other"
         other.mkdir()
         pid_file(other, server.pid)
         assert running_server(other) is None
-    assert found is not None
-    assert found.pid == server.pid
+    assert (found and found.pid) == server.pid
 
 
 def test_one_that_nobody_reaped_is_none(tmp_path: Path) -> None:

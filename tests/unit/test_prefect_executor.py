@@ -37,8 +37,7 @@ def test_a_flow_uses_the_very_object_that_it_is_given() -> None:
     ],
 )
 def test_server_is_reported_id_and_nothing_of_the_object(flow: Any, record: dict[str, Any]) -> None:
-    given = InProcess(Opened())
-    output = flow.serialize_parameters({**record, "opened": given})
+    output = flow.serialize_parameters({**record, "opened": InProcess(Opened())})
     assert output == {**record, "opened": "<InProcess>"}
 
 

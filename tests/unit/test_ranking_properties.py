@@ -60,8 +60,7 @@ def ranked(candidates: CandidateLines, question: PreparedQuestion) -> list[int]:
 def test_a_lines_own_words_find_it_or_one_with_all(story: list[list[str]], words: str) -> None:
     candidates = candidates_of([*story, [f"{words} zebra"]])
     (first, *_) = ranked(candidates, question_of(f"{words} zebra", ()))
-    texts = {row.id: row.text for _, row in candidates.lines.rows}
-    assert "zebra" in texts[first]
+    assert "zebra" in {row.id: row.text for _, row in candidates.lines.rows}[first]
 
 
 @given(STORIES, QUESTIONS, OPTIONS)
@@ -80,9 +79,7 @@ def test_lines_are_scored_one_by_one_as_all_together(
 ) -> None:
     candidates, question = candidates_of(story), question_of(text, options)
     relevance = relevance_of(candidates, question)
-    numbers = np.arange(candidates.lines.line_count)
-    scores = line_scores(candidates, relevance, numbers)
+    scores = line_scores(candidates, relevance, np.arange(candidates.lines.line_count))
     assert scores.shape == (max(1, len(options)), candidates.lines.line_count)
     assert np.isfinite(scores).all()
-    vectors = vectors_of(question)
-    assert vectors.options.shape[0] in (0, len(options))
+    assert vectors_of(question).options.shape[0] in (0, len(options))

@@ -23,8 +23,7 @@ from tests.support.api import WordState
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.place)
 def test_an_act_says_what_it_does_and_what_it_asks_for(act: Act) -> None:
-    summary = act.help.partition("\n")[0]
-    assert summary.endswith(".")
+    assert act.help.partition("\n")[0].endswith(".")
     assert "Args:" not in act.help
     assert next(iter(inspect.signature(act.function).parameters)) in ("workspace", "store", "home")
     for name, field in act.arguments.model_fields.items():
@@ -34,8 +33,7 @@ def test_an_act_says_what_it_does_and_what_it_asks_for(act: Act) -> None:
         name = act.command if act.command in known else act.command.partition(" ")[0]
         assert known[name][0] == "door"
         assert f"homer {act.command}" in act.help, "an example"
-        guide = act.help if name == act.command else GUIDES[name]
-        assert guide.startswith(known[name][1])
+        assert (act.help if name == act.command else GUIDES[name]).startswith(known[name][1])
 
 
 @pytest.mark.parametrize("act", [act for act in ACTS if act.command], ids=lambda act: act.place)

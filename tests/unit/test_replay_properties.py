@@ -149,8 +149,7 @@ def run(
     row = StoredTrajectory(
         "aa", question, VIEW, "homer", "p", "done", None, 0, 0.0, datetime(2026, 1, 1, tzinfo=UTC)
     )
-    stored = [EVENT.validate_json(event.model_dump_json()) for event in recorder.events]
-    return row, stored
+    return row, [EVENT.validate_json(event.model_dump_json()) for event in recorder.events]
 
 
 @settings(max_examples=examples(15, 60), deadline=None, suppress_health_check=list(HealthCheck))

@@ -65,8 +65,7 @@ def test_only_modes_that_there_are_can_be_chosen() -> None:
 
 @pytest.mark.parametrize("count", [2, 5, 26])
 def test_an_answer_is_one_of_the_options_however_many(count: int) -> None:
-    options = tuple(f"thing {i}" for i in range(count))
-    asked = turn(options, steps=(STEP,))
+    asked = turn(tuple(f"thing {i}" for i in range(count)), steps=(STEP,))
     last = chr(ord("A") + count - 1)
     answers = field(act_form(asked, narrow=False), "answer")["enum"]
     assert (answers[0], answers[-1], len(answers)) == ("", last, count + 1)
@@ -90,8 +89,7 @@ def test_a_model_in_this_process_may_cite_only_what_there_is_and_must_be_brief()
     assert claim["properties"]["answer"]["maxLength"] == LONGEST
     plan = with_short_texts(PlanReply, narrow=True).model_json_schema()
     assert plan["$defs"]["SubtaskReply"]["properties"]["text"]["maxLength"] == LONGEST
-    empty = turn(steps=(STEP,)).model_copy(update={"ledger": Ledger()})
-    nothing = act_form(empty, narrow=True)
+    nothing = act_form(turn(steps=(STEP,)).model_copy(update={"ledger": Ledger()}), narrow=True)
     assert "maxLength" in field(nothing, "answer")
     assert field(nothing, "citations")["maxItems"] == 0
 

@@ -130,8 +130,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(
 
 
 def test_a_fault_tells_nothing_of_what_it_was_about(client: TestClient) -> None:
-    answer = client.get("/fault")
-    output = problem(answer, 500, "fault")
+    output = problem(client.get("/fault"), 500, "fault")
     assert SECRET not in str(output)
     assert "log" in output["detail"]
 

@@ -60,8 +60,7 @@ def test_sentences_are_not_joined_across_a_pause() -> None:
 
 def test_speech_and_its_subtitles_are_joined_separately() -> None:
     plain = candidates_of([["I thank Jeff", "Ich danke Jeff", "and his team.", "und seinem Team."]])
-    sources = ("said", "subtitle", "said", "subtitle")
-    pairs = zip(plain.lines.rows, sources, strict=True)
+    pairs = zip(plain.lines.rows, ("said", "subtitle", "said", "subtitle"), strict=True)
     rows = [(0, row._replace(source=source)) for (_, row), source in pairs]
     lines = line_set(plain.lines.scopes, rows, plain.lines.arrays.vectors, CLIP_MS)
     assert complete_sentences(lines, 0) == (0, 2)
@@ -102,8 +101,7 @@ def test_rare_words_cover_more_than_common_ones() -> None:
 
 @given(st.floats(0, 1), st.lists(st.floats(-30, 30), min_size=1))
 def test_scores_of_evidence_fall_from_the_closest(best: float, scores: list[float]) -> None:
-    ranked = sorted(scores, reverse=True)
-    shown = decayed(best, ranked)
+    shown = decayed(best, sorted(scores, reverse=True))
     assert shown[0] == best
     assert shown == sorted(shown, reverse=True)
     assert all(0 <= one <= 1 for one in shown)
@@ -159,8 +157,7 @@ def line(
     ],
 )
 def test_lines_are_shown_with_names(shown: StoredLine, text: str) -> None:
-    names = view_people({"v": [ADA, NOBODY]}).names("v")
-    assert line_text(shown, names) == text
+    assert line_text(shown, view_people({"v": [ADA, NOBODY]}).names("v")) == text
 
 
 def test_an_unnamed_person_with_several_tags_is_shown_by_number() -> None:
@@ -212,8 +209,7 @@ def test_people_in_a_query_are_resolved(query: str, numbers: list[int]) -> None:
 
 
 def test_a_part_of_two_names_is_ambiguous() -> None:
-    bob = Character(number=5, name="Bob Lovelace")
-    people = view_people({"v": [ADA, bob]})
+    people = view_people({"v": [ADA, Character(number=5, name="Bob Lovelace")]})
     assert people.named_in("Where is Lovelace?") == ()
     assert [one.character.number for one in people.named_in("Where is Bob?")] == [5]
 

@@ -64,8 +64,7 @@ def test_places_of_different_videos_are_never_adjacent(
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.sampled_from([0, 1, 2, 5]))
 def test_word_counts_cover_the_window(counts: list[int], half: int) -> None:
     held = {0: np.array([(0, clip, count) for clip, count in enumerate(counts)])}
-    scope = Scope(video="v", last_clip=len(counts) - 1)
-    hits = word_hits([scope], ["soup"], held, len(counts))
+    hits = word_hits([Scope(video="v", last_clip=len(counts) - 1)], ["soup"], held, len(counts))
     near = [sum(counts[max(0, n - half) : n + half + 1]) for n in range(len(counts))]
     assert hits.window_frequencies("soup", half)[: len(counts)].tolist() == near
 

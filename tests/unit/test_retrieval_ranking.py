@@ -64,8 +64,7 @@ def test_superseded_lines_are_not_ranked() -> None:
         prepare_question("Ann sings"),
     )
     moments = best_lines(candidates, question, relevance_of(candidates, question), 9)
-    lines = [row_of(candidates, moment.line).text for moment in moments]
-    assert lines == ["Bob hums"]
+    assert [row_of(candidates, moment.line).text for moment in moments] == ["Bob hums"]
 
 
 TEA_TWICE = [*([["Rain"]] * 20), ["Ann drinks tea"]] * 2 + [["Rain"]] * 20

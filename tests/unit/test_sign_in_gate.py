@@ -63,8 +63,7 @@ def client(place: Home) -> Iterator[TestClient]:
 
 
 def sign_in(client: TestClient, word: str = WORD, wanted: str = "/library?q=x") -> int:
-    found = client.post("/sign-in", data={"password": word, "next": wanted})
-    return int(found.status_code)
+    return int(client.post("/sign-in", data={"password": word, "next": wanted}).status_code)
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,7 @@ def test_all_of_a_skill_is_reviewed() -> None:
 
 @pytest.mark.parametrize("line", ["Ask what Ann Lee did.", "ann lee's words matter", "ANN LEE!"])
 def test_a_name_is_one_where_it_is_written_as_one(line: str) -> None:
-    faults = review(said(line), names=["Ann Lee", "Will"])
-    assert bool(faults) is ("Ann Lee" in line)
+    assert bool(review(said(line), names=["Ann Lee", "Will"])) is ("Ann Lee" in line)
     assert review(said("You will need both times."), names=["Will"]) == ()
 
 

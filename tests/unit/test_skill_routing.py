@@ -44,8 +44,7 @@ def test_equal_skills_stand_in_the_order_of_their_names() -> None:
 
 
 def test_the_best_that_fit_are_given() -> None:
-    each = tokens_of(a_skill().instructions)
-    assert routed([0.5, 0.9, 0.7], tokens=2 * each) == ["s1", "s2"]
+    assert routed([0.5, 0.9, 0.7], tokens=2 * tokens_of(a_skill().instructions)) == ["s1", "s2"]
     assert routed([0.5, 0.9], tokens=0) == []
 
 

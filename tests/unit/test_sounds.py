@@ -102,8 +102,7 @@ def test_speech_and_silence_are_no_sounds() -> None:
 
 
 def test_what_is_heard_at_the_ends_of_a_clip_reaches_them() -> None:
-    heard = {"Music": during(0, 58)}
-    assert sounds(heard) == [("music", CLIP.span.start_ms, CLIP.span.end_ms)]
+    assert sounds({"Music": during(0, 58)}) == [("music", CLIP.span.start_ms, CLIP.span.end_ms)]
 
 
 def heard(*spans: tuple[float, float], kind: str = LAUGHTER) -> tuple[Sound, ...]:

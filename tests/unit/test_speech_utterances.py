@@ -145,8 +145,7 @@ def test_no_word_is_lost_or_said_twice(words: list[str], lengths: list[tuple[int
         turns.append(SpeakerTurn(at, at + length, voice))
         at += length
     timed = tuple(Word(i * 300, i * 300 + 300, f" {w}") for i, w in enumerate(words))
-    whole = Speech(timed, "en", 1.0)
-    found = find_utterances([whole], turns, {0, 1, 2}, CLIP)
+    found = find_utterances([Speech(timed, "en", 1.0)], turns, {0, 1, 2}, CLIP)
     assert " ".join(u.text for u in found).split() == " ".join(words).split()
     for a, b in itertools.pairwise(found):
         assert a.span.end_ms <= b.span.start_ms
@@ -233,5 +232,4 @@ def test_a_full_stop_that_a_cut_invented_is_taken_back() -> None:
     first, own = speech("we drove to the."), speech("store and back.", 1_650)
     heard = Heard(speech=(own,))
     assert [u.text for u in heard.utterances([first], CLIP)] == ["we drove to the store and back."]
-    capital = Heard(speech=(speech("Then we left.", 1_650),))
-    assert len(capital.utterances([first], CLIP)) == 2
+    assert len(Heard(speech=(speech("Then we left.", 1_650),)).utterances([first], CLIP)) == 2

@@ -25,8 +25,7 @@ def test_a_strategy_has_its_own_limits_unless_lower_ones_are_set(
 ) -> None:
     made = LONG.settings_from(settings)
     assert (made.rounds, made.retries, made.strategy) == (rounds, retries, "plain-rag")
-    recorded = AskSettings.model_validate(made.model_dump())
-    assert LONG.settings_from(recorded) == made
+    assert LONG.settings_from(AskSettings.model_validate(made.model_dump())) == made
 
 
 def test_a_strategy_without_limits_of_its_own_takes_those_of_the_settings() -> None:

@@ -84,8 +84,7 @@ def _looks(rss: list[float], files: int = 9) -> list[Look]:
 
 
 def test_the_benchmark_tells_flat_memory_from_memory_that_grows() -> None:
-    flat = [reached for _, reached in bars(_looks([300.0] * 100), [1.0])]
-    assert flat == [True, True, True]
+    assert [reached for _, reached in bars(_looks([300.0] * 100), [1.0])] == [True, True, True]
     grown = bars(_looks([300.0 + n for n in range(100)]), [9.0])
     assert [reached for _, reached in grown] == [False, True, False]
 

@@ -36,8 +36,7 @@ def test_forced_cuts_come_first_and_the_limit_holds() -> None:
 
 
 def test_a_cut_inside_a_clip_gives_it_to_both_topics() -> None:
-    of = [0] * 4 + [1] * 4 + [2] * 4
-    assert split_at_cuts(of, [0, 1, 2], [6]) == [[0, 1], [1, 2]]
+    assert split_at_cuts([0] * 4 + [1] * 4 + [2] * 4, [0, 1, 2], [6]) == [[0, 1], [1, 2]]
 
 
 def test_a_cut_near_a_clip_s_edge_is_at_the_edge() -> None:
@@ -47,8 +46,7 @@ def test_a_cut_near_a_clip_s_edge_is_at_the_edge() -> None:
 
 
 def test_silent_clips_belong_to_the_topic_they_lie_in() -> None:
-    of = [0, 0, 0, 0, 3, 3, 3, 3]
-    assert split_at_cuts(of, [0, 1, 2, 3, 4], [4]) == [[0, 1, 2], [3, 4]]
+    assert split_at_cuts([0, 0, 0, 0, 3, 3, 3, 3], [0, 1, 2, 3, 4], [4]) == [[0, 1, 2], [3, 4]]
     assert split_at_cuts([], [5, 6], []) == [[5, 6]]
 
 

@@ -138,8 +138,7 @@ def test_a_model_in_this_process_is_checked_served_and_asked_at_its_address(
 
     monkeypatch.setattr(toolbox, "llama_url", serve)
     profile = Profile(name="p", chat={"default": ChatSpec(model="llama:tiny")})
-    made = Toolbox(profile, Path("/weights"), factory)
-    chat = made.chat("reasoner")
+    chat = Toolbox(profile, Path("/weights"), factory).chat("reasoner")
     assert (served, checked) == ([], [])
     chat.check()
     assert served == [Path("/weights/tiny/model.gguf")]

@@ -95,8 +95,7 @@ def test_rounds_tell_what_was_asked_found_refused_and_decided() -> None:
     assert (first.number, first.subtask, first.text, first.focus) == (1, "t1", TASK.text, None)
     assert first.action == SEARCH
     assert first.refusals == ("no action",)
-    assert first.found is not None
-    assert first.found.evidence == (evidence(1),)
+    assert (first.found and first.found.evidence) == (evidence(1),)
     assert first.assessed is not None
     assert first.ledger == (TASK,)
     assert [c.request for c in first.calls] == ["h1"]

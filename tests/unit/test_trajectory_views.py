@@ -155,8 +155,7 @@ def test_runs_part_in_actions_and_in_evidence_at_their_own_rounds() -> None:
     assert parted_at.evidence is not None
     assert parted_at.action is not None
     assert (parted_at.evidence.round, parted_at.action.round) == (1, 2)
-    assert parted_at.evidence.a is not None
-    assert parted_at.evidence.a.seen == ("m1", "m2")
+    assert (parted_at.evidence.a and parted_at.evidence.a.seen) == ("m1", "m2")
     assert [e.ref for e in parted_at.only_a] == ["m1"]
     assert [e.ref for e in parted_at.only_b] == ["m3"]
     assert (parted_at.both, parted_at.same_answer, parted_at.same) == (1, False, False)
@@ -185,8 +184,7 @@ def test_the_first_event_that_differs_is_found(at: int) -> None:
 def test_recorded_calls_are_served_once_in_order_and_to_the_same_request_only() -> None:
     past = ReplaySource([recorded("h1"), recorded("h2")])
     first = past.call("h1", "act")
-    assert first is not None
-    assert first.request_hash == "h1"
+    assert (first and first.request_hash) == "h1"
     assert past.call("h9", "act") is None
     assert past.call("h2", "act") is None
     alone = ReplaySource([recorded("h1")], alone=True)
@@ -207,8 +205,7 @@ def test_calls_that_no_event_tells_of_are_what_goes_on_takes() -> None:
     assert [c.request_hash for c in output] == ["h0", "h1"]
     assert output[1].error is None
     assert [c.request_hash for c in later] == ["h2", "h3"]
-    past = resume_source(calls, [FIRST, called(0), called(1)])
-    assert past.call("h3", "act") is not None
+    assert resume_source(calls, [FIRST, called(0), called(1)]).call("h3", "act") is not None
 
 
 def test_what_is_edited_is_shown_as_it_was() -> None:

@@ -90,8 +90,7 @@ def test_the_blur_gate_decides_as_scikit_image_does(shared_media: SharedMedia) -
                 image_now = np.asarray(shown, np.uint8)
                 grey = np.rint(rgb2gray(image_now[..., ::-1]) * 255)
                 # OpenCV mirrors at the border without repeating the edge.
-                inner = laplace(np.pad(grey, 1, mode="reflect"))[1:-1, 1:-1]
-                variance = float(inner.var())
+                variance = float(laplace(np.pad(grey, 1, mode="reflect"))[1:-1, 1:-1].var())
                 if abs(variance - SETTINGS.least_sharpness) < 1.0:
                     continue
                 dropped = Gates(SETTINGS).stopped_by(image_now) is Gate.BLUR
@@ -152,8 +151,7 @@ def test_the_histogram_gate_is_off_until_it_is_set(shared_media: SharedMedia) ->
 
 
 def test_a_plane_of_another_size_is_a_change_and_text_keeps_it_as_it_was() -> None:
-    draw = np.random.default_rng(3)
-    wide = draw.integers(0, 255, (90, 160), dtype=np.uint8)
+    wide = np.random.default_rng(3).integers(0, 255, (90, 160), dtype=np.uint8)
     assert unchanged(wide, wide.T.copy(), SETTINGS) is None
     plane = decode_plane(encode_plane(wide))
     assert plane is not None

@@ -45,8 +45,7 @@ def test_frames_that_look_alike_are_one_moment_whose_end_waits() -> None:
 
 
 def test_frames_are_compared_with_the_first_of_their_moment() -> None:
-    slowly = [at(0, turn * 0.2) for turn in range(10)]
-    found = steps(slowly)
+    found = steps([at(0, turn * 0.2) for turn in range(10)])
     assert [step.starts for step in found] == [True, False, False] + [True, False, False] * 2 + [
         True
     ]

@@ -100,8 +100,7 @@ def test_stalled_subtasks_and_broken_dependencies_are_reasons_once() -> None:
         ledger = begin_attempt(ledger, "t1")
     reasons = replan_reasons(ledger, ProgressLedger(), ASK)
     assert [r.text[:2] for r in reasons] == ["t1", "t2"]
-    output = ProgressLedger(told=tuple(r.key for r in reasons))
-    assert replan_reasons(ledger, output, ASK) == ()
+    assert replan_reasons(ledger, ProgressLedger(told=tuple(r.key for r in reasons)), ASK) == ()
     assert len(replan_reasons(abandon(plan(), "t1"), ProgressLedger(), ASK)) == 1
 
 

@@ -199,8 +199,7 @@ ALARM = "please leave the building now"
 def test_what_is_repeated_was_said_so_often_or_is_a_loop(
     words: list[Said], until: float | None, lost: list[tuple[int, int]]
 ) -> None:
-    found = find_loops(words, sound(12.0, until))
-    assert [(loop[0], loop[-1] + 1) for loop in found] == lost
+    assert [(loop[0], loop[-1] + 1) for loop in find_loops(words, sound(12.0, until))] == lost
 
 
 @dataclass(frozen=True)
@@ -232,8 +231,7 @@ class Segment:
     ],
 )
 def test_a_last_word_that_is_invented_is_not_stored(segments: list[Segment], text: str) -> None:
-    found = speech_of(segments, [], "en", 30.0)
-    assert " ".join(one.text for one in found) == text
+    assert " ".join(one.text for one in speech_of(segments, [], "en", 30.0)) == text
 
 
 def test_instead_of_a_loop_it_says_that_somebody_speaks() -> None:

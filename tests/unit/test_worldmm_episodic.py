@@ -97,8 +97,7 @@ def test_without_triples_the_captions_own_likeness_ranks() -> None:
 def _ranked(query: str, words: Sequence[float], *, graph: bool = True) -> list[str]:
     index, _ = _index(CAPTIONS)
     scores = np.array(words, dtype=np.float64)
-    vector = embed([query])[0]
-    found = search_scale(index, vector, 6, SETTINGS, words=scores, graph=graph)
+    found = search_scale(index, embed([query])[0], 6, SETTINGS, words=scores, graph=graph)
     return [CAPTIONS[one.number] for one in found.captions]
 
 
@@ -139,10 +138,8 @@ def test_whoever_stands_everywhere_leads_nowhere_in_particular() -> None:
 
 def test_names_alike_are_synonyms_but_two_people_never_are() -> None:
     vectors = embed(["cup", "mug cup", "cup.", "garden"])
-    pairs = synonyms(vectors, 0.8).pairs.tolist()
-    assert pairs == [[0, 2]]
-    everyone = np.ones(4, dtype=np.bool_)
-    assert synonyms(vectors, 0.8, apart=everyone).pairs.tolist() == []
+    assert synonyms(vectors, 0.8).pairs.tolist() == [[0, 2]]
+    assert synonyms(vectors, 0.8, apart=np.ones(4, dtype=np.bool_)).pairs.tolist() == []
     _, parts = _index(["<face_1> and <face_2> hold the cup."])
     assert parts.alike.pairs.tolist() == []
 

@@ -113,8 +113,7 @@ def test_a_coarser_scale_summarises_windows_that_lie_in_its_own() -> None:
     made_of = [summarised_scale(long, scale) for scale in long]
     assert made_of == [None, 30 * SECOND, 30 * SECOND, 10 * MINUTE]
     assert [summarised_scale(short, s) for s in short] == [None, 10_000, 30_000, 30_000]
-    hour = ScaleWindow(scale_ms=HOUR, number=2)
-    parts = list(finer_windows(hour, 10 * MINUTE))
+    parts = list(finer_windows(ScaleWindow(scale_ms=HOUR, number=2), 10 * MINUTE))
     assert parts[0].span.start_ms == 2 * HOUR
     assert parts[-1].end_ms == 3 * HOUR
     assert len(parts) == 6

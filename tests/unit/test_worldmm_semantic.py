@@ -215,8 +215,7 @@ def test_a_triple_scores_the_sum_of_its_ends() -> None:
     """Nodes: 0 Ann, 1 coffee, 2 Lucia, 3 tea, 4 boat, 5 lake."""
     ends = np.array([[0, 1], [2, 1], [2, 3], [4, 5]])
     vectors = np.eye(4, dtype=np.float32)
-    index = semantic_index(6, ends, vectors)
-    found = search_semantic(index, vectors[0], SETTINGS)
+    found = search_semantic(semantic_index(6, ends, vectors), vectors[0], SETTINGS)
     assert [one.number for one in found] == [0, 1, 2]
     assert found[0].score > found[1].score > found[2].score
     assert sum(one.score for one in found) > 1
@@ -225,6 +224,5 @@ def test_a_triple_scores_the_sum_of_its_ends() -> None:
 def test_at_most_ten_triples_are_found() -> None:
     ends = np.array([[0, other] for other in range(1, 31)])
     vectors = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
-    index = semantic_index(31, ends, vectors)
-    assert len(search_semantic(index, vectors[4], SETTINGS)) == 10
+    assert len(search_semantic(semantic_index(31, ends, vectors), vectors[4], SETTINGS)) == 10
     assert search_semantic(semantic_index(0, ends[:0], vectors[:0]), vectors[0], SETTINGS) == ()

@@ -146,8 +146,7 @@ def test_at_most_ten_that_are_like_it_are_shown() -> None:
         {"replaced": [], "triple": written("Ann like sweet red apples")},
     )
     made = change(model, seen("Ann eat sweet red apples"), valid)
-    shown = re.findall(r"^\d+\. ", model.pages[1], re.M)
-    assert len(shown) == 10
+    assert len(re.findall(r"^\d+\. ", model.pages[1], re.M)) == 10
     assert made.closed == ()
     assert [one.text for one in made.added] == ["Ann like sweet red apples"]
 

@@ -148,8 +148,7 @@ def test_what_is_read_at_the_second_try_is_taken() -> None:
 
 @given(st.integers(1, 60), st.integers(1, 60))
 def test_a_clip_gives_no_more_lines_than_its_density_allows(most: int, written: int) -> None:
-    lines = [{"text": f"Fact {n}."} for n in range(written)]
-    model = Model(reply(*lines))
+    model = Model(reply(*[{"text": f"Fact {n}."} for n in range(written)]))
     found = LlmClipWriter(model, most).write(SEEN, PEOPLE, CONTEXT)
     assert len(by_model(found)) == min(most, written)
     assert len(model.prompts) == 1
