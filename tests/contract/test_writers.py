@@ -252,13 +252,6 @@ def test_what_is_wrong_goes_back_to_the_model_once_named(bad: Any, said_back: st
     assert any(one.text == "<face_4> opens a door." for one in written.drafts)
 
 
-def test_every_call_is_recorded_the_failed_ones_too() -> None:
-    calls: list[CallRecord] = []
-    writers, _ = llm("junk", GOOD_CLIP)
-    writers.clip.write(SEEN, PEOPLE, context(calls))
-    assert [(one.purpose, one.error is None) for one in calls] == [("clip", False), ("clip", True)]
-
-
 def test_the_patch_prompt_holds_the_open_segments_and_the_new_memories() -> None:
     writers, factory = llm(GOOD_PATCH)
     writers.event.patch(window())

@@ -31,13 +31,6 @@ def searches(store: Store, stage: AblationStage) -> list[EvidenceRetrieved]:
     return found
 
 
-def test_the_stages_add_one_mode_each() -> None:
-    assert [len(stage.modes) for stage in AblationStage] == [1, 2, 3, 4]
-    assert AblationStage.ENTITY.modes == (Mode.VIDEO,)
-    assert set(AblationStage.WHOLE.modes) == set(Mode)
-    assert Mode.KEYFRAME not in AblationStage.EDGES.modes
-
-
 def test_the_entity_graph_alone_has_no_events(party: Store) -> None:
     found = searches(party, AblationStage.ENTITY)
     assert {event.mode for event in found} == {Mode.VIDEO}
@@ -50,10 +43,6 @@ def test_event_nodes_alone_have_no_neighbours(party: Store) -> None:
     assert Mode.EVENT in {event.mode for event in found} <= {Mode.EVENT, Mode.VIDEO}
     assert any(event.focus for event in found)
     assert not any(event.neighbours for event in found)
-
-
-def test_with_edges_there_are_neighbours(party: Store) -> None:
-    assert any(event.neighbours for event in searches(party, AblationStage.EDGES))
 
 
 def test_the_record_says_with_how_much_it_was_searched(party: Store) -> None:

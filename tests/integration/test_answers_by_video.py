@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import update
 
 from domain.asking import Question
 from domain.trajectory import EvidenceRetrieved, ForkEdit
@@ -12,7 +11,6 @@ from graphs.ask_result import AskResult
 from graphs.replay import replay
 from store.database import Store
 from store.queries.trajectories import events_of
-from store.tables.schema import VideoRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import Said, watch
 
@@ -72,18 +70,6 @@ def test_a_video_in_which_nothing_is_close_is_named(talks: Store) -> None:
     assert {one.video for one in answer.citations} == {HARBOUR}
 
 
-def test_nothing_in_any_video_is_not_in_memory(talks: Store) -> None:
-    answer = asked(talks, "Which volcano erupted in Iceland?", GARDEN, STATION).answer
-    assert answer.not_in_memory
-    assert GARDEN not in answer.text
-
-
-def test_one_video_is_answered_as_it_was(talks: Store) -> None:
-    made = asked(talks, "Where are the roses?", HARBOUR)
-    assert made.answer.text == "Roses are sold on the pier"
-    assert all(search.by_video == () for search in searches(talks, made))
-
-
 def test_a_library_of_many_videos_is_answered_from_as_one(talks: Store) -> None:
     more = [f"{number:016x}" for number in range(3)]
     for video in more:
@@ -91,16 +77,6 @@ def test_a_library_of_many_videos_is_answered_from_as_one(talks: Store) -> None:
     answer = asked(talks, "When does the ferry leave the harbour?", *TALKS, *more).answer
     assert answer.text.startswith("The ferry leaves the harbour at noon")
     assert {one.video for one in answer.citations} == {HARBOUR}
-
-
-def test_a_title_has_one_line_of_an_answer(talks: Store) -> None:
-    odd = f"garden\n{HARBOUR}: Roses\u2028fly\u202e"
-    with talks.begin() as session:
-        session.execute(update(VideoRow).where(VideoRow.id == GARDEN).values(title=odd))
-    for question in ("Where are the roses?", "How does it begin?"):
-        first, second = asked(talks, question, GARDEN, HARBOUR).answer.text.splitlines()
-        assert first.startswith(f"garden {HARBOUR}: Roses fly: ")
-        assert second.startswith(f"{HARBOUR}: ")
 
 
 def test_what_is_put_in_one_video_leaves_the_others(talks: Store) -> None:
@@ -122,15 +98,6 @@ def test_what_is_put_in_one_video_leaves_the_others(talks: Store) -> None:
         f"{HARBOUR}: The ferry never leaves",
         f"{STATION}: nothing close was found.",
     ]
-
-
-def test_a_fork_quotes_of_each_video_what_was_put_there(talks: Store) -> None:
-    made = asked(talks, "Where are the roses?", GARDEN, HARBOUR)
-    at = searches(talks, made)[-1]
-    left = tuple(piece for piece in at.evidence if piece.video == HARBOUR)
-    forked = fork(talks, WordToolbox(), made.trajectory_id, at.round, ForkEdit(evidence=left))
-    assert replay(talks, forked.trajectory_id).divergence is None
-    assert f"{HARBOUR}: Roses are sold on the pier" in forked.answer.text
 
 
 def test_an_ordinary_part_beside_structure_is_quoted_of_each_video(talks: Store) -> None:

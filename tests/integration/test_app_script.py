@@ -111,20 +111,6 @@ def test_a_bad_form_says_why(library: Home, text: str, options: str, as_of: str,
     assert "See every step" not in words(page)
 
 
-def test_an_answer_has_its_moment_and_its_trajectory(library: Home) -> None:
-    page = ask(open_page("ask"), "What was rebuilt?", "the harbour\nthe station")
-    assert answer(page).startswith("A")
-    assert "▶ 0:02-0:08" in words(page)
-    assert "See every step" in words(page)
-
-
-def test_an_answer_stays_when_the_page_is_drawn_again(library: Home) -> None:
-    page = ask(open_page("ask"), "What was rebuilt?", "the harbour\nthe station")
-    first = answer(page)
-    page.run()
-    assert answer(page) == first
-
-
 def test_a_question_as_of_the_beginning_knows_nothing(library: Home) -> None:
     page = ask(open_page("ask"), "What was rebuilt?", as_of="00:01")
     assert "Not in memory" in page.warning[0].value
@@ -150,12 +136,6 @@ def test_an_answer_can_be_found_again_by_its_address(library: Home) -> None:
     again = open_page("ask", trajectory=output(page, "trajectory"))
     assert answer(again) == answer(page) != ""
     assert field(again, "Videos").value == field(page, "Videos").value
-
-
-def test_a_question_that_is_not_there_is_one_message_beside_the_form(library: Home) -> None:
-    page = open_page("ask", trajectory="nothing")
-    assert "no trajectory goes by" in words(page)
-    assert any(one.label == "Ask" for one in page.button)
 
 
 def test_not_in_memory_looks_different(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,7 @@ from people.across_videos import rename
 from people.corrections import undo
 from people.forget import forget, restore_forgotten
 from store.backup import back_up, restore_backup
-from store.database import Store, open_store
-from store.home import Home
+from store.database import Store
 from store.queries.audit import acting_name, audit_entries, record_deed
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.library import Quiet
@@ -90,19 +89,6 @@ def test_nobody_changes_or_deletes_a_line(store: Store, how: str) -> None:
     with pytest.raises(DBAPIError, match="neither changed nor deleted"), store.begin() as session:
         session.execute(text(how))
     assert done(store) == [("deleted", VIDEO)]
-
-
-def test_it_is_in_back_ups_and_both_logs_come_together(
-    store: Store, make_database: Any, tmp_path: Path
-) -> None:
-    with store.begin() as session:
-        record_deed(session, Deed.DELETED, VIDEO)
-    back_up(store, tmp_path / "all.homer", Quiet())
-    with open_store(Home(tmp_path / "other"), make_database()) as other:
-        with other.begin() as session:
-            record_deed(session, Deed.SIGNED_IN)
-        restore_backup(other, tmp_path / "all.homer", Quiet())
-        assert sorted(done(other)) == [("deleted", VIDEO), ("restored", ""), ("signed in", "")]
 
 
 def test_an_emptied_library_is_restored_from_its_back_up(store: Store, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from agent.strategy import AUTO
 from domain.asking import Question
-from domain.errors import NotFound
 from domain.faults import FaultPoint
 from domain.settings import AskSettings
 from domain.skills import Policy, Skill, Topic
@@ -105,15 +104,6 @@ def test_a_strategy_has_the_rounds_of_its_own_that_were_learned(party: Store) ->
     assert asked(party)[1].setup.settings.rounds == own
 
 
-def test_where_nothing_was_learned_the_strategy_of_the_settings_is_asked(party: Store) -> None:
-    settings = AskSettings(strategy="plain-rag")
-    result = Runner(party, WordToolbox(), settings=settings).ask(GATE, strategy=AUTO)
-    with party.begin() as session:
-        assert find_trajectory(session, result.trajectory_id).machine == "plain-rag"
-    assert result.choice is not None
-    assert result.choice.why.startswith("plain-rag is the default: ")
-
-
 def test_a_named_strategy_is_asked_whatever_was_learned(party: Store) -> None:
     store_skills(party, [choosing("plain-rag")])
     result = ask(party, WordToolbox(), GATE)
@@ -133,18 +123,6 @@ def test_the_default_is_asked_where_nothing_was_learned_and_it_is_said(party: St
     assert result.choice.why == (
         f"{DEFAULT} is the default: no strategy was learned for questions like this"
     )
-
-
-def test_the_default_is_asked_where_nothing_learned_is_close(party: Store) -> None:
-    far = choosing("plain-rag").model_copy(update={"description": "When the harbour freezes"})
-    store_skills(party, [far])
-    assert asked(party)[1].machine == DEFAULT
-
-
-def test_a_banned_skill_chooses_nothing(party: Store) -> None:
-    store_skills(party, [choosing("plain-rag")])
-    set_banned(party, "strategy-who", banned=True)
-    assert asked(party)[1].machine == DEFAULT
 
 
 @pytest.mark.parametrize(
@@ -180,20 +158,6 @@ def test_a_chosen_strategy_replays_and_is_forked(party: Store, strategy: str) ->
     assert isinstance(begun, QuestionAsked)
     assert (begun.machine, begun.choice) == (strategy, first.choice)
     assert replay(party, made.trajectory_id).whole
-
-
-def test_the_settings_may_say_auto(party: Store) -> None:
-    store_skills(party, [choosing("plain-rag")])
-    settings = AskSettings(strategy=AUTO)
-    with Runner(party, WordToolbox(), settings=settings) as runner:
-        result = runner.ask(GATE)
-    with party.begin() as session:
-        assert find_trajectory(session, result.trajectory_id).machine == "plain-rag"
-
-
-def test_an_unknown_strategy_is_refused_still(party: Store) -> None:
-    with pytest.raises(NotFound, match="no strategy 'automatic'"):
-        ask(party, WordToolbox(), GATE, strategy="automatic")
 
 
 def learned(store: Store) -> LearningResult:

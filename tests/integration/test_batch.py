@@ -56,19 +56,6 @@ def test_a_batch_gives_what_single_questions_give(party: Store, tmp_path: Path) 
     assert line["rounds"] == alone.rounds
 
 
-def test_a_torn_last_line_is_cut_off_and_done_again(party: Store, tmp_path: Path) -> None:
-    questions = read_questions(written(tmp_path / "q.jsonl", *LINES))
-    out = tmp_path / "answers.jsonl"
-    list(write_batch(out, run_batch(party, WordToolbox(), questions[:2], workers=1)))
-    out.write_bytes(out.read_bytes()[:-20])
-    done = answered_ids(out)
-    assert done == {"a"}
-    results = list(write_batch(out, run_batch(party, WordToolbox(), questions, done)))
-    assert [r.finished for r in results] == [2, 3]
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert sorted(str(line["id"]) for line in lines) == ["7", "a", "c"]
-
-
 @pytest.mark.parametrize(
     ("lines", "complaint"),
     [

@@ -123,12 +123,6 @@ PATIENT = AskSettings(saturated_after=20, empty_rounds=20)
 # Options and answers
 
 
-@pytest.mark.parametrize("said", ["E", "(e)", "the kitchen door", "E) the kitchen door"])
-def test_an_option_beyond_d_is_not_accepted(said: str) -> None:
-    ran = asked(options=FIVE, act=[varied, answer(said, "m1")])
-    assert (ran.asked.answer.option, ran.asked.answer.text) == ("E", "the kitchen door")
-
-
 def test_twenty_six_options_are_too_many() -> None:
     many = tuple(f"thing number {i}" for i in range(26))
     ran = asked(options=many, act=[varied, answer("Z", "m1")])

@@ -19,7 +19,6 @@ from memory.writers.port import ClipContext, Writers
 from people.clip_people import ClipPeople
 from store.database import Store
 from store.queries.characters import characters_at
-from store.queries.identities import exemplars_of
 from store.queries.memories import memories_of_clips
 from store.tables.schema import IdentityRow, UtteranceRow
 from tests.support.memory import (
@@ -94,15 +93,6 @@ def test_a_sound_that_goes_on_over_the_border_of_clips_says_so(store: Store) -> 
     ]
 
 
-def test_a_done_clip_stays_as_it_is(store: Store) -> None:
-    video = known_video(store, 1)
-    watch(store, video, percept(0, utterances=(said(1, "The first words."),)))
-    before = list(dump_lines(store, video))
-    again = percept(0, utterances=(said(1, "Other words."),))
-    assert watch(store, video, again) == [ClipState.DONE]
-    assert list(dump_lines(store, video)) == before
-
-
 def test_a_clip_that_the_video_does_not_have_is_refused(store: Store) -> None:
     video = known_video(store, 1)
     with pytest.raises(NotFound, match="no clip 7"):
@@ -163,12 +153,6 @@ def test_a_clip_that_decoded_in_part_is_done_with_its_gaps(store: Store) -> None
     assert (shown.error, shown.gaps) == ("3 frames lost", gaps)
 
 
-def test_a_silent_clip_is_done_and_empty(store: Store) -> None:
-    video = known_video(store, 1)
-    assert watch(store, video, percept(0)) == [ClipState.DONE]
-    assert show_video(store, video).clips[0].lines == ()
-
-
 def test_people_are_known_again_and_keep_their_numbers(store: Store) -> None:
     video = known_video(store, 3)
     watch(
@@ -185,23 +169,6 @@ def test_people_are_known_again_and_keep_their_numbers(store: Store) -> None:
         (2, None, (2,), ()),
     ]
     assert "<face_1> is on screen." in lines(store, video, [1], 1)
-
-
-def test_two_faces_side_by_side_are_never_one_person(store: Store) -> None:
-    video = known_video(store, 2)
-    twins = (face(0, 1, (31, 32)), face(1, 1, (31, 32)))
-    watch(store, video, percept(0, faces=(face(0, 1, (1, 2)),)), percept(1, faces=twins))
-    assert [one[2] for one in people(store, video, 1)] == [(0,), (1,)]
-
-
-def test_exemplars_stay_within_their_limit(store: Store) -> None:
-    video = known_video(store, 30)
-    for n in range(30):
-        times = [(30 * n + s, 30 * n + s + 0.2) for s in range(20)]
-        watch(store, video, percept(n, faces=(face(0, 1, *times),)))
-    with store.begin() as session:
-        kept = exemplars_of(session, [c.members[0] for c in characters_at(session, video, 29)])
-    assert [len(one) for one in kept.values()] == [1]  # They all look the same.
 
 
 def test_a_voice_joins_the_face_it_is_heard_with_once_there_is_enough_of_it(store: Store) -> None:
@@ -301,20 +268,6 @@ def test_a_fact_met_again_is_strengthened_not_stored_twice(store: Store) -> None
     assert weights == [[1], [2], [3]]
 
 
-def test_the_same_words_about_somebody_else_are_another_fact(store: Store) -> None:
-    video = known_video(store, 2)
-    drafts = [[fact("likes green tea", 0, "<face_0>")], [fact("likes green tea", 1, "<face_1>")]]
-    writers = Writers(Stating(*drafts), local_writers().event)
-    watch(
-        store,
-        video,
-        percept(0, faces=(face(0, 1, (0, 1)),)),
-        percept(1, faces=(face(0, 2, (30, 31)),)),
-        writers=writers,
-    )
-    assert len(lines(store, video, [0, 1], 1)) == 2
-
-
 def test_a_contradicted_fact_is_closed_but_still_there_for_earlier_moments(store: Store) -> None:
     video = known_video(store, 2)
     watch(
@@ -351,28 +304,6 @@ def test_speakers_that_the_source_names_become_people(store: Store) -> None:
         "Jake: Hello.",
         "Others: Hey.",
     ]
-
-
-def test_two_watchings_of_one_video_dump_the_same(store: Store) -> None:
-    dumps = []
-    for _ in range(2):
-        video = known_video(store, 2)
-        watch(
-            store,
-            video,
-            percept(
-                0,
-                utterances=(said(1, "My name is Ada Ferrari.", voice=0),),
-                voices=(voice(0, 1, (1, 4)),),
-            ),
-            percept(1, faces=(face(0, 1, (31, 32)),)),
-        )
-        dumps.append(list(dump_lines(store, video)))
-        from views.library import delete_video_rows
-
-        delete_video_rows(store, video)
-    assert dumps[0] == dumps[1]
-    assert any("Ada Ferrari" in line for line in dumps[0])
 
 
 class Same(LocalClipWriter):

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import delete
 
 from domain.asking import Question
 from graphs.background import BackgroundRuns
 from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import list_trajectories
-from store.tables.schema import BuildRow
 from strategies.registry import all_strategies, strategy_names
 from tests.support.app_pages import EVIL, app_over, open_page, press, tables, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -88,15 +86,3 @@ def test_words_of_a_question_are_never_markup(party: Store) -> None:
     page.query_params["trajectory"] = asked(party, Question(text=EVIL, videos=(PARTY,)))
     page.run()
     assert not any("<img" in str(one.value).replace("\\<", "") for one in page.markdown)
-
-
-def test_an_unknown_trajectory_is_named(party: Store) -> None:
-    assert "feedfeed" in words(open_page("compare", trajectory="feed" * 4))
-
-
-def test_strategies_whose_memory_is_not_built_are_not_chosen(party: Store) -> None:
-    with party.begin() as session:
-        session.execute(delete(BuildRow).where(BuildRow.builder == "worldmm"))
-    chosen = open_page("compare").multiselect[1]
-    assert set(chosen.value) == {*strategy_names()} - {"worldmm"}
-    assert "worldmm" in chosen.options

@@ -53,16 +53,6 @@ ENDED = spoken(30.5, "lines represent linear equations.")
 LATER = spoken(40, "They cross here.")
 
 
-def test_a_sentence_that_crosses_a_border_is_one_line(store: Store) -> None:
-    video = watch(store, *talk((BEGUN,), (ENDED, LATER)))
-    whole = "So, if you remember, the lines represent linear equations."
-    assert lines(store, video, 1, MemorySource.SAID) == [
-        (whole, BEGUN.span.union(ENDED.span)),
-        ("They cross here.", LATER.span),
-    ]
-    assert lines(store, video, 0, MemorySource.SAID) == [(BEGUN.text, BEGUN.span)]
-
-
 @pytest.mark.parametrize(
     ("ended", "expected"),
     [
@@ -94,12 +84,6 @@ def test_what_is_no_sentence_stays_two(store: Store, begun: Utterance, ended: Ut
     assert found == [begun.text, ended.text]
 
 
-def test_lines_of_a_transcript_stay_as_they_are(store: Store) -> None:
-    plain = [one.model_copy(update={"language": ""}) for one in (BEGUN, ENDED)]
-    video = watch(store, *talk(*((one,) for one in plain)))
-    assert len(lines(store, video, 1, MemorySource.SAID)) == 2
-
-
 def slides(*clips: tuple[str, ...]) -> list[Percept]:
     return [
         percept(n, screen_texts=tuple(text_at(30 * n + 4, own, row) for row, own in enumerate(one)))
@@ -108,28 +92,6 @@ def slides(*clips: tuple[str, ...]) -> list[Percept]:
 
 
 SLIDE = ("Linear equations", "Chapter two")
-
-
-def test_a_slide_that_stays_is_one_line_and_what_is_new_another(store: Store) -> None:
-    video = watch(store, *slides(SLIDE, SLIDE, (*SLIDE, "Two lines cross"), ("The end",)))
-
-    def seen(as_of: int) -> list[tuple[str, int, int]]:
-        found = lines(store, video, as_of, MemorySource.READ)
-        return [(text, span.start_ms // 1000, span.end_ms // 1000) for text, span in found]
-
-    whole = "Linear equations / Chapter two"
-    assert seen(0) == [(whole, 4, 5)]
-    assert seen(1) == [(whole, 4, 35)]
-    assert seen(2) == [(whole, 4, 65), ("Two lines cross", 64, 65)]
-    assert seen(3) == [*seen(2), ("The end", 94, 95)]
-
-
-def test_a_slide_of_which_a_part_is_gone_is_a_new_one(store: Store) -> None:
-    video = watch(store, *slides(SLIDE, ("Linear equations", "Chapter three")))
-    assert [text for text, _ in lines(store, video, 1, MemorySource.READ)] == [
-        "Linear equations / Chapter two",
-        "Linear equations / Chapter three",
-    ]
 
 
 def test_menus_around_pages_that_change_are_one_line_from_the_second_page_on(store: Store) -> None:

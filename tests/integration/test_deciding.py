@@ -10,16 +10,7 @@ from domain.asking import Action, Mode, Question
 from domain.errors import InputError
 from domain.settings import AskSettings
 from domain.skills import JudgedTrajectory, Policy
-from domain.trajectory import (
-    AnswerProposed,
-    Bound,
-    Event,
-    EvidenceRetrieved,
-    Forced,
-    ForkEdit,
-    Planned,
-    RoundOpened,
-)
+from domain.trajectory import Event, EvidenceRetrieved, Forced, ForkEdit, Planned, RoundOpened
 from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.forks import editable
@@ -33,8 +24,6 @@ from store.queries.trajectories import events_of, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.skills import a_skill
 from tests.support.wrong_day_house import OTHER_DAY, STORM, house
-from views.comparison import compare_trajectories
-from views.trajectory import load_history
 
 V = "abcdefabcdefabcd"
 BOTH = Question(text="What is opened and what is washed?", videos=(PARTY,))
@@ -69,14 +58,6 @@ def test_each_option_has_its_search_and_no_more_is_seen(store: Store, asked: Que
     found = searches(output)
     assert [(one.round, one.options) for one in found] == [(1, ("A",)), (2, ("B",))]
     assert [one.query.split()[-1] for one in found] == ["attic", "cellar"]
-
-
-def test_an_answer_rests_on_the_ledger_alone(store: Store, asked: Question) -> None:
-    output = events(store, ask(store, WordToolbox(), asked))
-    held = {ref for event in output if isinstance(event, Bound) for ref in event.refs}
-    (said,) = (event.action for event in output if isinstance(event, AnswerProposed))
-    assert said.citations
-    assert held.issuperset(said.citations)
 
 
 @pytest.mark.parametrize("count", [2, 5, 7])
@@ -128,19 +109,6 @@ def test_what_a_person_takes_out_of_a_search_decides_no_more(store: Store, asked
         kept = tuple(e for e in was if e.span.start_ms < 60_000)
         made = fork(store, WordToolbox(), made.trajectory_id, number, ForkEdit(evidence=kept))
     assert made.answer.option == STORM
-
-
-def test_a_comparison_sees_where_the_searches_part(store: Store, asked: Question) -> None:
-    made = ask(store, WordToolbox(), asked)
-    other = look_closer(store, made, 2)
-    found = compare_trajectories(*(load_history(store, one.trajectory_id) for one in (made, other)))
-    assert found.action is not None
-    assert found.evidence is not None
-    assert (found.action.round, found.evidence.round) == (2, 2)
-    rounds = load_history(store, made.trajectory_id).rounds
-    assert [one.found.query for one in rounds if one.found] == [
-        one.action.query for one in rounds if one.action
-    ]
 
 
 def test_action_that_the_harness_would_drop_cannot_be_forked(store: Store, asked: Question) -> None:

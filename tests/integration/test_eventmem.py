@@ -328,15 +328,3 @@ def test_a_question_with_a_time_is_searched_at_that_time(built_stream: Store) ->
             Question(text="What happens at 01:00?", videos=(PARTY,)), strategy="eventmem"
         )
     assert made.answer.citations
-
-
-def test_a_step_with_unknown_keys_is_refused(built_stream: Store) -> None:
-    class Odd(EventMemoryModel):
-        def react(self, text: str) -> Any:
-            return {**super().react(text), "mood": "good"}
-
-    heard, _, _ = heard_of(built_stream, Odd(), "Who fixes the bike?")
-    assert list(modes(heard)) == ["short_term", "search_memory"]
-    purposes = [event.purpose for event in heard if isinstance(event, ModelCalled)]
-    assert purposes[0] == "react"
-    assert purposes[-1] == "conclude"

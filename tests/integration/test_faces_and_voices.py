@@ -96,13 +96,6 @@ def test_a_voice_heard_in_changing_company_is_of_who_stays(video: Store) -> None
     assert check_video(video, VIDEO).findings == ()
 
 
-def test_two_who_are_always_seen_together_stay_apart_from_a_voice(video: Store) -> None:
-    for n in range(4):
-        watch(video, n, [ANN, BOB], [ANN])
-    assert together(video) == []
-    assert reasons(video) == []
-
-
 def test_a_narrator_over_changing_groups_is_nobody_in_view(video: Store) -> None:
     for n, faces in enumerate([[ANN, BOB], [BOB, CEM], [CEM, ANN], []]):
         watch(video, n, faces, [7])

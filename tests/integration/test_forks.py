@@ -114,15 +114,6 @@ def test_an_edited_action_is_taken_without_asking_the_model(
     assert "act" not in [e.purpose for e in own if isinstance(e, ModelCalled) and e.round == 2]
 
 
-def test_an_edited_answer_ends_it(party: Store, server: OpenAIServer, parent: AskResult) -> None:
-    ref = evidence_at(party, parent, 1)[0].ref
-    action = Action(kind="answer", answer="Bob plays the piano", citations=(ref,))
-    made = forked_at(party, server, parent, parent.rounds, ForkEdit(action=action))
-    assert not [e for e in later(party, made.trajectory_id) if isinstance(e, ModelCalled)]
-    assert made.answer.text == "Bob plays the piano"
-    assert [c.ref for c in made.answer.citations] == [ref]
-
-
 def test_edited_evidence_is_what_the_rounds_search_finds(
     party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
@@ -138,14 +129,6 @@ def test_edited_evidence_is_what_the_rounds_search_finds(
         load_history(party, parent.trajectory_id), load_history(party, made.trajectory_id)
     )
     assert (found.evidence and found.evidence.round) == 2
-
-
-def test_no_evidence_at_all_is_nothing_close(
-    party: Store, server: OpenAIServer, parent: AskResult
-) -> None:
-    made = forked_at(party, server, parent, 1, ForkEdit(evidence=()))
-    found = next(e for e in later(party, made.trajectory_id) if isinstance(e, EvidenceRetrieved))
-    assert found.nothing_close
 
 
 @pytest.mark.full

@@ -13,12 +13,10 @@ from google.protobuf.json_format import MessageToDict
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from domain.media import ClipState
 from graphs.ask import ask
 from library.sharing import share_answer
 from store.blobs import BlobStore
 from store.database import Store
-from store.queries.clips import mark_clip
 from tests.support import marked_library
 from tests.support.app_pages import app_over, open_page, open_page_in, output, press, words
 from tests.support.asking import PARTY, remember_party
@@ -164,29 +162,6 @@ def test_what_change_did_is_german(trajectory: str, in_german: None, query: dict
     (name,) = [one for one in page.text_input if one.label == "Name von Bob"]
     name.set_value("Bobby").run()
     assert "Bob heißt jetzt Bobby." in words(page)
-
-
-def test_errors_of_lower_layers_are_in_german(trajectory: str, in_german: None) -> None:
-    page = open_page_in("de", "trajectory", trajectory="nowhere")
-    assert "es gibt keinen Suchweg 'nowhere': 'homer trajectory' zeigt alle" in words(page)
-    page = open_page_in("de", "people", video=PARTY)
-    (name,) = [one for one in page.text_input if one.label == "Name von Bob"]
-    name.set_value("x" * 201).run()
-    assert "ein Name mit 201 Zeichen: höchstens 200 werden gespeichert" in words(page)
-
-
-def test_why_an_alert_is_not_added_is_in_german(trajectory: str, in_german: None) -> None:
-    page = open_page_in("de", "alerts")
-    (name,) = [one for one in page.text_input if one.label == "Name"]
-    name.set_value("A b")
-    press(page, "Hinzufügen")
-    assert "'A b' kann kein Alarm heißen: nur Kleinbuchstaben, Ziffern, - und _" in words(page)
-
-
-def test_why_a_clip_failed_is_in_german(trajectory: str, store: Store) -> None:
-    with store.begin() as session:
-        mark_clip(session, PARTY, 0, ClipState.FAILED, "a.mp4: the file is empty")
-    assert "a.mp4: Die Datei ist leer" in words(open_page_in("de", "health"))
 
 
 def test_what_a_press_stores_stays_english(trajectory: str, in_german: None) -> None:

@@ -123,11 +123,6 @@ def test_a_frame_of_each_segment_is_kept_while_watching(workspace: Workspace, vi
         assert row.reason == "the sharpest of ten seconds"
 
 
-def test_without_being_asked_for_no_frame_is_kept(workspace: Workspace, video: Path) -> None:
-    watch(without_memory(workspace), video)
-    assert not frames(workspace.store)
-
-
 @pytest.mark.full
 def test_workers_keep_the_same_frames(workspace: Workspace, video: Path, drawn: None) -> None:
     watch(workspace, video)

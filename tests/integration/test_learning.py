@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from domain.asking import Mode
-from domain.errors import NotFound
 from domain.skills import JudgedTrajectory, Tone
 from flows.learning import learn_in_batches, skill_writer
 from flows.workspace import Workspace
@@ -63,20 +62,6 @@ def test_exactly_the_planted_patterns_become_skills(library: Store) -> None:
     assert names(library) == ["hard-win-why", "search-win-who"]
 
 
-def test_as_many_observations_again_refine_it(library: Store) -> None:
-    for n in range(8):
-        answered(library, f"w{n}", "who", right=True, rounds=1)
-    learned(library)
-    for n in range(8, 15):
-        answered(library, f"w{n}", "who", right=True, rounds=1, text="Who shuts the door?")
-    assert learned(library).written == ()
-    answered(library, "w15", "who", right=True, rounds=1, text="Who shuts the door?")
-    (skill,) = learned(library).written
-    assert skill.version == 2
-    assert set(skill.triggers) == {"shuts", "door"}
-    assert names(library) == ["search-win-who"]
-
-
 def test_a_skill_that_hurts_is_banned_by_the_batch_that_shows_it(library: Store) -> None:
     for n in range(8):
         answered(library, f"w{n}", "who", right=True, rounds=1)
@@ -87,16 +72,6 @@ def test_a_skill_that_hurts_is_banned_by_the_batch_that_shows_it(library: Store)
     answered(library, "with4", "who", right=False, given=[skill])
     assert learned(library).banned == (skill.name,)
     assert find_skill(library, skill.name).banned
-
-
-def test_a_helpful_skill_is_stored_in_use(library: Store) -> None:
-    for n in range(8):
-        answered(library, f"w{n}", "who", right=True, rounds=1)
-    (skill,) = learned(library).written
-    for n in range(8):
-        answered(library, f"with{n}", "who", right=True, given=[skill])
-        answered(library, f"without{n}", "who", right=n % 2 == 0)
-    assert learned(library).banned == ()
 
 
 def test_a_batch_is_of_64_answers_and_each_is_learned_from_once(library: Store) -> None:
@@ -133,11 +108,6 @@ def test_a_verdict_that_changes_is_learned_from_again(library: Store) -> None:
     judge(library, JudgedTrajectory(trajectory="a", question_type="who", right=False))
     batch = learned(library)
     assert (batch.answers, batch.observations) == (1, 2)
-
-
-def test_a_verdict_is_about_an_answer(store: Store) -> None:
-    with pytest.raises(NotFound, match="homer trajectory"):
-        judge(store, JudgedTrajectory(trajectory="nothing", question_type="who", right=True))
 
 
 def llm_workspace(library: Store, server: OpenAIServer) -> Workspace:

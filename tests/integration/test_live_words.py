@@ -19,25 +19,13 @@ from graphs.runner import Runner
 from graphs.stream import stream
 from store.database import Store
 from store.queries.calls import calls_of
-from store.queries.trajectories import events_of, list_trajectories
+from store.queries.trajectories import list_trajectories
 from tests.support.asking import PARTY
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
-from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
+from tests.support.openai_server import Answer, OpenAIServer
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
-
-
-def test_words_come_before_the_call_that_they_end_in(party: Store) -> None:
-    order: list[str] = []
-    with OpenAIServer(obedient) as server:
-        asked = ask(party, LlmToolbox(server), GATE, lambda output: order.append(output.kind))
-    first = order.index("call")
-    assert "said" in order[:first]
-    assert order[first - 1] == "said"
-    with party.begin() as session:
-        recorded = [event.kind for event in events_of(session, asked.trajectory_id)]
-    assert [kind for kind in order if kind != "said"] == recorded
 
 
 def test_who_listens_changes_neither_the_answer_nor_what_is_recorded(party: Store) -> None:
@@ -54,15 +42,6 @@ def test_who_listens_changes_neither_the_answer_nor_what_is_recorded(party: Stor
     assert [(c.request_hash, c.reply, c.tokens_out) for c in one] == [
         (c.request_hash, c.reply, c.tokens_out) for c in other
     ]
-
-
-def test_a_server_without_pieces_tells_nothing_and_answers_all_the_same(party: Store) -> None:
-    said: list[PartialReply] = []
-    with OpenAIServer(obedient, EVERYTHING - {"stream"}) as server:
-        hearing = ask(party, LlmToolbox(server), GATE, collect_events([], said))
-        alone = ask(party, LlmToolbox(server), GATE)
-    assert hearing.answer == alone.answer
-    assert not said
 
 
 def test_who_leaves_while_the_model_writes_stops_it_at_the_next_word(party: Store) -> None:

@@ -12,13 +12,12 @@ import pytest
 from sqlalchemy import update
 
 from domain.asking import Question
-from domain.errors import ModelError
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Failed, Guarded, ModelCalled
 from graphs.ask import ask
 from graphs.ask_result import AskResult
 from store.database import Store
 from store.queries.calls import calls_of, messages_of
-from store.tables.schema import KeyframeRow, MessageRow
+from store.tables.schema import KeyframeRow
 from tests.support.asking import PARTY, remember_party
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
@@ -78,16 +77,6 @@ def test_every_call_is_counted_streamed_and_stored_with_its_messages(party: Stor
     assert sum(call.tokens_in + call.tokens_out for call in stored) == asked.tokens
     assert [call.purpose for call in stored] == [call.purpose for call in called]
     assert load_history(party, asked.trajectory_id).calls == tuple(called)
-
-
-def test_messages_that_repeat_are_stored_once(party: Store) -> None:
-    asked, _, _ = run(party, obedient)
-    with party.begin() as session:
-        stored = calls_of(session, asked.trajectory_id)
-        sent = [name for call in stored for name in call.messages]
-        pooled = session.query(MessageRow).count()
-    assert pooled == len(set(sent)) < len(sent)
-    assert len({call.messages[0] for call in stored}) == 1
 
 
 def test_the_stable_part_comes_first_and_the_searches_grow_at_the_end(party: Store) -> None:
@@ -161,16 +150,6 @@ def test_text_protocol_leads_to_answer_over_a_server_that_knows_nothing_else(par
     assert "JSON" not in "".join(t for r in server.requests for t in texts_of(r) if "Action:" in t)
 
 
-def test_a_garbled_reply_is_asked_for_again_with_what_was_wrong(party: Store) -> None:
-    replies = iter(["I would rather talk about the weather."])
-    asked, events, server = run(party, except_for(act=lambda _: next(replies, None)))
-    refused = [g for g in of(events, Guarded) if not g.accepted]
-    assert [g.rule for g in refused] == ["format"]
-    acts = [texts_of(r)[-1] for r in server.requests if purpose_of(r) == "act"]
-    assert refused[0].complaint in acts[1]
-    assert asked.answer.citations
-
-
 def test_reply_without_end_is_asked_for_again_and_not_the_end_of_the_question(party: Store) -> None:
     def endless(request: dict[str, Any]) -> Any:
         return Answer(json.dumps(obedient(request))[:9] + "endless " * 30, finish="length")
@@ -192,21 +171,6 @@ def test_a_model_that_only_chats_still_yields_an_option_from_the_evidence(party:
     assert asked.tokens > 0
 
 
-def test_invented_citations_and_letters_never_reach_the_answer(party: Store) -> None:
-    said = iter(
-        [
-            {"option": "Q", "answer": "Q", "citations": ["m1"]},
-            {"option": "B", "answer": "Ann", "citations": ["m4711"]},
-            {"option": "B", "answer": "Ann", "citations": ["[m1]"]},
-        ]
-    )
-    asked, events, _ = run(party, except_for(conclude=lambda _: next(said)))
-    complaints = [f.message for f in of(events, Failed)]
-    assert "from A to C" in complaints[0]
-    assert "m4711" in complaints[1]
-    assert [c.ref for c in asked.answer.citations] == ["m1"]
-
-
 def test_the_budget_of_tokens_is_hard(party: Store) -> None:
     def expensive(request: dict[str, Any]) -> Answer:
         made = obedient(request)
@@ -219,11 +183,6 @@ def test_the_budget_of_tokens_is_hard(party: Store) -> None:
     assert [purpose_of(r) for r in server.requests] == ["plan", "act", "assess", "act", "conclude"]
     assert "tokens are spent" in of(events, Ended)[0].why
     assert asked.answer.option
-
-
-def test_a_server_that_is_down_fails_the_question_and_says_so(party: Store) -> None:
-    with pytest.raises(ModelError):
-        run(party, lambda _: Answer({"error": {"message": "no"}}, status=500))
 
 
 ATTACKS = (
@@ -268,14 +227,6 @@ def test_what_happens_when_comes_first_and_how_events_stand_last(party: Store) -
     assert len(labels) >= 2
     assert re.search(r"\[s\d+\] Neighbour (->|<-) \w+", last)
     assert "say that it is a guess" in last
-
-
-def test_prompts_hold_no_unfilled_slots_and_stay_small(party: Store) -> None:
-    _, _, server = run(party, obedient)
-    for request in server.requests:
-        text = json.dumps(texts_of(request))
-        assert "$" not in text
-        assert len(text) < 4 * 6_000
 
 
 def test_an_image_whose_file_is_gone_is_reported_and_the_others_are_looked_at(party: Store) -> None:

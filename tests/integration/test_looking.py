@@ -129,12 +129,6 @@ def test_every_image_comes_after_its_ref_and_time_in_every_step(slides: Store, e
     assert made.answer.citations
 
 
-def test_where_nothing_is_close_it_says_that_images_may_not_fit(slides: Store, eyes: Eyes) -> None:
-    _, _, server = asked(slides, SeeingModel(eyes), QUESTIONS[0][0])
-    text = texts_of(next(r for r in server.requests if purpose_of(r) == "assess"))[-1]
-    assert "they may not fit" in text
-
-
 def test_model_without_eyes_sees_nothing_where_nothing_is_close(slides: Store, eyes: Eyes) -> None:
     made, events, _ = asked(slides, SeeingModel(eyes), QUESTIONS[0][0], images=False)
     assert made.answer.not_in_memory

@@ -91,13 +91,6 @@ def test_what_the_file_shows_at_a_time_is_found_and_can_be_cited(
     assert citation.span == evidence.span
 
 
-def test_a_span_gives_a_few_frames_spread_over_it(store: Store, file: Path) -> None:
-    found = look(store, 0, 60)
-    assert [image.time_ms // 1000 for image in found.images] == [6, 18, 30, 42, 54]
-    colours = [main_colour(decoded(store.blobs.get(image.blob))) for image in found.images]
-    assert colours == [COLOURS_SHOWN[n] for n in (0, 1, 3, 4, 5)]
-
-
 def test_looking_twice_stores_once_and_changes_no_memory(store: Store, file: Path) -> None:
     name = video_id(file)
 

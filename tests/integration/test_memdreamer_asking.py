@@ -319,24 +319,6 @@ def test_the_walk_searches_opens_and_follows_with_a_note_of_refs(house: Store) -
     assert answer_of(events).citations[0].span.start_ms == 120_000
 
 
-def test_the_walk_scores_options(house: Store) -> None:
-    events = walked(house, "Who sings an old song?", options=("Bob", "Carla", "a bear"))
-    assert answer_of(events).option == "B"
-    assert answer_of(events).citations
-
-
-def test_the_walk_declines_where_nothing_is_close(house: Store) -> None:
-    events = walked(house, "Which submarine dives under polar ice?")
-    assert modes_of(events) == ["search_nodes"]
-    assert answer_of(events).not_in_memory
-
-
-def test_the_walk_quotes_the_root_for_a_question_about_the_whole(house: Store) -> None:
-    events = walked(house, "What is the video about?")
-    assert modes_of(events) == ["get_summary"]
-    assert answer_of(events).text.startswith("A day: A day at home that ends with guests.")
-
-
 @pytest.mark.parametrize(
     ("parts", "modes"),
     [

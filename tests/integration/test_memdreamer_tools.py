@@ -164,12 +164,6 @@ def test_nodes_are_searched_in_one_space_each_with_macro_event_and_neighbours(ho
     assert use("search_nodes", query="a submarine under polar ice").nothing_close
 
 
-def test_a_name_finds_what_is_stored_under_a_tag(house: Store) -> None:
-    found = Using(house)("search_nodes", query="Ann", top_k=2)
-    assert entity(house, "<face_1>") in texts(found)
-    assert not any("<face_1>" in piece.text for piece in found.evidence)
-
-
 def test_options_are_supported_by_what_has_their_words(house: Store) -> None:
     options = ("Bob", "Carla")
     found = Using(house)("search_nodes", query="Who sings?", options=options, top_k=2)
@@ -303,16 +297,6 @@ def test_an_id_of_another_video_or_kind_or_of_nothing_is_refused(house: Store) -
 def test_arguments_that_a_tool_has_not_are_refused(kind: Any, arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"validation error"):
         kind(**arguments)
-
-
-def test_without_the_graph_there_are_no_entities_and_edges(house: Store) -> None:
-    use = Using(house, without="graph")
-    shown = texts(use("get_subgraph", macro_id=ref(house, "macro", 0)))
-    assert all(one.startswith("n") for one in shown)
-    assert not any("BEFORE" in text for text in shown.values())
-    found = use("search_nodes", query="Bob turns a bolt with the wrench")
-    assert {piece.ref[0] for piece in found.evidence} == {"n"}
-    assert found.evidence[0].text.splitlines()[1:] == [f"In macro event {ref(house, 'macro', 1)}"]
 
 
 def test_without_the_hierarchy_macro_events_have_no_summary(house: Store) -> None:

@@ -123,12 +123,6 @@ def test_a_statement_that_waits_is_listed_with_its_reason(video: Store) -> None:
     assert not any(one.maybe for one in list_people(video, VIDEO))
 
 
-def test_a_statement_that_was_borne_out_waits_no_more(video: Store) -> None:
-    for n in range(2):
-        watch(video, n, reported([SAME]))
-    assert not any(one.maybe for one in list_people(video, VIDEO))
-
-
 def test_the_command_tells_what_is_not_sure_yet(
     video: Store, monkeypatch: pytest.MonkeyPatch, database: str
 ) -> None:

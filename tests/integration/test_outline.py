@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import update
 
 from cli.outline import as_markdown, as_text, as_vtt, as_youtube
-from domain.errors import InputError
 from domain.time import TimeSpan
 from flows.build import build
 from library.outlines import Chapter, Outline, borders, load_outline
@@ -75,18 +74,6 @@ def test_an_outline_has_as_many_levels_as_asked_for(built: Store) -> None:
     events = [e for s in whole.chapters for m in s.parts for e in m.parts]
     assert len(events) >= 3 * CLIPS
     assert not any(event.parts for event in events)
-
-
-def test_as_of_a_moment_there_are_the_chapters_of_then(built: Store) -> None:
-    early = load_outline(built, PARTY, 2, 11 * 60_000).finest()
-    late = load_outline(built, PARTY, 2).finest()
-    assert 0 < len(early) < len(late)
-    assert late[: len(early)] == early
-
-
-def test_without_the_memory_the_command_that_builds_it_is_named(party: Store) -> None:
-    with pytest.raises(InputError, match=r"homer build .* --memory memdreamer"):
-        load_outline(party, PARTY, 2)
 
 
 def chapter(start: int, end: int, title: str, *parts: Chapter) -> Chapter:

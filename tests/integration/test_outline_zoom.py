@@ -26,7 +26,6 @@ from tests.integration.test_outline import watch_party
 from tests.support.app_pages import EVIL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
-from tests.support.full_suite import sample
 from tests.support.remembered import see
 from ui.outline_graph import as_dot
 
@@ -138,14 +137,6 @@ def test_a_press_zooms_in_and_another_leads_back(party: Store) -> None:
     assert whole.here is not None
     press(page, f"← {whole.here.title}")
     assert output(page, "outline") == str(whole.here.id)
-
-
-@pytest.mark.parametrize("node", sample(["x"], ["0", "999999", "x", "-1"]))
-def test_a_node_that_is_none_is_the_whole(party: Store, node: str) -> None:
-    built(party, "memdreamer")
-    whole = zoomed(party).here
-    assert whole is not None
-    assert whole.text in words(open_page("video", video=PARTY, outline=node))
 
 
 def test_a_graph_is_drawn_once_it_is_asked_for_and_links_its_people(party: Store) -> None:

@@ -17,7 +17,6 @@ import homer_video
 from domain.errors import InputError, MediaError, NotFound
 from flows.workspace import Workspace
 from homer_video.library import VideoLibrary
-from homer_video.moments import COLUMNS
 from models.profile import load_profile
 from perception.source import video_id
 from store.database import Store
@@ -175,24 +174,3 @@ def test_what_cannot_be_done_raises_what_says_why(library: VideoLibrary, tmp_pat
         library.search("gate", as_of=-1)
     with pytest.raises(InputError):
         library.watch(str(bad))
-
-
-def test_an_empty_library_says_what_to_do(store: Store) -> None:
-    with opened(store) as empty, pytest.raises(InputError, match="ingest"):
-        empty.ask("Who?")
-
-
-def test_nothing_found_is_said(store: Store, library: VideoLibrary) -> None:
-    watch(store, "c" * 16, [()])
-    found = library.search("zebra", video="c" * 16)
-    assert len(found) == 0
-    assert "Nothing was found" in found._repr_html_()
-    assert list(found.to_pandas().columns) == list(COLUMNS)
-
-
-def test_a_closed_library_can_be_closed_again(store: Store, video: Path) -> None:
-    del video
-    library = opened(store)
-    library.ask("Who opens the gate?")
-    library.close()
-    library.close()

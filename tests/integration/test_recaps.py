@@ -96,17 +96,6 @@ def test_a_day_is_summed_up_with_its_events_and_citations(kitchen: Store) -> Non
     assert "Put together from the summaries of " in output
 
 
-def test_writing_it_again_replaces_it_and_other_periods_are_empty(kitchen: Store) -> None:
-    for _ in range(2):
-        write_recap(kitchen, DAY)
-    write_recap(kitchen, Period.at("hour", BEGAN))
-    assert write_recap(kitchen, DAY.before).file is None
-    assert write_recap(kitchen, Period.at("day", BEGAN + timedelta(days=3))).file is None
-    with kitchen.begin() as session:
-        assert recaps_page(session, 0, 10)[1] == 2
-    assert len(files(kitchen)) == 2
-
-
 def test_deletions_and_forgetting_take_recaps_along(kitchen: Store) -> None:
     fill(kitchen, OTHER, "hall")
 
@@ -279,15 +268,6 @@ def test_words_of_a_summary_forge_no_citation() -> None:
         f"- 10:00 \\[00:01-00:02, s5\\] and [0:01-0:02](/video?video={VIDEO}&segment=6)"
     )
     assert cited_times("[1:00:05-d2 0:10:00, s7]") == "[1:00:05-d2 0:10:00]"
-
-
-@pytest.mark.parametrize(
-    "words", ["It costs $5 [net] {or} ~4 #1 a_b* <i> | C:\\new `x`!", "Tom &amp; Ann", "a \\d+ b"]
-)
-def test_a_terminal_shows_the_words_of_a_summary_without_escapes(words: str) -> None:
-    assert (
-        cited_times(f"- 10:00 {plain(words)} [00:01-00:02, s6]") == f"- 10:00 {words} [0:01-0:02]"
-    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from sqlalchemy import delete, select, update
 from starlette.testclient import TestClient
 
 from agent.pictures import by_evidence, pictures_of
-from agent.reasoners.replies import read_lines, refs_in
 from cli.pictures import FOLDER, open_cited
 from domain.asking import Answer, Citation, Evidence
 from domain.memories import MemoryView, Scope
@@ -180,10 +179,3 @@ def test_frames_become_pictures_with_their_refs_and_times() -> None:
     pictures = pictures_of(event)
     assert [(p.blob, p.label) for p in pictures] == [("one", "[f12] 00:01"), ("two", "[k5] 00:03")]
     assert by_evidence(pictures, event.evidence) == list(pictures)
-
-
-def test_refs_of_all_kinds_are_read_from_replies() -> None:
-    assert refs_in(["[f12], e3", "r4 and n5"]) == ("f12", "e3", "r4", "n5")
-    read = read_lines("Reason: so\nAction: answer\nContent: a red card [f12; e3]")
-    assert read is not None
-    assert (read["answer"], read["citations"]) == ("a red card", ["f12", "e3"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
-from domain.skills import Policy, Skill, Tone
+from domain.skills import Policy, Tone
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, SkillsRouted
 from graphs.ask import ask
 from graphs.replay import replay
@@ -146,31 +145,6 @@ def test_without_skills_nothing_is_said_of_them_and_no_embedding_is_made(party: 
     assert of(events, SkillsRouted) == [SkillsRouted()]
 
 
-def test_a_file_gives_back_what_was_written(tmp_path: Path, store: Store) -> None:
-    made = [a_skill(policy=Policy(modes=(Mode.EVENT, Mode.VIDEO))), a_skill("zweiter", triggers=())]
-    write_skills(tmp_path / "skills.json", made)
-    assert read_skills(tmp_path / "skills.json") == made
-    assert store_skills(store, read_skills(tmp_path / "skills.json")) == made
-
-
-def test_people_write_skills_as_toml(tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(
-        '[[skills]]\nname = "gates"\ntopic = "mode"\ntone = "cautionary"\n'
-        'description = "Questions about gates"\ninstructions = ["Look at the gate."]\n'
-        '[skills.policy]\nmodes = ["video", "event"]\n'
-    )
-    (skill,) = read_skills(file)
-    assert skill == Skill(
-        name="gates",
-        topic="mode",
-        tone="cautionary",
-        description="Questions about gates",
-        instructions=("Look at the gate.",),
-        policy=Policy(modes=(Mode.VIDEO, Mode.EVENT)),
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
@@ -193,7 +167,3 @@ def test_a_file_that_is_not_there_or_cannot_be_written_says_so(tmp_path: Path) -
         read_skills(tmp_path / "absent.json")
     with pytest.raises(InputError, match="cannot be written"):
         write_skills(tmp_path, [a_skill()])
-
-
-def test_embeddings_are_of_the_kind_that_routing_expects() -> None:
-    assert np.linalg.norm(WordToolbox().text.embed(["gate"])[0]) == pytest.approx(1, abs=1e-3)

@@ -8,26 +8,15 @@ import pytest
 
 from domain.asking import Mode
 from domain.skills import JudgedTrajectory, Policy, Tone
-from evals.example import example_skills
 from skills.learn import count_waiting, judge, recorded_judgement
 from skills.library import find_skill, list_skills_page, store_skills
 from store.database import Store
 from store.queries import skills as stored
-from tests.support.app_pages import (
-    EVIL,
-    LONG,
-    RTL,
-    app_over,
-    charts,
-    open_page,
-    press,
-    tables,
-    words,
-)
+from tests.support.app_pages import EVIL, LONG, RTL, app_over, charts, open_page, press, words
 from tests.support.machine import watched
 from tests.support.many_answers import TYPE, a_run, fill_answers
 from tests.support.skills import a_skill
-from views.skill_use import page_of_sources, page_of_uses, skill_use_record
+from views.skill_use import page_of_sources, page_of_uses
 
 
 @pytest.fixture
@@ -49,17 +38,6 @@ def test_without_skills_it_says_how_to_get_some(app_library: Store) -> None:
     assert "No skill was learned yet" in output
     assert "learn from them here" in output
     assert "No skill matches" in words(open_page("skills", q="zebra"))
-
-
-def test_without_skills_an_example_is_shown_that_no_question_is_given(app_library: Store) -> None:
-    page = open_page("skills")
-    output = words(page)
-    assert "Example" in [one.value for one in page.header]
-    assert "They are no skills of your library: no question is given them." in output
-    assert example_skills().skills
-    for skill in example_skills().skills:
-        assert skill.instructions[0] in output
-    assert list_skills_page(app_library, 0, 10) == ([], 0)
 
 
 def test_skills_are_listed_with_what_they_are_for_and_their_use(learned: Store) -> None:
@@ -90,20 +68,6 @@ def test_a_skill_is_shown_with_all_that_it_says(app_library: Store) -> None:
     assert "- Look twice." in output
     assert "it was written by hand, or" in output
     assert "It was not used yet" in output
-
-
-def test_use_and_success_have_words_beside_the_chart(learned: Store) -> None:
-    page = open_page("skills", skill="advice-0")
-    used, went = charts(page)
-    assert "Used for 60 questions between 2025-12-29 and 2026-04-06, shown by week." in used
-    assert "40 of 60 judged answers were right (67%). Of comparable answers without it 67%" in went
-    ((heads, *rows),) = tables(page)
-    given, share = heads.index("given"), heads.index("share right")
-    assert [int(row[given]) for row in rows] == [
-        one.given for one in skill_use_record(learned, "advice-0").tallies
-    ]
-    assert rows[0][share].endswith("%")
-    assert used in words(page)
 
 
 def test_answers_that_nobody_judged_make_no_curve(app_library: Store) -> None:

@@ -135,13 +135,6 @@ def test_a_question_that_was_also_asked_of_another_video_stays(store: Store) -> 
         assert ("t2", "why?") in [tuple(row) for row in kept]
 
 
-def test_deleting_what_is_not_there_does_nothing(store: Store) -> None:
-    fill(store, A)
-    before = counts(store)
-    delete(store, B)
-    assert counts(store) == before
-
-
 def test_checkpoints_of_its_trajectories_go_too(store: Store) -> None:
     from langgraph.checkpoint.postgres import PostgresSaver
 
@@ -210,13 +203,6 @@ def test_an_export_holds_content_the_blobs_and_what_was_asked(store: Store, tmp_
         "why?",
         "seen in full",
     }
-
-
-def test_two_exports_of_one_video_are_equal_bytes(store: Store, tmp_path: Path) -> None:
-    fill(store, A)
-    for name in ("one.zip", "two.zip"):
-        export_video(store, A, tmp_path / name)
-    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
 
 
 def test_an_export_that_fails_leaves_no_file(store: Store, tmp_path: Path) -> None:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from contextlib import aclosing, suppress
 from typing import Any
 
-import pytest
-
 from agent.reasoners.port import DecisionContext
 from domain.asking import Question
-from domain.errors import ModelError, NotFound
 from domain.ledger import SubtaskDraft
 from domain.trajectory import Ended, RoundOpened, RunEvent
 from graphs.ask_result import AskResult
@@ -79,26 +75,6 @@ def test_a_round_is_reported_while_the_next_is_still_to_come(store: Store) -> No
         assert asyncio.run(follow(runner)) > 2
 
 
-def test_two_questions_run_side_by_side_in_one_loop(store: Store) -> None:
-    watched(store)
-    both = threading.Barrier(2, timeout=WAIT_S)
-
-    def meets(turn: DecisionContext) -> Any:
-        if turn.round == 1:
-            both.wait()
-        return varied(turn)
-
-    async def two(runner: Runner, other: Runner) -> list[list[RunEvent | AskResult]]:
-        return list(await asyncio.gather(everything(runner), everything(other)))
-
-    with (
-        runner_for(store, contexts(act=[meets])) as one,
-        runner_for(store, contexts(act=[meets])) as other,
-    ):
-        first, second = asyncio.run(two(one, other))
-    assert first[:-1] == second[:-1]
-
-
 def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_stored(store: Store) -> None:
     watched(store)
     left = threading.Event()
@@ -149,38 +125,3 @@ def test_who_leaves_before_first_event_leaves_no_search_that_seems_to_go_on(stor
         assert (begun, row.state) == ([row.id], "stopped")
         with store.begin() as session:
             assert not is_claimed(session, row.id)
-
-
-def test_what_goes_wrong_is_raised_where_the_answer_is_waited_for(store: Store) -> None:
-    watched(store)
-    broken = ModelError("the connection was refused")
-    with runner_for(store, contexts(act=[varied, broken])) as runner:
-        with pytest.raises(ModelError, match="refused"):
-            asyncio.run(everything(runner))
-        unknown = Question(text="Who?", videos=("ffffffffffffffff",))
-        with pytest.raises(NotFound):
-            asyncio.run(everything(runner, unknown))
-    assert latest(store).state == "failed"
-
-
-def test_waiting_for_an_answer_does_not_hold_up_the_loop(store: Store) -> None:
-    watched(store)
-    ticks: list[float] = []
-
-    async def tick() -> None:
-        while True:
-            ticks.append(time.monotonic())
-            await asyncio.sleep(0.01)
-
-    async def both(runner: Runner) -> None:
-        ticking = asyncio.ensure_future(tick())
-        await everything(runner)
-        ticking.cancel()
-
-    def slow(turn: DecisionContext) -> Any:
-        time.sleep(0.1)
-        return varied(turn)
-
-    with runner_for(store, contexts(act=[slow])) as runner:
-        asyncio.run(both(runner))
-    assert len(ticks) > 5

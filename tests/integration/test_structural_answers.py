@@ -196,13 +196,6 @@ def test_person_is_seen_first_by_the_face_and_mentioned_first_by_the_name(interv
     assert starts(answered(interview, "When is Bob first mentioned?").answer) == [94]
 
 
-def test_where_nobody_was_told_apart_people_are_searched_for_as_ever(store: Store) -> None:
-    watch(store, V, ((Said("Two women sing on a stage", 2, source="caption"),),))
-    made = answered(store, "How many people are there?", "One", "Two", "Three")
-    assert made.answer.option is not None
-    assert not any(q.kind == "structure" for one in searches(store, made) for q in one.quotes)
-
-
 def test_what_comes_after_and_before(interview: Store) -> None:
     after = answered(interview, "What comes right after the tulips in winter?").answer
     assert "They sleep under the snow" in after.text
@@ -268,12 +261,6 @@ def test_each_of_two_videos_is_answered_under_its_title(interview: Store) -> Non
     assert mentioned.answer.text.splitlines()[1] == f"{OTHER}: nothing close was found."
 
 
-def test_what_somebody_said_is_not_declined(interview: Store) -> None:
-    answer = answered(interview, "How many roses did he plant?").answer
-    assert not answer.not_in_memory
-    assert "forty roses" in answer.text
-
-
 def test_all_of_it_is_on_record_and_rests_on_the_ledger(interview: Store) -> None:
     made = answered(interview, "Who speaks?")
     with interview.begin() as session:
@@ -286,25 +273,11 @@ def test_all_of_it_is_on_record_and_rests_on_the_ledger(interview: Store) -> Non
     assert held.issuperset(c.ref for c in made.answer.citations)
 
 
-def test_a_question_of_two_parts_is_answered_part_by_part(interview: Store) -> None:
-    answer = answered(interview, "Who speaks and how does it end?").answer
-    assert "2 voices are heard" in answer.text
-    assert "good night" in answer.text
-
-
 def test_a_fork_that_takes_a_voice_from_the_evidence_changes_the_answer(interview: Store) -> None:
     made = answered(interview, "Who speaks?")
     (search,) = searches(interview, made)
     edit = ForkEdit(evidence=tuple(e for e in search.evidence if "Bob" not in e.text))
     assert "Bob" not in fork(interview, WordToolbox(), made.trajectory_id, 1, edit).answer.text
-
-
-def test_other_evidence_that_a_fork_puts_there_is_quoted_instead(interview: Store) -> None:
-    made = answered(interview, "Who speaks?")
-    piece = searches(interview, made)[0].evidence[0]
-    other = piece.model_copy(update={"text": "a red chair that nobody sits on", "score": 0.9})
-    edit = ForkEdit(evidence=(other,))
-    assert fork(interview, WordToolbox(), made.trajectory_id, 1, edit).answer.text == other.text
 
 
 @pytest.mark.parametrize(
@@ -331,9 +304,3 @@ def test_things_of_a_kind_are_those_recognised(street: Store, question: str, tex
     answer = answered(street, question).answer
     assert answer.text == f"Recognised on the images: {text}."
     assert len(answer.citations) == 1
-
-
-def test_what_somebody_says_of_a_thing_answers(street: Store) -> None:
-    said = (Said("Whales are the largest animals in the sea", 3, speaker="<voice_1>"),)
-    watch(street, V, (said,), first=2)
-    assert "Whales" in answered(street, "Which animals are the largest in the sea?").answer.text

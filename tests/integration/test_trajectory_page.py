@@ -170,12 +170,6 @@ def test_one_steps_back_and_forth(party: Store, asked: AskResult) -> None:
     assert next(b for b in page.button if b.label == "Back").disabled
 
 
-def test_a_round_that_is_none_shows_the_first(party: Store, asked: AskResult) -> None:
-    for number in ("-1", "99", "1e3", ""):
-        page = open_page("trajectory", trajectory=asked.trajectory_id, round=number)
-        assert output(page, "round") == "1"
-
-
 def test_calls_have_their_words_also_where_a_fork_took_them_over(
     party: Store, asked: AskResult, server: OpenAIServer
 ) -> None:

@@ -8,14 +8,10 @@ from people.across_videos import rename
 from store.database import Store
 from tests.support.asking import PARTY
 from tests.support.big_library import CLIP_MS, fill_library
-from tests.support.full_suite import sample
 from tests.support.machine import VIDEO
 from tests.support.remembered import Said, WordEmbedder, name, see, watch
 from views.transcript import (
-    CHAPTER,
     GROUPS,
-    HEARD,
-    ON_SCREEN,
     SAID,
     SEEN,
     WINDOW_CLIPS,
@@ -74,12 +70,6 @@ def test_lines_come_in_order_of_time_with_names_and_without_tags(party: Store) -
     assert "Said: Ada: I painted the lighthouse green." in lines_at(party, 0)
 
 
-@pytest.mark.parametrize("group", [SAID, ON_SCREEN, SEEN, HEARD])
-def test_a_kind_of_lines_is_shown_alone_below_the_headings(party: Store, group: str) -> None:
-    found = lines_at(party, 0, group)
-    assert {line.partition(":")[0] for line in found} == {CHAPTER, group}
-
-
 def test_words_are_found_by_stem_and_marked_where_they_are(party: Store) -> None:
     found = find_words(party, PARTY, "paint", GROUPS)
     marked = [[line.text[a:b] for a, b in line.marks] for line in found.lines]
@@ -103,14 +93,6 @@ def test_a_name_stands_for_what_somebody_says_and_for_lines_about_them(party: St
     (said,) = find_words(party, PARTY, "Ann lighthouse", GROUPS).lines
     assert said.who == "Ann"
     assert find_words(party, PARTY, "Ann slowly", GROUPS).total == 0
-
-
-@pytest.mark.parametrize(
-    "words",
-    sample(["%", "\\", "<face_1>"], ["%", "\\", "'", "& | !", "\x02", ".*", "face", "<face_1>"]),
-)
-def test_no_words_are_an_expression_or_a_tag(party: Store, words: str) -> None:
-    assert find_words(party, PARTY, words, GROUPS).total == 0
 
 
 def test_only_what_is_close_in_meaning_is_added(party: Store) -> None:
@@ -178,8 +160,3 @@ def test_a_window_with_too_many_lines_ends_where_the_next_one_begins(
         found |= {line.id for line in window.lines}
         at_ms = window.later_ms
     assert found == {line.id for line in whole.lines}
-
-
-def test_words_of_any_characters_are_sought(party: Store) -> None:
-    for words in ("\0", "light\0house", "\ud800", "\x02painted\x03", "'\\%_:*&|!"):
-        assert find_words(party, PARTY, words, GROUPS).total >= 0

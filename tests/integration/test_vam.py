@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from agent.strategy import ToolArguments, ToolUse
 from domain.asking import Question
@@ -345,13 +345,6 @@ def test_where_nothing_improves_it_answers(built_garden: Store, heard: list[Even
     asked(built_garden, heard, Restless())
     assert sum(kind == "search" for kind, _ in actions(heard)) == 3
     assert purposes(heard)[-1] == "conclude"
-
-
-def test_frames_are_known_by_no_other_strategy(built_garden: Store) -> None:
-    with built_garden.begin() as session:
-        session.execute(update(FrameRow).values(builder="other"))
-        assert session.scalars(select(FrameRow.id)).first()
-    assert not use(built_garden, "inspect", start_s=0, end_s=1_200).evidence
 
 
 BEGAN = datetime(2026, 1, 10, 9, 0, tzinfo=UTC)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from domain.media import Clip, ClipState
@@ -20,10 +19,9 @@ from perception.jpeg import Blobs
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.streams import add_clip, add_stream
-from store.tables.schema import SegmentRevisionRow
-from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
+from tests.support.app_pages import EVIL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.full_suite import in_full, sample
+from tests.support.full_suite import sample
 from tests.support.memory import VIDEO, keyframe, known_video, memorise, percept
 from tests.support.remembered import paint_keyframes
 from ui.span_deletion import deleted_lane
@@ -64,11 +62,6 @@ def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) 
     press(page, "Go there")
     assert output(page, "segment") == str(rain.edges[0].target)
     assert "Ann shows a piano" in words(page)
-
-
-@pytest.mark.parametrize("number", sample(["x"], ["0", "999999", "x", "-1"]))
-def test_an_event_that_is_none_is_passed_over(party: Store, number: str) -> None:
-    assert "Click an event to see" in words(open_page("video", video=PARTY, segment=number))
 
 
 def test_clips_have_their_lines_a_page_at_a_time(party: Store) -> None:
@@ -143,15 +136,6 @@ def test_a_tool_of_a_strategy_searches_the_video_and_its_address_leads_back(part
         )
         assert error in words(page)
         assert bool(error) is not any((b.key or "").startswith("found_") for b in page.button)
-
-
-@pytest.mark.parametrize("text", [EVIL, in_full(LONG), in_full(RTL)])
-def test_any_label_is_shown_as_words(party: Store, text: str) -> None:
-    with party.begin() as session:
-        session.execute(update(SegmentRevisionRow).values(label=text, summary=text))
-    page = open_page("video", video=PARTY, segment=events(party, PARTY).items[0].number)
-    assert text in words(page)
-    assert not any(one.allow_html for one in page.markdown)
 
 
 def test_bars_that_overlap_get_rows_of_their_own() -> None:

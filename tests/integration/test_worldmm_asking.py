@@ -12,7 +12,7 @@ from sqlalchemy import update
 from agent.budget import RunBudget
 from domain.asking import Action, Question
 from domain.errors import InputError, NotFound
-from domain.trajectory import Acted, Ended, ForkEdit, Guarded
+from domain.trajectory import Acted, Ended, ForkEdit
 from flows.build import build
 from graphs.runner import Runner
 from store.database import Store
@@ -205,19 +205,6 @@ def test_there_are_at_most_five_rounds(garden: Store) -> None:
     assert len(refs) == len(set(refs)), "what was shown is not found again"
 
 
-def test_only_offered_memories_are_named_and_searched(garden: Store) -> None:
-    odd = [search("visual", "red"), search("episodic", " "), search("episodic", "the fence")]
-    made = Asked(garden, answering(WorldModel(), decide=odd), sees=False)
-    rules = made.rules("decide")
-    assert "- episodic: " in rules
-    assert "- semantic: " in rules
-    assert "visual" not in rules
-    complaints = [one.complaint for one in made.of(Guarded) if not one.accepted]
-    assert complaints == ["search one of the memories episodic, semantic", "a search needs a query"]
-    assert "Your last reply was refused: a search needs a query" in made.pages("decide")[2]
-    assert [one.query for one in made.searches] == ["the fence"]
-
-
 def test_a_repeated_search_is_refused_and_unreadable_replies_are_rescued(garden: Store) -> None:
     fence = search("episodic", "the fence")
     made = Asked(garden, answering(WorldModel(), decide=[fence, fence, fence, fence, ANSWER]))
@@ -241,12 +228,6 @@ def test_the_harness_checks_what_the_answer_cites(garden: Store) -> None:
     made = Asked(garden, answering(WorldModel(), respond=[choice]), options=("Bob", "Ann"))
     assert "<option>B. Ann</option>" in made.pages("respond")[0]
     assert made.answer.option in ("A", "B")
-
-
-def test_a_question_as_of_a_moment_is_shown_with_it(garden: Store) -> None:
-    made = Asked(garden, WorldModel(), as_of_ms=120_000)
-    assert "Asked at 02:00 of the video." in made.pages("decide")[0]
-    assert all(piece.span.end_ms <= 120_000 for one in made.searches for piece in one.evidence)
 
 
 ORDER = (

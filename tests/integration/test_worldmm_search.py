@@ -10,7 +10,6 @@ from domain.trajectory import EvidenceRetrieved
 from graphs.runner import Runner
 from retrieval.result import Retrieval
 from store.database import Store
-from store.queries.builds import read_built
 from store.queries.clips import memory_view
 from store.queries.trajectories import events_of
 from strategies.registry import find_strategy
@@ -60,18 +59,6 @@ def test_the_caption_with_the_words_of_each_option_is_found_and_supports_it(part
     assert plain.weighed == ()
     assert len(plain.evidence) <= 3
     assert len(plain.quotes) == 1
-
-
-def test_without_scales_only_the_finest_captions_are_found(party: Store) -> None:
-    with party.begin() as session:
-        nodes = read_built(session, PARTY, STRATEGY.memory).nodes
-    levels = {f"n{node.id}": node.level for node in nodes}
-    found = searched(party, OPTIONS, "scales")
-    assert {levels[piece.ref] for piece in found.evidence} == {"10 s"}
-
-
-def test_without_the_graph_captions_are_found_by_words_and_likeness(party: Store) -> None:
-    assert any(OPTIONS[0] in piece.text for piece in searched(party, OPTIONS, "graph").evidence)
 
 
 @pytest.mark.parametrize(

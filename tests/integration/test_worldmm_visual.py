@@ -131,12 +131,6 @@ def test_frames_of_a_time_are_found_in_its_order_with_what_was_recognised(cards:
     assert found.evidence[1].text == "nothing was recognised on it"
 
 
-def test_around_an_instant_are_the_frames_of_ten_seconds_either_side(cards: Store) -> None:
-    assert seconds(use(cards, WordToolbox(), "What happens at 00:40?")) == [35, 45]
-    assert seconds(use(cards, WordToolbox(), "00:25")) == [15, 35]
-    assert use(cards, WordToolbox(), "05:00 - 06:00").nothing_close
-
-
 def test_of_many_frames_as_many_as_are_shown_at_once_are_evenly_spread(cards: Store) -> None:
     keep(cards, dict.fromkeys(range(100, 150), b"x"), clip=1)
     found = use(cards, WordToolbox(), "01:40 - 02:30")

@@ -12,16 +12,16 @@ from agent.budget import RunBudget
 from agent.reasoners.port import DecisionContext
 from agent.recorder import Recorder
 from agent.run_context import RunContext
-from agent.state import LoopOutcome, State, plain
+from agent.state import State, plain
 from domain.asking import Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
-from nodes.finish import NOBODY, SHOWN, answer_of, certainty, raw_confidence, retrieved, with_names
+from nodes.finish import NOBODY, SHOWN, certainty, raw_confidence, retrieved, with_names
 from nodes.synthesize import fallback
 from strategies.homer.strategy import STRATEGY
-from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, answer, evidence, found
+from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, evidence, found
 
 VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
 
@@ -136,11 +136,6 @@ def test_confidence_rises_with_the_ledgers_the_share_and_the_support(
 @given(st.floats(0, 1), st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
 def test_raw_confidence_is_a_share(sure: float, share: float | None, best: float | None) -> None:
     assert 0 <= raw_confidence(sure, share, best) <= 1
-
-
-def test_notes_of_the_reasoner_and_of_the_run_are_both_shown() -> None:
-    outcome = LoopOutcome(action=answer("a door", "m1"), why="done", note="cut short")
-    assert answer_of(state(), workspace(note="no model"), outcome).note == "no model cut short"
 
 
 def turn(*items: Evidence, options: tuple[str, ...] = ()) -> DecisionContext:

@@ -71,8 +71,3 @@ def test_no_path_leads_out_and_none_breaks_it(path: str) -> None:
 def test_addresses_are_refused_with_the_reason(address: str) -> None:
     with pytest.raises(InputError, match="not fetched"):
         reject_url(address)
-
-
-@pytest.mark.parametrize("path", ["/a/b.mp4", "talk: the film.mp4", "C.mp4", "12:30/a.mp4"])
-def test_paths_are_not_taken_for_addresses(path: str) -> None:
-    reject_url(path)

@@ -8,10 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from domain.asking import Answer, Question
+from domain.asking import Question
 from domain.errors import HomerError, InputError, ModelError
 from domain.trajectory import ForkEdit, Interrupted, PartialReply, RunListener
-from graphs.ask_result import AskResult, StoppedEarly
 from graphs.background import BackgroundRuns
 from graphs.runner import Runner
 from tests.support.machine import VIDEO
@@ -134,12 +133,6 @@ def test_a_failure_is_reported_in_its_own_words(runs: BackgroundRuns, error: Hom
     assert ended(runs) == str(error)
 
 
-def test_one_that_was_stopped_with_an_answer_is_no_failure(runs: BackgroundRuns) -> None:
-    answer = Answer(text="a gate", confidence=0.5)
-    ask(runs, fail(StoppedEarly(AskResult("aa11", answer, 1, 0, 0.1)))).let_on()
-    assert ended(runs) == ""
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_fault_is_reported_by_its_class_and_not_swallowed(runs: BackgroundRuns) -> None:
     ask(runs, fail(ZeroDivisionError("secret"))).let_on()
@@ -182,10 +175,3 @@ def test_of_what_is_not_here_nothing_is_known_and_nothing_breaks(runs: Backgroun
     runs.wait("cc33")
     assert not runs.running("cc33")
     assert (runs.said("cc33"), runs.error("cc33")) == (None, "")
-
-
-def test_to_stop_one_that_has_ended_does_nothing(runs: BackgroundRuns) -> None:
-    ask(runs, do).let_on()
-    ended(runs)
-    runs.stop("aa11")
-    assert ended(runs) == ""

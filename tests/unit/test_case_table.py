@@ -64,14 +64,6 @@ def test_the_same_segment_again_only_what_is_new_is_reported() -> None:
     assert "Ann opens the door" in third.card
 
 
-def test_what_is_worked_on_and_how_it_stands_is_reported_in_every_round() -> None:
-    ran = asked(plan=[FACTS], assess=[claimed])
-    shown = [(t.current.id if t.current else "", len(t.steps)) for t in turns(ran, "act")]
-    assert shown == [("t1", 0), ("t2", 1), ("t3", 2), ("t4", 3)]
-    states = [s.state for s in turns(ran, "act")[2].ledger.subtasks]
-    assert states[:3] == [SubtaskState.RESOLVED, SubtaskState.RESOLVED, SubtaskState.SEARCHING]
-
-
 # Constrain
 
 
@@ -194,13 +186,6 @@ def test_saturated_again_after_the_grace_round_is_the_end(finds: list[Any]) -> N
     assert ran.asked.rounds == warned[1] + 1
     assert [t.final for t in turns(ran, "act")][-1]
     assert ran.of(Ended)[0].why == "the search gives nothing new"
-
-
-def test_a_grace_round_that_finds_something_lets_the_search_go_on() -> None:
-    ran = asked([NOTHING, NOTHING, *fresh(14)], plan=[FACTS])
-    assert "grace" in ran.of(RoundClosed)[1].warning
-    assert ran.asked.rounds == 10
-    assert len(ran.asked.answer.citations) > 0
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,6 @@ def test_the_face_with_most_support_wins_where_there_is_enough_of_it(
     assert best_character(supports(*totals), OWN) == winner
 
 
-def test_faces_of_one_character_stand_together() -> None:
-    assert best_character(supports((1, 3.0), (2, 3.0), (3, 3.9)), OWN) is None
-    assert best_character(supports((1, 3.0), (2, 3.0), (3, 3.9)), OWN | {2: 101}) == 101
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.floats(0.1, 50)), max_size=10))
 def test_a_winner_has_the_support_and_the_share_it_needs(totals: list[tuple[int, float]]) -> None:
     winner = best_character(supports(*totals), OWN)

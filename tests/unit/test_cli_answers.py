@@ -55,10 +55,6 @@ def test_the_answer_names_the_option_it_chose(answer: Answer, line: str) -> None
     assert answer_line(answer, QUESTION) == line
 
 
-def test_a_citation_has_time_words_title_and_ref() -> None:
-    assert citation_line(CITED, {VIDEO: "talk"}) == "1:01-1:15  in Paris  (talk) [m7]"
-
-
 def test_people_without_a_name_are_reported_in_words_and_kept_as_tags_for_machines() -> None:
     said = CITED.model_copy(update={"text": "<voice_1>: on <face_2>'s table"})
     line = citation_line(said, {VIDEO: "talk"})

@@ -25,16 +25,6 @@ def test_a_table_aligns_its_columns(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_table_without_rows_shows_its_heads(capsys: pytest.CaptureFixture[str]) -> None:
-    say_table(("id", "clips"), [])
-    assert capsys.readouterr().out == "id  clips\n"
-
-
-def test_a_column_with_one_word_in_it_is_flush_left(capsys: pytest.CaptureFixture[str]) -> None:
-    say_table(("n", "x"), [("1", "b"), ("many", "c")])
-    assert capsys.readouterr().out.splitlines()[1] == "1     b"
-
-
 @given(st.text())
 def test_a_cell_is_one_clean_line(text: str) -> None:
     cleaned = plain_line(text)
@@ -55,11 +45,6 @@ def test_json_is_one_line_that_reads_back(data: object) -> None:
     assert len(lines) == 1
     assert "\n" not in lines[0]
     assert json.loads(lines[0]) == data
-
-
-def test_json_keeps_letters_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    say_json({"text": "Grüße, 世界"})
-    assert capsys.readouterr().out == '{"text": "Grüße, 世界"}\n'
 
 
 STEERS = "a\x1b[2Jb\rc\x07d\x9be\u202ef\udcffg\nh"

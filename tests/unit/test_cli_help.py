@@ -112,14 +112,6 @@ def test_a_list_of_commands_has_the_help_of_each_command(group: type[LazyGroup])
         ]
 
 
-def test_a_command_is_loaded_once() -> None:
-    group = Commands()
-    group.load("db")
-    before = group.commands["db"]
-    group.load("db")
-    assert group.commands["db"] is before
-
-
 def asked(*arguments: str, command: str = "ask") -> str:
     result = CliRunner().invoke(app, [command, *arguments])
     assert result.exit_code == 2

@@ -201,13 +201,6 @@ def test_the_doctor_says_how_to_get_a_package() -> None:
     assert "langchain-acme" in package.fix
 
 
-def test_bundled_decoders_are_there_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert health._codecs().ok
-    monkeypatch.setattr(health, "DECODERS", ("h264", "betamax"))
-    found = health._codecs()
-    assert (found.ok, found.fix) == (False, "reinstall av: it lacks betamax")
-
-
 @pytest.mark.parametrize("states", ["present present", "present missing", "missing wrong"])
 def test_a_model_is_as_its_worst(states: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [SimpleNamespace(state=FileState(one)) for one in states.split()]

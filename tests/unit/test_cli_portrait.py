@@ -132,14 +132,6 @@ def test_a_portrait_has_what_there_is(
     assert output not in "\n".join(shown(capsys))
 
 
-def test_costs_add_up() -> None:
-    one = ClipCost(calls=1, tokens_in=10, cost_usd=0.5, seconds=1.5)
-    both = one + ClipCost(calls=2, failed=1, tokens_out=7, seconds=1.0)
-    assert both == ClipCost(
-        calls=3, failed=1, tokens_in=10, tokens_out=7, cost_usd=0.5, seconds=2.5
-    )
-
-
 def test_things_are_not_reported_twice(capsys: pytest.CaptureFixture[str]) -> None:
     told = line(0).model_copy(update={"source": "objects", "text": "Seen: a cup."})
     lines = shown(capsys, clips=(WITH_CUP.model_copy(update={"lines": (told,)}),))

@@ -31,14 +31,6 @@ def test_lines_say_how_far_it_is(clock: list[float], capsys: pytest.CaptureFixtu
     ]
 
 
-def test_earlier_work_is_no_speed(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    plain = PlainMeter()
-    plain.start("talk", 10, done=8)
-    clock[0] += 6
-    plain.step()
-    assert capsys.readouterr().err == "talk: 9/10, 6 s left\n"
-
-
 def test_quick_steps_share_a_line(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainMeter()
     plain.start("talk", 100)

@@ -170,18 +170,6 @@ def test_a_usual_clip_is_shown_whole_within_the_default_budget() -> None:
     assert model.asked[0][1] == 3
 
 
-def test_with_a_small_budget_images_and_then_words_are_left_out_and_told() -> None:
-    model = Model(GOOD)
-    written = write(model, 3_000, MIN_CLIP_TOKENS)
-    (asked, shown, _) = model.asked[0]
-    assert shown == 0
-    assert written.left_out[0] == "3 of 3 keyframes"
-    assert written.left_out[1].endswith("of 300 lines of speech")
-    # The model is shown less; what was said is remembered to the last word all the same.
-    assert len([one for one in written.drafts if one.source == MemorySource.SAID]) == 300
-    assert asked[1].content.count("nine ten") < 300
-
-
 @pytest.mark.parametrize("tokens", [MIN_CLIP_TOKENS, 30_000, 60_000])
 @pytest.mark.parametrize("words", [0, 500, 20_000])
 def test_all_tries_together_stay_within_the_budget(tokens: int, words: int) -> None:

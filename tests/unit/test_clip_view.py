@@ -110,11 +110,6 @@ def test_a_video_has_the_clip_s_pictures_at_their_times_and_its_sound() -> None:
     assert heard == pytest.approx(6 * 16_000, abs=2_048)
 
 
-def test_equal_clips_give_equal_videos() -> None:
-    small = raw([frame(30_000 + 200 * n, 8 * n, (320, 180)) for n in range(10)], seconds=2)
-    assert shown(small, clip_view="video") == shown(small, clip_view="video")
-
-
 def test_a_still_silent_clip_is_as_long_as_it_was() -> None:
     still = raw([frame(30_000, 90, (321, 181))], seconds=4, sound=False)
     video = shown(still, clip_view="video", clip_video_height=100).video

@@ -8,11 +8,6 @@ from numpy.typing import NDArray
 from perception.clustering import cluster, renumber
 
 
-def unit(rows: list[list[float]]) -> NDArray[np.float32]:
-    vectors = np.array(rows, np.float32)
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
-
-
 def around(angles: list[float]) -> NDArray[np.float32]:
     """Unit vectors in a plane, by degrees."""
     radians = np.radians(angles)
@@ -21,10 +16,6 @@ def around(angles: list[float]) -> NDArray[np.float32]:
 
 angles = st.lists(st.integers(0, 359).map(float), min_size=1, max_size=14)
 thresholds = st.sampled_from([-0.5, 0.0, 0.3, 0.7, 0.95])
-
-
-def test_two_bundles_are_two_groups() -> None:
-    assert cluster(around([0, 90, 4, 86, 2, 93]), 0.5) == [0, 1, 0, 1, 0, 1]
 
 
 def test_one_alone_is_a_group() -> None:
@@ -69,8 +60,3 @@ def test_the_same_vectors_give_the_same_groups(found: list[float], threshold: fl
     labels = cluster(around(found), threshold)
     assert labels == cluster(around(found), threshold)
     assert renumber(labels) == labels
-
-
-def test_numbers_follow_first_appearance() -> None:
-    assert renumber([7, 3, 7, 9, 3]) == [0, 1, 0, 2, 1]
-    assert cluster(unit([[0, 1], [1, 0], [0, 1]]), 0.9) == [0, 1, 0]

@@ -93,14 +93,6 @@ def test_an_edge_to_nothing_and_one_on_nothing_are_found() -> None:
     assert baseless.text.endswith("not in memory: 12")
 
 
-def test_time_that_runs_in_a_circle_is_found_once() -> None:
-    within = (segment(1, 0, 3), segment(2, 1), segment(3, 2))
-    (one,) = find_faults(whole(within, (edge(1, B, 2), edge(2, B, 3), edge(3, B, 1))))
-    assert one.fault is GraphFault.CYCLE
-    assert set(one.refs) == {"s1", "s2", "s3"}
-    assert one.text.count("before") == 3
-
-
 def test_two_circles_are_two_findings() -> None:
     spread = tuple(segment(n, 0, 1, 2, 3) for n in (1, 2, 3, 4, 5))
     edges = [edge(a, B, b) for a, b in ((1, 2), (2, 3), (3, 1), (3, 4), (4, 5), (5, 3))]

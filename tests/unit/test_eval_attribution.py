@@ -11,7 +11,7 @@ from domain.asking import Answer, Evidence, Mode
 from domain.evaluation import ErrorType
 from domain.time import TimeSpan
 from domain.trajectory import Ended, EvidenceRetrieved
-from evals.attribution import Fault, fault_of, holds_reference, judged_fault, reference
+from evals.attribution import Fault, fault_of, holds_reference, judged_fault
 from evals.dataset import EvalQuestion
 
 VIDEO, OTHER = "a" * 16, "b" * 16
@@ -81,11 +81,6 @@ def test_without_marked_spans_and_a_model_nothing_can_be_told() -> None:
     bare = ASKED.model_copy(update={"spans": ()})
     assert fault_of(bare, VIDEO, [found()], HELD) is ErrorType.UNKNOWN
     assert str(ErrorType.UNKNOWN) == "cannot be told"
-
-
-def test_the_reference_is_the_right_options_words() -> None:
-    assert reference(ASKED) == "a brass lantern"
-    assert reference(ASKED.model_copy(update={"options": (), "answer": "a lantern"})) == "a lantern"
 
 
 def test_half_of_the_words_are_enough_whatever_their_endings() -> None:

@@ -83,10 +83,6 @@ def test_videos_come_first_and_a_batch_is_learned_from_before_the_next() -> None
     ]
 
 
-def test_what_was_learned_from_is_not_learned_from_again() -> None:
-    assert "learned 0" not in ran(Work(learning=()))
-
-
 def test_without_money_nothing_is_begun() -> None:
     assert ran(Work(money=0)) == []
 
@@ -100,12 +96,6 @@ def test_money_that_is_spent_in_the_midst_ends_it_there(money: int, asked: list[
 
 def test_a_batch_that_is_whole_is_learned_from_though_the_money_is_gone() -> None:
     assert ran(Work(money=2)) == [*VIDEOS, "ask 0a", "ask 0b", "learned 0"]
-
-
-def test_several_questions_are_asked_at_a_time() -> None:
-    work, both = Work(), threading.Barrier(2, timeout=20)
-    work.before = lambda _: (both.wait(), None)[1]
-    assert set(ran(work, workers=2)) >= {"ask 0a", "ask 0b", "ask 1a", "ask 1b"}
 
 
 def test_lost_database_ends_the_run_and_asks_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:

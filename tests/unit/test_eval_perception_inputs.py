@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,8 @@ from benchmarks.perception.faces import (
 )
 from benchmarks.perception.joining import FPS, Scene, join, person_at, starts
 from benchmarks.perception.metrics import SpeakerSpan
-from benchmarks.perception.report import PerceptionReport, evaluate_perception
-from benchmarks.perception.scenes import MEETING, PEOPLE, TALK
+from benchmarks.perception.report import evaluate_perception
+from benchmarks.perception.scenes import TALK
 from benchmarks.perception.shots import find_cuts
 from benchmarks.perception.voices import marked_recordings
 from domain.errors import InputError
@@ -30,7 +29,6 @@ from store.home import Home
 from tests.support.library import Quiet
 from tests.support.media import make_video
 
-CLIP_MS = WatchSettings().clip_ms
 RTTM = "SPEAKER one 1 0.500 1.250 <NA> <NA> ann <NA> <NA>\n\n;; a remark\n"
 
 
@@ -93,13 +91,6 @@ def test_scenes_begin_where_they_say_and_show_who_they_say(tmp_path: Path) -> No
     assert person_at(scenes, 2_800, 0.5) is None
 
 
-def test_known_cuts_keep_away_from_the_borders_of_clips() -> None:
-    """Nothing is compared across a border, so a cut there would be nobody's to find."""
-    for cut in starts(PEOPLE)[1:-1]:
-        assert 500 <= cut % CLIP_MS <= CLIP_MS - 500
-    assert len({scene.people for scene in PEOPLE}) >= 10
-
-
 def test_cuts_of_a_made_video_are_found_within_a_sample(tmp_path: Path) -> None:
     video = make_video(tmp_path / "v.mp4", seconds=4.0, scene_s=1.0, audio=None)
     seen: list[int] = []
@@ -140,17 +131,6 @@ def test_faces_of_a_joined_video_are_whose_scene_it_is() -> None:
 def test_a_folder_without_any_clip_is_refused_with_a_name(home: Home, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="name the folder that has msdwild"):
         evaluate_perception(tmp_path, load_profile("local"), home, Quiet())
-
-
-def test_what_was_not_measured_has_no_bar() -> None:
-    assert PerceptionReport().bars == []
-
-
-@pytest.mark.parametrize("scenes", [TALK, MEETING], ids=["talk", "meeting"])
-def test_scenes_of_a_whole_clip_follow_each_other(scenes: Sequence[Scene]) -> None:
-    assert len({scene.file for scene in scenes}) == 1
-    assert [a.end_ms for a, _ in pairwise(scenes)] == [b.start_ms for _, b in pairwise(scenes)]
-    assert starts(scenes) == [0, *(scene.end_ms for scene in scenes)]
 
 
 def test_who_is_heard_in_talk_is_whose_turn_is_marked(shared_media: Callable[[str], Path]) -> None:

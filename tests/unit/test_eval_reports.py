@@ -269,10 +269,6 @@ def test_auto_says_whether_it_is_better_and_stays_off_where_not(auto: str, said:
     assert remark.endswith("it stays off, and homer is the default.") == ("not better" in remark)
 
 
-def test_a_run_that_is_not_done_says_so_first() -> None:
-    assert made([row("1")], state="broken off").remarks[0] == "The run is broken off."
-
-
 @pytest.mark.parametrize(
     ("better", "worse", "p"), [(0, 0, 1.0), (1, 0, 1.0), (6, 0, 0.03125), (5, 1, 0.21875)]
 )
@@ -334,9 +330,3 @@ def test_csv_gives_back_what_it_was_given(texts: list[str]) -> None:
     said = [one["question"] for one in read]
     assert [one.removeprefix("'") for one in said] == [text.removeprefix("'") for text in texts]
     assert not any(one.startswith(("=", "+", "-", "@")) for one in said)
-
-
-def test_csv_has_every_field() -> None:
-    (read,) = csv.DictReader(io.StringIO(as_csv([row("1", None, skills=("a", "b"))])))
-    assert set(read) == set(AnsweredQuestion.model_fields)
-    assert (read["right"], read["skills"], read["cost_usd"]) == ("", "a | b", "0.25")

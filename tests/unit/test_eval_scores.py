@@ -8,7 +8,7 @@ from cli.eval_bars import compared_rows
 from evals.bars import Bar, all_met
 from evals.egolife import BaselineComparison, EgoReport, Imported, StrategySummary
 from evals.sampling import interval
-from evals.scores import PercentInterval, Summary, by_type, cells, judge, summary
+from evals.scores import PercentInterval, Summary, cells, judge, summary
 
 
 def test_a_summary_is_in_percent_with_intervals_around_the_means() -> None:
@@ -19,13 +19,6 @@ def test_a_summary_is_in_percent_with_intervals_around_the_means() -> None:
     assert found.accuracy.value == 75
     assert found.found[1].value == found.iou.value == 50
     assert 55 < found.accuracy.low < 75 < found.accuracy.high < 95
-
-
-def test_types_are_summed_up_apart() -> None:
-    target = cells([(0, 0)])
-    kinds = by_type([("b", judge(True, [], target)), ("a", judge(False, [], target))])
-    assert list(kinds) == ["a", "b"]
-    assert (kinds["a"].accuracy.value, kinds["b"].accuracy.value) == (0, 100)
 
 
 def test_an_interval_is_repeatable_holds_the_mean_and_narrows_with_more() -> None:
@@ -44,12 +37,6 @@ def test_an_interval_is_repeatable_holds_the_mean_and_narrows_with_more() -> Non
 )
 def test_a_bar_is_met_at_its_limit_and_on_its_side(value: float, most: bool, met: bool) -> None:
     assert Bar("figure", value, 10, most=most).met is met
-
-
-def test_one_missed_bar_is_a_miss() -> None:
-    good, bad = Bar("a", 2, 1), Bar("b", 0, 1)
-    assert all_met([good])
-    assert not all_met([good, bad])
 
 
 def figure(value: float) -> PercentInterval:

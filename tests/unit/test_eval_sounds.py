@@ -67,14 +67,6 @@ def test_sounds_stand_between_speech_at_the_times_that_are_reported(tmp_path: Pa
     assert np.abs(track[: 6 * HZ]).max() < 0.02
 
 
-def test_sounds_beneath_speech_leave_it_audible(tmp_path: Path) -> None:
-    recording = Recording(recorded(tmp_path / "a.wav", 5), ("music",))
-    talk = np.full(20 * HZ, 0.05, np.float32)
-    beneath, _ = make_track([recording], talk, SETTINGS, beneath=True)
-    alone, _ = make_track([recording], talk, SETTINGS, beneath=False)
-    assert beneath[7 * HZ : 10 * HZ].mean() > alone[7 * HZ : 10 * HZ].mean() + 0.04
-
-
 def test_what_is_recognised_is_right_only_where_it_is(tmp_path: Path) -> None:
     recordings = [
         Recording(recorded(tmp_path / "a.wav", 5), ("music",)),

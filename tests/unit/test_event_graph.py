@@ -66,16 +66,6 @@ def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_stored() -> 
     )
 
 
-def test_segments_of_the_same_clips_are_one() -> None:
-    assert set(shape(woven(([segment("A", 1, 2), segment("B", 1, 2)], [])))) == {"A"}
-
-
-def test_of_nested_segments_the_widest_takes_all() -> None:
-    graph = woven(([segment("A", 1)], []), ([segment("B", 1, 2), segment("C", 1, 2, 3)], []))
-    assert shape(graph) == {"C": (1, 2, 3)}
-    assert [one.label for one in next(iter(graph.segments.values())).history] == ["A", "B"]
-
-
 def test_edges_of_an_absorbed_segment_go_to_the_survivor() -> None:
     graph = woven(
         ([segment("Small", 2), segment("Before", 0, 1)], [edge("Before", "Small")]),
@@ -104,12 +94,6 @@ def test_an_edge_is_changed_and_removed_by_its_ends_and_relation() -> None:
     changed = woven(first, ([], [edge("A", "B", confidence=0.8)]))
     assert [link.confidence for link in changed.edges.values()] == [0.8]
     assert not woven(first, ([], [edge("A", "B", removed=True)])).edges
-
-
-def test_a_patch_that_changes_nothing_is_no_change() -> None:
-    graph = woven(([segment("A", 0), segment("B", 1)], [edge("A", "B")]))
-    change = change_from_patch(graph, EventPatch(edges=(edge("A", "B"),)), 5, 2)
-    assert (change.segments, change.opened_edges, change.closed_edges) == ({}, {}, frozenset())
 
 
 PATCHES = st.lists(SEEDS, max_size=4)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from api.disconnect import NO_EVENT, ClientGone
+from api.disconnect import NO_EVENT
 from api.running_question import RunningQuestion, ServerStopping
-from api.sse import KEEP_ALIVE, EventStream, format_event, reply_payload, wants_events
+from api.sse import KEEP_ALIVE, EventStream, format_event, wants_events
 from domain.asking import Question
 from domain.errors import ModelError
 from domain.memories import MemoryView, Scope
@@ -44,13 +44,6 @@ def test_no_words_end_an_event_or_begin_another(words: str, key: str) -> None:
     assert (head, rest) == ("event: words", ["", ""])
     assert data.isascii()
     assert json.loads(data.removeprefix("data: "))[key] == "x" or key == "text"
-
-
-def test_words_are_those_of_this_moment_with_unnamed_people_in_words() -> None:
-    said = PartialReply(round=2, purpose="act", text='{"reason": "so", "query": "what <face_3> do')
-    output = reply_payload(said)
-    assert (output["round"], output["purpose"]) == (2, "act")
-    assert output["text"].startswith("what an unnamed person")
 
 
 class Client:
@@ -142,7 +135,3 @@ def test_a_server_that_ends_says_where_the_answer_so_far_is() -> None:
     assert "GET /questions/aa11" in problem["help"]
     _, early = sent(error=ServerStopping("")).events[-1]
     assert "ask again later" in early["help"]
-
-
-def test_nothing_is_told_to_a_client_that_has_gone() -> None:
-    assert [name for name, _ in sent(error=ClientGone()).events] == ["stop"]

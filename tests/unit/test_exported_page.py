@@ -142,11 +142,6 @@ def test_one_still_searched_says_that_there_is_no_answer(around: pytest.MonkeyPa
     assert "Before the first round: the plan" in page
 
 
-def test_a_moment_of_a_video_that_is_gone_says_so(around: pytest.MonkeyPatch) -> None:
-    around.setattr(trajectory_export, "videos_named", lambda *_: {})
-    assert "0:05-0:09 a deleted video" in page_of(*EVENTS)
-
-
 def test_a_terminal_is_shown_nothing_but_words_either() -> None:
     cited = CITED.model_copy(update={"ref": "m1\x1b[2J", "text": "a\x1b[31mb"})
     assert citation_line(cited, {VIDEO: "t\x07"}).isprintable()

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from agent.harness.inform import (
     LINE,
-    SUMMARY,
     action_line,
     card,
     edge_lines,
@@ -65,13 +64,6 @@ def test_a_title_cannot_say_where_somebody_else_was_seen() -> None:
     assert line.count("[") == 1
     assert line.endswith("[k1]")
     assert "</card>" not in line
-
-
-def test_an_edge_that_leads_here_is_drawn_the_other_way() -> None:
-    near = BREAKFAST.model_copy(update={"outgoing": False, "rationale": ""})
-    assert 'Neighbour <- causes: "breakfast" [s7]' in card(
-        found(1, neighbours=(near,)), (), repeats=False
-    )
 
 
 def test_an_edge_of_another_event_than_the_focus_says_of_which_also_in_the_same_focus() -> None:
@@ -146,11 +138,6 @@ def test_no_label_name_or_query_can_leave_its_quotation_marks(text: str) -> None
     assert people_lines([("<face_1>", text)]).count("<people>") == 1
 
 
-def test_a_summary_may_be_longer_than_a_line() -> None:
-    long = evidence(1).model_copy(update={"ref": "s1", "text": "ü" * 2000})
-    assert memory_line(long).count("ü") == SUMMARY - 1
-
-
 def ledger() -> Ledger:
     made, _ = new_ledger(
         [SubtaskDraft(text="what"), SubtaskDraft(text="why", depends=("t1",))], "q", ASK
@@ -194,11 +181,6 @@ def test_hints_begin_with_the_complaint_and_end_with_the_last_round() -> None:
     assert said[1] == "look elsewhere"
     assert "last round" in said[2]
     assert hint_lines((), "", final=False) == ""
-
-
-def test_people_are_reported_by_tag() -> None:
-    assert people_lines([("<face_1>", "Ann")]) == "<people><face_1> is Ann.</people>"
-    assert people_lines([]) == ""
 
 
 def test_actions_in_words() -> None:

@@ -120,11 +120,6 @@ def test_what_is_missing_is_filled_in_from_what_was_recognised() -> None:
     assert len(found.dropped) == 2
 
 
-def test_a_reply_without_descriptions_is_read() -> None:
-    found = written(Model({"lines": [{"kind": "plot", "text": "They wait."}]}))
-    assert texts(found) == RECOGNISED
-
-
 def test_a_model_without_eyes_is_not_reproached_for_what_it_was_not_shown() -> None:
     found = by_model([], sees=False)
     assert (texts(found), found.dropped) == (RECOGNISED, ())

@@ -94,11 +94,6 @@ def test_without_a_usable_plan_the_question_is_the_plan() -> None:
     assert new_ledger([], "Who came?", ASK)[0].subtasks[0].text == "Who came?"
 
 
-def test_the_first_pending_subtask_with_resolved_dependencies_comes_first() -> None:
-    ledger = begin_attempt(plan("one", "two", "three"), "t1")
-    assert next_subtask(ledger, ASK) == find_subtask(ledger, "t2")
-
-
 def test_a_dependent_subtask_waits_for_the_answer_it_needs() -> None:
     ledger = bind_evidence(begin_attempt(plan("one", "two", chain=True), "t1"), "t1", ["m1"], 0.5)
     assert next_subtask(ledger, ASK) == find_subtask(ledger, "t1")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.answers import print_event, progress_listener
+from cli.answers import print_event
 from domain.asking import Subtask
 from domain.trajectory import Interrupted, PartialReply, Planned
 from views.answer_lines import reply_tail
@@ -51,21 +51,8 @@ def test_it_is_one_line_and_never_longer_than_its_room(text: str, room: int) -> 
     assert shown.isprintable()
 
 
-def test_a_terminal_is_reported_nothing_that_would_move_its_cursor() -> None:
-    assert "\x1b" not in reply_tail(said("red \x1b[31mcar\x1b[2J\r"), 80)
-
-
 def test_events_without_words_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     print_event(Interrupted())
     assert capsys.readouterr().err == ""
     print_event(Planned(subtasks=(Subtask(id="t1", text="what Ann opens"),)))
     assert capsys.readouterr().err == "plan t1: what Ann opens\n"
-
-
-def test_without_a_terminal_there_are_lines_and_where_silent_nothing() -> None:
-    with progress_listener(silent=True) as nobody:
-        assert nobody is None
-    with progress_listener() as nobody:
-        assert nobody is None
-    with progress_listener(verbose=True) as lines:
-        assert lines is print_event

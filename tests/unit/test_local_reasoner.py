@@ -145,11 +145,6 @@ def weighing(letter: str, *lines: tuple[Evidence, Sequence[float]]) -> EvidenceR
     )
 
 
-def test_an_option_is_answered_by_any_search_that_weighed_what_it_found() -> None:
-    found = weighing("A", (evidence(1), (1, 2, 3)))
-    assert LocalReasoner().assess(on("Evidence for A: a door", found=found)).resolved
-
-
 def test_the_option_that_the_searches_speak_for_is_chosen_with_what_speaks_for_it() -> None:
     one = weighing("A", (evidence(1, score=0.9), (2, 1, 0)))
     two = weighing("B", (evidence(2, score=0.8), (0, 4, 0)), (evidence(3, score=0.75), (0, 3, 1)))
@@ -157,15 +152,6 @@ def test_the_option_that_the_searches_speak_for_is_chosen_with_what_speaks_for_i
     assert (made.option, made.refs) == ("B", ("m2", "m3", "m1"))
     assert made.share == pytest.approx(0.85, abs=0.01)
     assert made.ranked[:2] == ("m2", "m3")
-
-
-def test_repeated_support_counts_and_lines_of_one_clip_count_once() -> None:
-    many = [(evidence(n), (0.0, 3.0)) for n in (1, 2, 3)]
-    same = [(evidence(n, clip=9), (3.5, 0.0)) for n in (4, 5, 6, 7)]
-    made = LocalReasoner().conclude(
-        after(("A", weighing("A", *same)), ("B", weighing("B", *many)), options=OPTIONS[:2])
-    )
-    assert made.option == "B"
 
 
 def test_what_is_not_in_the_ledger_decides_nothing() -> None:
@@ -212,28 +198,9 @@ def test_an_open_question_is_answered_with_what_memory_says() -> None:
     assert made.sure == 0.8
 
 
-def test_what_is_told_of_structure_answers_alone() -> None:
-    told = quote("2 people are seen.", "m1", score=0.9, kind="structure")
-    found = seen(Mode.EVENT, evidence(1), evidence(2), quotes=(quote("We", "m2", score=0.95), told))
-    assert LocalReasoner().conclude(after(("Who is in it?", found))).text == "2 people are seen."
-
-
 def test_a_sentence_of_which_the_ledger_lacks_a_line_is_not_quoted() -> None:
     found = seen(Mode.EVENT, evidence(4), quotes=(quote("Ann opens the gate.", "m1"),))
     assert LocalReasoner().conclude(after(("what", found))).not_in_memory
-
-
-def test_a_tool_that_quotes_nothing_is_quoted_by_its_best_line() -> None:
-    found = by_tool(evidence(2, score=0.5), evidence(1))
-    made = LocalReasoner().conclude(after(("what", found)))
-    assert (made.text, made.refs) == ("Ann opens the door of the house", ("m1",))
-
-
-def test_a_question_of_two_parts_is_answered_part_by_part() -> None:
-    one = seen(Mode.EVENT, evidence(1), quotes=(quote("Ann.", "m1", score=0.6),))
-    two = seen(Mode.EVENT, evidence(2), quotes=(quote("Coffee.", "m2", score=0.9),))
-    made = LocalReasoner().conclude(after(("Who came", one), ("what did they bring?", two)))
-    assert (made.text, made.refs) == ("Ann. Coffee.", ("m2", "m1"))
 
 
 def test_a_part_that_memory_does_not_hold_is_left_out() -> None:

@@ -84,11 +84,6 @@ def test_text_that_is_hardly_legible_is_left_out() -> None:
     assert output(percept(0, screen_texts=(text_at(1, "???", score=0.3),))) == []
 
 
-def test_a_text_at_the_very_end_stays_within_its_clip() -> None:
-    (one,) = written(percept(0, screen_texts=(text_at(29.5, "THE END"),))).drafts
-    assert one.span == span(29.5, 30)
-
-
 def test_who_is_on_screen_is_one_line_a_person_and_one_a_pair() -> None:
     faces = (face(0, 1, (1, 2), (10, 12)), face(1, 2, (11, 14)))
     assert output(percept(0, faces=faces)) == [
@@ -115,10 +110,6 @@ def test_two_groups_of_one_identity_are_one_person_on_screen() -> None:
     assert one.span == span(1, 21)
 
 
-def test_captions_that_came_along_are_marked_as_such() -> None:
-    assert output(percept(0, captions=(said(1, "A dog runs."),))) == [("caption", "A dog runs.")]
-
-
 def test_an_introduction_is_a_fact_with_its_words() -> None:
     seen = percept(
         0, utterances=(said(1, "Hi, I'm Ada Ferrari.", voice=0),), voices=(voice(0, 1, (1, 3)),)
@@ -137,10 +128,6 @@ def test_support_for_a_face_being_a_voice_is_in_seconds() -> None:
     seen = percept(0, faces=(face(0, 1, (0, 10)),), voices=(voice(0, 1, (1, 6)),))
     (one,) = written(seen).statements
     assert (one.face, one.voice, one.support) == (4, 7, 5.0)
-
-
-def test_nothing_gives_nothing() -> None:
-    assert written(percept(0)) == ClipMemories(drafts=())
 
 
 @pytest.mark.parametrize(
@@ -294,11 +281,6 @@ def _label(*texts: str, around: Sequence[str] = ()) -> str:
     lines = [a_line(n, 0, text) for n, text in enumerate(texts)]
     more = [a_line(len(texts) + n, 0, text) for n, text in enumerate(around)]
     return Salience([*lines, *more]).label(lines, 8)
-
-
-def test_a_label_names_what_recurs_rather_than_what_is_said_once() -> None:
-    texts = ("The tent leaks", "We mend the tent", "A squirrel!", "This tent is dry")
-    assert _label(*texts).startswith("Tent")
 
 
 def test_a_label_has_a_term_of_several_words_rather_than_one_of_them() -> None:

@@ -43,11 +43,6 @@ def test_a_video_keeps_its_id_whatever_else_the_file_holds(tmp_path: Path) -> No
     assert len(alone.id) == 16
 
 
-def test_videos_with_the_same_lines_are_two(tmp_path: Path) -> None:
-    one, other = read_tracks(written(tmp_path, row("a"), row("b")))
-    assert one.id != other.id
-
-
 def test_one_of_several_videos_is_read_by_its_name(tmp_path: Path) -> None:
     path = written(tmp_path, row("a"), row("b", text="A cat sleeps."))
     assert output(read_captions(path, "b")) == ["A cat sleeps."]

@@ -16,11 +16,6 @@ def centre(*who: int) -> list[float]:
     return [float(one) for one in np.mean([direction(one) for one in who], axis=0)]
 
 
-def test_the_mean_over_exemplars_decides_and_not_the_best_one() -> None:
-    assert match_identities([face(0, 1, (0, 1))], [centre(1, 2, 3)], 0.5) == [None]
-    assert match_identities([face(0, 1, (0, 1))], [centre(1, 1, 2)], 0.5) == [0]
-
-
 def test_a_cosine_at_the_threshold_is_a_match() -> None:
     exact = float(group_vector(face(0, 1, (0, 1))) @ np.asarray(centre(1, 2)))
     assert match_identities([face(0, 1, (0, 1))], [centre(1, 2)], exact - 1e-9) == [0]

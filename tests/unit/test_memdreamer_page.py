@@ -44,13 +44,6 @@ def test_a_search_keeps_to_its_room(said: str, count: int) -> None:
     assert shown(block)
 
 
-def test_what_fits_is_shown_whole() -> None:
-    block = found_block(found(3, "Ann opens the gate"), ROOM)
-    assert block.count("Ann opens the gate") == 3
-    assert block.count("PERFORMS n7") == 3
-    assert "not shown" not in block
-
-
 def test_what_is_nearest_to_the_question_is_kept_in_its_order() -> None:
     block = found_block(found(300, "somebody does something with a thing"), ROOM)
     numbers = shown(block)

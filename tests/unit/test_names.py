@@ -92,12 +92,6 @@ def test_a_heading_or_what_is_no_person_names_nobody() -> None:
     assert not plate_of(text_at(5, "CHATLLM TEAMS"), TITLE)
 
 
-def test_the_occupation_may_stand_above_the_name() -> None:
-    assert plate_of(text_at(5, "Host"), text_at(5, "JEFF STEEN", row=1)) == [
-        (3, "Jeff Steen", "Host")
-    ]
-
-
 def test_no_plate_counts_where_it_could_be_somebody_else_s() -> None:
     assert not plate_of(NAME, TITLE, faces=(face(0, 1, (4, 6)), face(1, 2, (5, 7))))
     assert not plate_of(NAME, TITLE, faces=(face(0, 1, (20, 21)),))

@@ -23,7 +23,7 @@ from models.toolbox import Toolbox
 from models.yolox import coco_labels
 from people.clip_people import ClipPeople
 from people.memory_lines import format_line
-from tests.support.memory import clip, face, percept, said, span, text_at
+from tests.support.memory import face, percept, said, span, text_at
 
 BOX = Box(x0=1, y0=2, x1=3, y1=4)
 
@@ -84,15 +84,6 @@ def test_the_local_writer_tells_them_in_one_line_with_its_time() -> None:
     assert lines_of(percept(1)) == []
 
 
-def test_a_thing_at_the_very_end_of_a_clip_stays_within_it() -> None:
-    (draft,) = (
-        LocalClipWriter()
-        .write(percept(0, objects=(thing(29.9, "cup"),)), ClipPeople(), ClipContext(""))
-        .drafts
-    )
-    assert draft.span.end_ms == clip(0).span.end_ms
-
-
 def test_what_is_merely_in_view_makes_no_event() -> None:
     def output(text: str, source: MemorySource) -> WindowLine:
         return WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
@@ -101,11 +92,6 @@ def test_what_is_merely_in_view_makes_no_event() -> None:
     talk = output("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
     assert "laptop" not in Salience([seen, talk]).label([seen, talk], 8).lower()
     assert summarise([seen, talk]) == summarise([talk])
-
-
-def test_it_stands_beside_what_is_said() -> None:
-    one = percept(0, utterances=(said(1, "Good morning."),), objects=(thing(4, "cup"),))
-    assert [source for source, _ in lines_of(one)] == [MemorySource.SAID, MemorySource.OBJECTS]
 
 
 @pytest.mark.parametrize(

@@ -151,12 +151,6 @@ def test_times_that_subtitles_cannot_say_are_refused_and_not_cut(
         read_captions(written(tmp_path, f"a.{kind}", whole))
 
 
-def test_words_that_look_like_a_long_time_are_words(tmp_path: Path) -> None:
-    cue = "1\n00:00:01,000 --> 00:00:02,000\nIt took 123:45:06 and --> more.\n"
-    (line,) = read_captions(written(tmp_path, "a.srt", cue)).lines
-    assert "123:45:06" in line.text
-
-
 @pytest.mark.parametrize(
     ("raw", "speaker", "text"),
     [

@@ -34,16 +34,6 @@ def changed(place: str, field: str, number: str) -> str:
     return json.dumps([row]).replace('"NUMBER"', number)
 
 
-@pytest.mark.parametrize("number", ["Infinity", "1e999", "NaN", "-1", "1e6", "1" + "0" * 50])
-@pytest.mark.parametrize(
-    ("place", "field"), [("as_of", "second"), ("targets", "start"), ("targets", "end")]
-)
-def test_a_second_beyond_its_day_fails(tmp_path: Path, place: str, field: str, number: str) -> None:
-    path = written(tmp_path, changed(place, field, number))
-    with pytest.raises(InputError, match=rf"no EgoLife questions: questions\.0\.{place}"):
-        read_ego_questions(path)
-
-
 @pytest.mark.parametrize("number", ["0", "-1", "367", "1.5", "1" + "0" * 50])
 @pytest.mark.parametrize(
     ("place", "field"), [("as_of", "day"), ("targets", "day"), ("targets", "end_day")]

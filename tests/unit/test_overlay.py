@@ -84,13 +84,6 @@ def shown(found: list[CharacterAt]) -> dict[int, tuple[str | None, tuple[int, ..
     return {one.character.number: (one.character.name, one.members) for one in found}
 
 
-def test_the_latest_word_counts() -> None:
-    one = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
-    other = output(CorrectedCharacter(number=0, names=("Ruth",)), numbers=(0,), number=2)
-    for order in ([one, other], [other, one]):
-        assert shown(laid_over(STORY, *order))[0][0] == "Ruth"
-
-
 def two(one: str, other: str, number: int = 1) -> Correction:
     """Those with these tags are two people."""
     said = output(
@@ -115,12 +108,6 @@ def test_two_are_apart_by_any_of_their_tags_and_both_ways() -> None:
     assert are_distinct(truth, ["<face_1>"], ["<face_0>", "<voice_3>"])
     assert not are_distinct(truth, ["<face_0>"], ["<face_2>"])
     assert not are_distinct(Overlay(), ["<face_0>"], ["<face_1>"])
-
-
-def test_a_correction_about_all_of_a_person_replaces_what_was_said_of_its_parts() -> None:
-    voice_named = output(CorrectedCharacter(number=4, names=("Ruth",)), numbers=(4,))
-    named = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0, 4), number=2)
-    assert shown(laid_over(STORY, voice_named, named))[0] == ("Grace", (1, 5))
 
 
 def test_who_has_no_name_gets_none_from_a_voice_that_joins_later() -> None:

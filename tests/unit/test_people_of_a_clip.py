@@ -10,7 +10,7 @@ from domain.media import IdentityKind
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity, escape_tags, tags_in_words
 from people.clip_people import ClipPeople
-from people.memory_lines import format_line, search_text
+from people.memory_lines import format_line
 from tests.support.memory import span
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
@@ -33,12 +33,6 @@ PEOPLE = ClipPeople(
 def draft(text: str, source: MemorySource = MemorySource.SAID, **more: object) -> MemoryDraft:
     values = {"kind": MemoryKind.EPISODIC, "text": text, "span": span(0, 1), "source": source}
     return MemoryDraft.model_validate({**values, **more})
-
-
-def test_everybody_of_the_clip_is_listed_once_faces_first() -> None:
-    assert list(PEOPLE.identities()) == ["<face_1>", "<face_3>", "<voice_2>", "<voice_7>"]
-    assert PEOPLE.tags() == {*PEOPLE.identities(), "<character_0>", "<character_1>"}
-    assert ClipPeople().tags() == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -97,12 +91,6 @@ def test_a_tag_is_called_by_the_name_of_its_character(tag: str, label: str) -> N
 )
 def test_a_line_says_who_said_it_or_where_it_was_read(shown: MemoryDraft, text: str) -> None:
     assert format_line(shown, PEOPLE) == text
-
-
-def test_what_is_searched_has_names_and_no_tags_of_speakers() -> None:
-    assert search_text(draft("Hi <face_3>", speaker="<voice_2>"), PEOPLE) == "Ada: Hi <face_3>"
-    assert search_text(draft("Hi.", speaker="<voice_9>"), PEOPLE) == "Hi."
-    assert search_text(draft("EXIT", MemorySource.READ), PEOPLE) == "EXIT"
 
 
 TEXTS = st.text(alphabet=st.sampled_from("ab <>_/\\1234"), max_size=30) | st.sampled_from(

@@ -52,11 +52,6 @@ def test_faces_must_be_told_apart_nine_times_in_ten(right: int, reached: bool) -
     assert found["face identities, marked: pairwise F1"] is reached
 
 
-def test_nobody_may_be_on_a_frame_twice() -> None:
-    assert met(PerceptionReport(faces=(faces(),)))["face identities, marked: twice"]
-    assert not met(PerceptionReport(faces=(faces(twice=1),)))["face identities, marked: twice"]
-
-
 def test_only_the_engine_that_comes_with_the_profile_must_reach_them() -> None:
     assert PerceptionReport(faces=(faces(0, 5, "yunet_sface"),)).bars == []
 
@@ -65,19 +60,6 @@ def test_only_the_engine_that_comes_with_the_profile_must_reach_them() -> None:
 def test_pairs_are_told_wrongly_a_quarter_of_the_time_at_most(missed: int, reached: bool) -> None:
     (bar,) = PerceptionReport(voices=(voices(missed=missed), voices(speakers=5, missed=999))).bars
     assert bar.met is reached
-
-
-def test_cuts_are_measured_by_the_other_detector_where_it_is_there() -> None:
-    assert met(PerceptionReport(shots=(SHOT,))) == {"cuts, joined: F1, percent": False}
-    assert PerceptionReport(shots=(ALONE,)).bars == []
-
-
-def test_no_voice_may_be_joined_to_a_wrong_face() -> None:
-    assert met(PerceptionReport(joins=(JOIN,))) == {"voices joined to a wrong face, company": False}
-
-
-def test_what_was_not_there_has_no_bars() -> None:
-    assert PerceptionReport(absent=("a.mp4",)).bars == []
 
 
 def test_errors_of_several_recordings_are_weighed_by_how_long_they_are() -> None:
@@ -130,20 +112,6 @@ def test_everything_that_was_measured_has_its_table(reported: list[Any]) -> None
     assert line(shown, "bells") == "bells, in pauses 10 60.0 8 87.5 150"
     assert line(shown, "joined") == "joined 4 88.9 5 4 100.0 4 4"
     assert "not there, not judged: gone .mp4" in shown
-
-
-def test_each_bar_says_what_was_reached_and_wanted(reported: list[Any]) -> None:
-    shown = homer(code=1).stdout
-    assert line(shown, "face identities, marked: pairwise").endswith("F1 90.0 at least 90 met")
-    assert line(shown, "voices joined").endswith("1.0 at most 0 MISSED")
-
-
-def test_what_was_not_measured_has_none(reported: list[Any]) -> None:
-    reported[0] = PerceptionReport(words=(WORDS,))
-    shown = homer(code=1).stdout
-    assert shown.startswith("Words: ")
-    for head in ("Faces", "Speakers", "Voices", "Sounds", "Cuts", "not there"):
-        assert head not in shown
 
 
 def test_a_detector_that_is_not_installed_is_named_with_how_to_get_it(reported: list[Any]) -> None:

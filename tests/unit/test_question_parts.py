@@ -113,13 +113,3 @@ def test_whatever_is_asked_becomes_a_legal_plan_and_queries_that_guard_takes(que
     for task in ledger.subtasks:
         action = Action(kind="search", mode=Mode.EVENT, query=as_query(task.text))
         assert check(action, ActionBounds(subtask=task.text), ASK).accepted
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["Who?", "What did Ann open?", "the red car", "Ann", "Is it so?", "Who is who?", "why why?"],
-)
-def test_common_and_odd_questions_give_queries_that_the_guard_takes(question: str) -> None:
-    for draft in decompose(question, ()):
-        action = Action(kind="search", mode=Mode.EVENT, query=as_query(draft.text))
-        assert check(action, ActionBounds(subtask=draft.text), ASK).complaint == ""

@@ -8,14 +8,7 @@ import pytest
 
 from agent.reasoners.port import Assessment
 from agent.reasoners.prompts import FOLDER, prompt
-from agent.reasoners.replies import (
-    ActReply,
-    AssessReply,
-    ConcludeReply,
-    PlanReply,
-    ReplanReply,
-    refs_in,
-)
+from agent.reasoners.replies import ActReply, AssessReply, ReplanReply, refs_in
 from domain.asking import Mode
 from models.chat import read_value
 
@@ -67,16 +60,6 @@ def test_a_search_and_an_answer_become_actions() -> None:
     assert (answer.kind, answer.answer, answer.citations) == ("answer", "C", ("m1",))
 
 
-def test_a_search_without_a_mode_is_left_to_the_guard() -> None:
-    assert read_value('{"action": "search", "query": "a b"}', ActReply).decision().mode is None
-
-
-def test_dependencies_are_read_from_what_is_said_about_them() -> None:
-    text = '{"subtasks": [{"text": "a"}, {"text": "b", "depends": ["after t1", "t12"]}]}'
-    drafts = [s.draft() for s in read_value(text, PlanReply).subtasks]
-    assert [d.depends for d in drafts] == [(), ("t1", "t12")]
-
-
 def test_an_assessment_and_a_repair_lose_their_spaces() -> None:
     text = '{"resolved": [{"subtask": " t1 ", "answer": "x", "evidence": ["[m4]"]}]}'
     claim = read_value(text, AssessReply).assessment().resolved[0]
@@ -85,13 +68,6 @@ def test_an_assessment_and_a_repair_lose_their_spaces() -> None:
     text = '{"rewrite": [{"id": " t2", "text": "y"}], "abandon": ["t3 "]}'
     edits = read_value(text, ReplanReply).edits()
     assert (edits.rewrite[0].id, edits.abandon, edits.add) == ("t2", ("t3",), ())
-
-
-@pytest.mark.parametrize(("said", "option"), [('"B"', "B"), ('" "', None), ("null", None)])
-def test_an_empty_option_is_none(said: str, option: str | None) -> None:
-    reply = read_value(f'{{"option": {said}, "answer": " so "}}', ConcludeReply)
-    assert reply.conclusion().option == option
-    assert reply.conclusion().text == "so"
 
 
 @pytest.mark.parametrize("name", sorted(SLOTS))
@@ -104,8 +80,3 @@ def test_every_prompt_has_exactly_the_slots_that_are_filled(name: str) -> None:
 
 def test_all_prompts_are_known_here() -> None:
     assert {path.stem for path in FOLDER.glob("*.md")} == set(SLOTS)
-
-
-def test_a_slot_without_a_value_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        prompt("plan", most=5)

@@ -53,16 +53,6 @@ def test_before_any_search_there_is_no_answer_and_no_move() -> None:
     assert "neighbor" in field(later, "mode")["enum"]
 
 
-def test_a_forced_mode_is_the_only_one() -> None:
-    form = act_form(turn(steps=(STEP,), focus=FOCUS, forced=Mode.VIDEO), narrow=False)
-    assert field(form, "mode")["enum"] == ["video"]
-
-
-def test_only_modes_that_there_are_can_be_chosen() -> None:
-    form = act_form(turn(steps=(STEP,), focus=FOCUS, modes=(Mode.VIDEO, Mode.EVENT)), narrow=False)
-    assert field(form, "mode")["enum"] == ["event", "video"]
-
-
 @pytest.mark.parametrize("count", [2, 5, 26])
 def test_an_answer_is_one_of_the_options_however_many(count: int) -> None:
     asked = turn(tuple(f"thing {i}" for i in range(count)), steps=(STEP,))

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from domain.media import IdentityKind
 from domain.people import LikelySame
-from models.thresholds import same_face, same_voice
-from models.wespeaker import WeSpeakerEncoder
 from people import similar
 from people.similar import MIN_COSINE_SHARE, Exemplars
 
@@ -39,12 +37,6 @@ def test_the_most_alike_come_first() -> None:
     assert found[0].cosine == pytest.approx(np.cos(np.deg2rad(30)))
 
 
-def test_who_is_not_alike_is_not_named() -> None:
-    assert alike(faces(p1=0, p2=90, p3=180)) == []
-    assert alike({}) == []
-    assert alike({1: {}, 2: {FACE: []}}) == []
-
-
 @pytest.mark.parametrize(
     ("cosine", "offered"), [(0.18, False), (0.25, False), (0.29, False), (0.31, True), (0.9, True)]
 )
@@ -52,24 +44,6 @@ def test_a_pair_is_offered_from_the_models_own_threshold_on(cosine: float, offer
     pair = faces(p1=0, p2=float(np.rad2deg(np.arccos(cosine))))
     assert bool(alike(pair)) is offered
     assert alike(pair) == similar.similar_people(pair, {FACE: 0.3})
-
-
-def test_models_have_their_own_thresholds() -> None:
-    pair = faces(p1=0, p2=70)  # a cosine of 0.34
-    assert similar.similar_people(pair, {FACE: same_face("insightface")})
-    assert similar.similar_people(pair, {FACE: same_face("insightface:buffalo_l")})
-    assert not similar.similar_people(pair, {FACE: same_face("yunet_sface")})
-    assert same_voice("wespeaker") == WeSpeakerEncoder.same_speaker
-
-
-def test_a_person_is_the_middle_of_their_exemplars() -> None:
-    (found,) = alike({1: {FACE: [at(0), at(40)]}, 2: {FACE: [at(20)]}})
-    assert found.cosine == pytest.approx(1.0)
-
-
-def test_a_face_is_not_compared_with_a_voice_or_with_another_models_face() -> None:
-    assert alike({1: {FACE: [at(0)]}, 2: {VOICE: [at(0)]}}) == []
-    assert alike({1: {FACE: [at(0)]}, 2: {FACE: [at(0, size=4)]}}) == []
 
 
 def test_a_pair_is_named_once_for_what_is_most_alike_by_its_own_measure() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from domain.skills import Skill
 from skills.review import INSTRUCTION, review
@@ -69,23 +68,6 @@ def test_a_name_is_one_where_it_is_written_as_one(line: str) -> None:
 def test_an_answer_of_a_question_is_no_advice() -> None:
     assert review(said("It was The Green Door in the end."), answers=["the green door"])
     assert review(said("Look for red things."), answers=["red"]) == ()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"instructions": ()},
-        {"instructions": ("a",) * 6},
-        {"description": ""},
-        {"name": "Not A Slug"},
-        {"topic": "magic"},
-        {"version": 0},
-        {"wisdom": "much"},
-    ],
-)
-def test_a_skill_has_its_form(change: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        a_skill(**({"name": "order-of-events"} | change))
 
 
 @given(st.text(min_size=1, max_size=60))

@@ -133,10 +133,3 @@ def test_the_searches_that_most_winners_share_are_the_policy() -> None:
     assert winning_modes(QUESTIONS) == (Mode.VIDEO, Mode.EVENT)
     assert winning_modes(QUESTIONS[1:]) == ()
     assert winning_modes([]) == ()
-
-
-def test_a_refined_skill_keeps_its_name() -> None:
-    pattern = Pattern(signal=Signal.ERROR, question_type="who")
-    known = LocalSkillWriter().write(pattern, QUESTIONS, None, content_words)
-    renamed = known.model_copy(update={"name": "mine"})
-    assert LocalSkillWriter().write(pattern, QUESTIONS[:1], renamed, content_words).name == "mine"

@@ -21,14 +21,6 @@ def test_long_use_is_reported_coarsely(days: int, unit: str) -> None:
     assert tally_unit(BEGUN, BEGUN + timedelta(days=days)) == unit
 
 
-def test_each_type_counts_by_what_is_usual_of_it() -> None:
-    who, why = ComparisonKey("who"), ComparisonKey("why")
-    every = {who: Share(12, 9), why: Share(11, 2)}
-    assert expected_right({who: Share(2, 0)}, every) == pytest.approx(1.8)
-    assert expected_right({who: Share(2, 0), why: Share(1, 1)}, every) == pytest.approx(1.9)
-    assert expected_right({}, every) == 0
-
-
 def test_only_like_is_compared_with_like() -> None:
     mine, other = (
         ComparisonKey("who", "local", "set", "one"),

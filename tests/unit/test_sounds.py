@@ -75,11 +75,6 @@ def test_windows_in_a_row_are_one_sound_at_its_time() -> None:
     assert sounds({"Laughter": during(10, 13)}) == [(LAUGHTER, 65_250, 67_250)]
 
 
-def test_classes_that_mean_one_thing_are_one_sound() -> None:
-    heard = {"Bark": during(4, 6), "Howl": during(7, 9), "Dog": during(5, 8)}
-    assert sounds(heard) == [(DOG, 62_250, 65_250)]
-
-
 def test_a_short_pause_does_not_end_a_sound_and_a_long_one_does() -> None:
     heard = {"Laughter": during(0, 3) | during(9, 12)}
     assert sounds(heard) == [(LAUGHTER, 60_000, 66_750)]
@@ -95,14 +90,6 @@ def test_what_is_heard_uncertainly_is_no_sound() -> None:
     uncertain = SETTINGS.sound_score - 0.05
     assert sounds({"Bark": during(20, 30, uncertain)}) == []
     assert len(sounds({"Bark": during(20, 30, uncertain)}, sound_score=0.2)) == 1
-
-
-def test_speech_and_silence_are_no_sounds() -> None:
-    assert sounds({"Speech": during(0, 30), "Silence": during(31, 58)}) == []
-
-
-def test_what_is_heard_at_the_ends_of_a_clip_reaches_them() -> None:
-    assert sounds({"Music": during(0, 58)}) == [("music", CLIP.span.start_ms, CLIP.span.end_ms)]
 
 
 def heard(*spans: tuple[float, float], kind: str = LAUGHTER) -> tuple[Sound, ...]:
@@ -169,12 +156,6 @@ def test_a_sound_that_goes_on_from_the_clip_before_says_so(before: Memory, text:
     (draft,) = drafts_of(percept(1, sounds=heard((30, 41), kind="music")))
     (made,) = continue_sounds([draft], [before], SETTINGS.sound_pause_ms)
     assert (made.text, made.span) == (text, draft.span)
-
-
-def test_a_sound_in_the_midst_of_a_clip_does_not_go_on() -> None:
-    drafts = drafts_of(percept(1, sounds=heard((40, 45), kind="music")))
-    before = [stored("Heard: music.", 20, 30)]
-    assert continue_sounds(drafts, before, SETTINGS.sound_pause_ms) == list(drafts)
 
 
 def test_without_its_package_a_profile_goes_on_without_sounds(

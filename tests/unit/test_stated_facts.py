@@ -118,15 +118,6 @@ def test_a_caption_has_its_triples_once_in_order_whatever_is_read_beside_it() ->
         assert found == list(threads.map(_facts, captions))
 
 
-def test_named_entities_are_found_where_they_stand() -> None:
-    text = "<face_1>: Angela Merkel paid $3 million to Siemens in Berlin on Monday at 5 p.m."
-    found, *others = PARSER.named_entities([text, "nothing", ""])
-    assert ", ".join(f"{one.label} {text[one.start : one.end]}" for one in found) == (
-        "PERSON Angela Merkel, MONEY $3 million, ORG Siemens, GPE Berlin, DATE Monday, TIME 5 p.m."
-    )
-    assert others == [(), ()]
-
-
 # What screens show, each with its named entities.
 SHOWN = """
 JANE SMITH = PERSON JANE SMITH

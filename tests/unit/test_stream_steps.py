@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import DatabaseError, HomerError, ModelError
-from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamClip
+from domain.streams import Gap, GapReason, PictureTally, StreamClip
 from domain.time import TimeSpan
 from flows.ingest_steps import IngestSteps, Listener
 from flows.stream.steps import follow_stream
@@ -102,12 +102,6 @@ def test_the_next_clip_is_perceived_before_one_is_remembered_if_it_is_there() ->
     ]
 
 
-def test_nothing_waits_for_a_clip_that_has_yet_to_come() -> None:
-    source = Source(2, late=frozenset({1}))
-    source.follow()
-    assert source.notes == ["perceive 0", "remember 0", "perceive 1", "remember 1"]
-
-
 @given(st.integers(0, 9), st.frozensets(st.integers(0, 8)), st.integers(0, 3))
 def test_each_clip_is_watched_in_order(clips: int, late: frozenset[int], left: int) -> None:
     source = Source(max(clips, left), late, left)
@@ -153,12 +147,6 @@ def test_a_database_that_is_gone_ends_it() -> None:
     assert source.told == [0]
 
 
-def test_a_stream_that_never_sent_anything_ends_at_once() -> None:
-    source = Source(0)
-    assert not source.follow()
-    assert source.notes == []
-
-
 def watched(level: int = 0, lag_ms: int | None = None, **tally: int) -> str:
     return describe_watching(
         StreamClip(clip=0, level=level, lag_ms=lag_ms, tally=PictureTally(**tally))
@@ -182,12 +170,6 @@ def watched(level: int = 0, lag_ms: int | None = None, **tally: int) -> str:
 )
 def test_how_a_clip_was_watched_in_words(given: dict[str, Any], output: str) -> None:
     assert watched(**given) == output
-
-
-@pytest.mark.parametrize("level", range(1, len(LEVELS)))
-def test_what_a_level_leaves_out_is_named(level: int) -> None:
-    for stage in LEVELS[level].without:
-        assert stage in watched(level)
 
 
 @pytest.mark.parametrize("reason", GapReason)

@@ -50,11 +50,6 @@ def test_files_of_subtitles_are_found_by_the_name_of_the_video(name: str, tmp_pa
     assert [file.name for file in find_sidecars(tmp_path / "talk.mp4")] == [name]
 
 
-def test_names_are_the_same_however_an_accent_is_written(tmp_path: Path) -> None:
-    (tmp_path / "Zu\u0308rich.srt").write_text(SRT)
-    assert len(find_sidecars(tmp_path / "Z\u00fcrich.mp4")) == 1
-
-
 @pytest.mark.parametrize(
     "name", ["talks.srt", "talk-2.srt", "talk.txt", "talk.notes.srt", "another.srt", "talk.srt.bak"]
 )

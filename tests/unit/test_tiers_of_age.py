@@ -39,10 +39,6 @@ def test_the_oldest_tier_that_is_reached_holds(days: float, tier: Tier | None) -
     assert ALL.tier(timedelta(days=days)) == tier
 
 
-def test_a_video_of_the_future_is_stored_whole() -> None:
-    assert ALL.tier(timedelta(days=-3)) is None
-
-
 def test_without_tiers_everything_is_stored_for_ever() -> None:
     assert RetainSettings().tier(timedelta(days=10**5)) is None
 

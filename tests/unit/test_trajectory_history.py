@@ -118,10 +118,3 @@ def test_a_history_sums_up_calls_costs_errors_and_the_end() -> None:
     assert [c.purpose for c in shown.calls] == ["plan", "act"]
     assert [e.where for e in shown.errors] == ["cite"]
     assert shown.answer == MADE
-
-
-def test_a_trajectory_that_is_still_running_shows_what_there_is() -> None:
-    shown = history_of(ROW, EVENTS[:11])
-    assert len(shown.rounds) == 1
-    assert shown.why == ""
-    assert history_of(ROW, []).rounds == ()

@@ -32,11 +32,6 @@ def asked(query: Iterator[Query]) -> Query:
     return next(query)
 
 
-def test_a_parameter_that_is_not_there_is_empty(asked: Query) -> None:
-    assert (navigation.text_param("video"), navigation.text_params("video")) == ("", [])
-    assert (navigation.int_param("round"), navigation.time_param()) == (None, None)
-
-
 def test_only_so_much_of_a_value_is_looked_at(asked: Query) -> None:
     asked["q"] = "x" * 5_000
     asked.every["q"] = ["y" * 5_000] * 80
@@ -90,16 +85,6 @@ def test_what_is_said_is_in_the_address_and_none_is_taken_out(asked: Query) -> N
     assert asked == {"video": "0123", "clip": "0"}
 
 
-def test_what_is_said_is_not_said_again(asked: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked["clip"] = "3"
-
-    def again(*_: object) -> None:
-        raise AssertionError("the address was written again")
-
-    monkeypatch.setattr(Query, "__setitem__", again)
-    navigation.set_params(clip=3)
-
-
 @pytest.mark.parametrize(
     ("page", "offset"), [("", 0), ("1", 0), ("2", 25), ("4", 75), ("0", 0), ("-1", 0), ("x", 0)]
 )
@@ -147,14 +132,3 @@ def test_a_long_list_is_shown_by_pages_and_a_short_one_without(
     shown = Pages().put(monkeypatch)
     assert navigation.paginate(total) == offset
     assert shown.captions == caption
-
-
-def test_a_page_that_is_chosen_is_in_the_address_but_not_the_first(
-    asked: Query, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Pages(3).put(monkeypatch)
-    assert navigation.paginate(100) == 50
-    assert asked == {"page": "3"}
-    Pages(1).put(monkeypatch)
-    assert navigation.paginate(100) == 0
-    assert asked == {}

@@ -11,14 +11,6 @@ from ui.formatting import format_bytes, format_duration
 from views.words import format_span, format_time
 
 
-@pytest.mark.parametrize(
-    ("ms", "output"),
-    [(0, "0:00"), (125_999, "2:05"), (3_600_000, "1:00:00"), (86_400_000, "d2 0:00:00")],
-)
-def test_a_time_has_hours_only_from_the_first_one(ms: int, output: str) -> None:
-    assert format_time(ms) == output
-
-
 @given(st.integers(0, 10**12))
 def test_a_time_can_be_read_back(ms: int) -> None:
     assert parse_clock(format_time(ms)) == ms // 1000 * 1000

@@ -106,8 +106,3 @@ def test_only_what_would_be_a_link_gets_a_sign_that_is_not_seen() -> None:
         "0:02:00-0:02:30 x",
     ):
         assert WORD_JOINER not in escape_markdown(words)
-
-
-def test_streamlits_own_marks_are_escaped() -> None:
-    for mark in (":red[x]", "$x$", ":smile:"):
-        assert escape_markdown(mark)[0] == "\\"

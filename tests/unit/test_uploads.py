@@ -51,10 +51,6 @@ def place(tmp_path: Path) -> Home:
     return Home(tmp_path / "home").make()
 
 
-def test_a_long_name_in_wide_letters_is_stored(place: Home) -> None:
-    assert store_upload(place, f"{'講' * 120}.mp4", b"film").read_bytes() == b"film"
-
-
 def test_the_same_upload_is_stored_once(place: Home) -> None:
     first = store_upload(place, "a.mp4", b"film")
     assert store_upload(place, "a.mp4", b"film") == first

@@ -44,13 +44,6 @@ def test_frames_that_look_alike_are_one_moment_whose_end_waits() -> None:
     assert found[3].change == pytest.approx(0.121, abs=1e-6)
 
 
-def test_frames_are_compared_with_the_first_of_their_moment() -> None:
-    found = steps([at(0, turn * 0.2) for turn in range(10)])
-    assert [step.starts for step in found] == [True, False, False] + [True, False, False] * 2 + [
-        True
-    ]
-
-
 def test_otsu_takes_over_once_there_are_enough_distances() -> None:
     # Distances of 0.02 and 0.1 are all under the fixed threshold; Otsu tells them apart.
     vectors = [at(0)] + [at(0.02), at(0.1)] * 15 + [at(0.1)]
@@ -80,12 +73,6 @@ def bounds(changes: Iterable[float], every_ms: int = 10 * SECOND, **other: objec
 
 def test_events_begin_at_local_peaks_above_the_threshold() -> None:
     assert bounds([0, 0.3, 0.5, 0.25, 0.15, 0.19, 0.13, 0.4, 0.4, 0.1]) == [0, 20_000, 70_000]
-
-
-def test_a_peak_waits_for_the_next_distance() -> None:
-    assert bounds([0, 0.3]) == [0]
-    assert bounds([0, 0.3, 0.2]) == [0, 10_000]
-    assert bounds([0, 0.3, 0.31]) == [0]
 
 
 def test_the_threshold_of_events_is_a_relaxed_otsu() -> None:

@@ -52,11 +52,6 @@ def test_the_increment_is_the_share_of_new_words() -> None:
     assert increment(first, [first]) == 0.0
 
 
-def test_an_empty_payload_brings_nothing() -> None:
-    assert increment(retrieved(), []) == 0.0
-    assert increment(retrieved("the of and"), []) == 0.0
-
-
 @given(
     st.lists(st.lists(st.sampled_from(["red", "car", "gate", "rain", "dog", "door"]), max_size=5))
 )

@@ -80,11 +80,6 @@ def test_one_voice_is_one_turn_over_short_pauses() -> None:
     assert turns == [SpeakerTurn(0, 7_300, 0)]
 
 
-def test_a_long_pause_parts_the_turns_of_one_voice() -> None:
-    turns, *_ = turns_of((200, 4), (None, 1), (200, 3))
-    assert turns == [SpeakerTurn(0, 4_000, 0), SpeakerTurn(5_000, 8_000, 0)]
-
-
 def test_two_voices_without_a_pause_are_parted_where_they_change() -> None:
     turns, *_ = turns_of((200, 5), (1_100, 6))
     assert [turn.voice for turn in turns] == [0, 1]
@@ -146,12 +141,6 @@ def test_a_voice_is_known_by_its_turns_of_two_seconds_and_more() -> None:
     assert groups[0].sightings[0].quality == 4.0
     assert groups[0].sightings[0].score == pytest.approx(1)
     assert np.argmax(groups[1].sightings[0].vector) == PITCHES.index(1_100)
-
-
-def test_a_voice_of_short_turns_only_has_no_group() -> None:
-    turns = [SpeakerTurn(0, 3_000, 0), SpeakerTurn(4_000, 5_900, 1)]
-    groups = group_voices(turns, tone(200, 6), CLIP, Pitch(), SETTINGS)
-    assert [group.number for group in groups] == [0]
 
 
 def test_no_more_than_ten_seconds_of_a_turn_are_embedded() -> None:

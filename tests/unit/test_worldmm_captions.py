@@ -72,8 +72,3 @@ def test_an_extract_has_at_most_so_many_sentences_all_of_them_from_the_finer_one
 def test_with_room_for_all_every_word_is_covered(finer: list[str]) -> None:
     said = set(" ".join(finer).split())
     assert set(coarser_caption(finer, _counts(*finer), most=99).split()) == said
-
-
-def test_nothing_seen_gives_an_empty_caption() -> None:
-    assert finest_caption([]) == ""
-    assert coarser_caption([], DocumentCounts(), most=8) == ""

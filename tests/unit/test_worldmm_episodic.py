@@ -87,13 +87,6 @@ def test_a_filter_takes_triples_out_of_the_search() -> None:
     assert {one.number for one in found.captions} == {3, 4} != plain
 
 
-def test_without_triples_the_captions_own_likeness_ranks() -> None:
-    index, _ = _index(CAPTIONS)
-    found = search_scale(index, embed(["garden"])[0], 6, SETTINGS, lambda _: [])
-    assert found.triples == ()
-    assert CAPTIONS[found.captions[0].number] == "Ann waters the garden."
-
-
 def _ranked(query: str, words: Sequence[float], *, graph: bool = True) -> list[str]:
     index, _ = _index(CAPTIONS)
     scores = np.array(words, dtype=np.float64)
@@ -199,12 +192,6 @@ def test_a_caption_within_a_chosen_one_is_left_out() -> None:
     inside = (FOUND[0], FOUND[1][1:], (), ())
     chosen = choose_across_scales("What is on the shelf?", inside, 3).chosen
     assert [one.ref for one in chosen] == ["n1", "n2"]
-
-
-def test_nothing_found_is_nothing_chosen() -> None:
-    nothing = choose_across_scales("When?", ((), (), (), ()), 3)
-    assert nothing.chosen == ()
-    assert nothing.reason.endswith("kept nothing")
 
 
 @pytest.mark.parametrize(

@@ -77,12 +77,6 @@ def test_a_window_is_due_once_it_is_complete() -> None:
     )
 
 
-def test_a_window_is_due_once_only() -> None:
-    first = due_windows(SETTINGS.scales_ms, [0], 0, 30 * SECOND)
-    assert [window.number for window in first] == [0]
-    assert due_windows(SETTINGS.scales_ms, [0], 30 * SECOND, 60 * SECOND) == ()
-
-
 def test_the_end_of_a_video_completes_what_has_begun() -> None:
     due = due_windows(SETTINGS.scales_ms, [5 * SECOND], 0, 20 * SECOND, ended=True)
     assert [window.scale_ms for window in due] == list(SETTINGS.scales_ms)

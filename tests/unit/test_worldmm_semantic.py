@@ -13,7 +13,6 @@ from domain.stated import Triple
 from domain.time import TimeSpan
 from strategies.worldmm.consolidation import Consolidation, candidates_for, consolidate
 from strategies.worldmm.semantic import (
-    DAY_MS,
     EpisodicTriple,
     Recurrences,
     SemanticTriple,
@@ -53,16 +52,6 @@ def _semantic(text: str, occasions: int = 3, clip: int = 0, ref: str = "r1") -> 
     return SemanticTriple(
         triple=triple(text), occasions=occasions, days=(1,), evidence=(ref,), from_clip=clip
     )
-
-
-def test_what_recurs_on_three_occasions_lasts_with_counts_and_days() -> None:
-    times = (0, 2 * HOUR, DAY_MS + HOUR)
-    (found,) = _lasting(*_seen("Ann|drink|coffee", *times))
-    assert found.occasions == 3
-    assert found.days == (1, 2)
-    assert found.evidence == tuple(f"r{time}" for time in times)
-    assert found.from_clip == times[-1] // 30_000
-    assert _lasting(*_seen("Ann|drink|coffee", *times[:2])) == []
 
 
 def test_one_occasion_may_take_many_captions() -> None:

@@ -168,16 +168,6 @@ def test_what_is_replaced_within_the_same_minutes_never_lasted() -> None:
     assert made.closed == ()
 
 
-def test_the_same_words_again_are_the_same_whatever_the_model_says() -> None:
-    model = Scripted(
-        {"triples": [written("Ann like tea", 0)]},
-        {"replaced": [], "triple": written("Ann like tea")},
-    )
-    made = change(model, seen("Ann drink tea"), [known("Ann like tea", 3, "3")])
-    assert [one.evidence for one in made.added] == [("3", "20")]
-    assert [one.to_clip for one in made.closed] == [29]
-
-
 def test_a_decision_names_only_what_was_shown() -> None:
     decision = {"replaced": [0, 7], "triple": written("<face_3> like tea")}
     model = Scripted({"triples": [written("Ann like tea", 0)]}, decision, decision)

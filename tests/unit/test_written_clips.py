@@ -114,11 +114,6 @@ def test_words_that_were_said_are_stored_beside_what_the_model_writes() -> None:
     ]
 
 
-def test_a_character_stands_for_who_is_there_and_is_no_tag_of_its_own_where_nobody_is() -> None:
-    (line,) = by_model(write(reply({"text": "<character_1> leaves."})))
-    assert line.tags == ("<character_1>",)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"text": "<face_9> dances."}, {"text": "<voice_3> sings."}, {"text": "<character_7> sits."}],

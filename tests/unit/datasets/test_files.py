@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
-from pydantic import ValidationError
 
 from domain.errors import InputError
 from evals.datasets.files import (
@@ -22,8 +21,6 @@ from evals.datasets.files import (
     checked,
     file_in,
     inside,
-    json_of,
-    listed,
     named,
     records,
     root_of,
@@ -74,12 +71,6 @@ def test_a_line_with_too_many_cells_keeps_the_named_ones(tmp_path: Path) -> None
     assert checked(Row, record).name == "a"
 
 
-def test_empty_lines_are_no_records(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('\n{"name": "a"}\n  \n{"name": "b"}\n\n')
-    assert [place for place, _ in records(path)] == [f"{path}, line 2", f"{path}, line 4"]
-
-
 def test_line_separators_within_a_line_part_nothing(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"name": "a\u2028b\x85c"}\n', encoding="utf-8")
@@ -92,33 +83,10 @@ def test_what_is_no_file_of_records_is_refused(tmp_path: Path, name: str) -> Non
         records(tmp_path / name)
 
 
-def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    for name in ("gone.json", "gone.jsonl", "gone.csv", "gone.parquet"):
-        with pytest.raises(InputError, match="gone"):
-            list(records(tmp_path / name))
-
-
-@pytest.mark.parametrize("data", ["", "{", "[1,", "nul", '{"a": 1}{', "[" * 100_000])
-def test_broken_json_is_reported(tmp_path: Path, data: str) -> None:
-    (tmp_path / "rows.json").write_text(data)
-    with pytest.raises(InputError, match=r"rows\.json is no JSON"):
-        json_of(tmp_path / "rows.json")
-
-
-@pytest.mark.parametrize("found", [{}, "a", None, 3])
-def test_a_list_is_a_list(found: Any) -> None:
-    with pytest.raises(InputError, match=r"x\.json is no list"):
-        listed(found, "x.json")
-
-
 @pytest.mark.parametrize("found", [[], "a", None, 3])
 def test_an_object_is_an_object(found: Any) -> None:
     with pytest.raises(InputError, match=r"x\.json is no object"):
         named(found, "x.json")
-
-
-def test_members_of_an_object_are_placed_by_name() -> None:
-    assert list(named({"hall": 1}, "x.json")) == [("hall", ("x.json, hall", 1))]
 
 
 @pytest.mark.parametrize(
@@ -153,11 +121,6 @@ def test_a_wrong_field_is_named(row: Any, output: str) -> None:
 def test_words_may_be_numbers(given_: dict[str, Any], name: str, kinds: tuple[str, ...]) -> None:
     row = checked(Row, ("here", given_))
     assert (row.name, row.kinds) == (name, kinds)
-
-
-def test_a_record_is_a_value(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError):
-        setattr(checked(Row, ("here", {"name": "a"})), *("name", "b"))
 
 
 def test_the_first_of_several_places_counts(tmp_path: Path) -> None:
@@ -225,11 +188,6 @@ def test_a_video_is_found_any_way(tmp_path: Path, there: str, name: str, found: 
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     assert video_in(tmp_path, name, "here", "v", ".") == (tmp_path / found if found else None)
-
-
-def test_a_folder_is_no_video(tmp_path: Path) -> None:
-    (tmp_path / "a.mp4").mkdir()
-    assert video_in(tmp_path, "a", "here", ".") is None
 
 
 @given(name=st.text(max_size=300))

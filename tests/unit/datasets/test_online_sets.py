@@ -115,13 +115,6 @@ def test_torn_or_doubled_options_are_mended(listed: list[str], options: tuple[st
     assert joined_options(listed) == options
 
 
-@pytest.mark.parametrize("stamp", ["01:04", "00:01:04", " 00:01:04 "])
-def test_a_time_stamp_may_lack_its_hours(tmp_path: Path, stamp: str) -> None:
-    rows = [{**STREAMING_REAL, "time_stamp": stamp}]
-    folder = lay(tmp_path, {"Real_Time_Visual_Understanding.csv": rows})
-    assert read("streamingbench", folder).questions[0].as_of_ms == 64_000
-
-
 def test_one_table_may_be_named(tmp_path: Path) -> None:
     lay(tmp_path, {"Proactive_Output.csv": [STREAMING_DUE]})
     assert len(read("streamingbench", tmp_path / "Proactive_Output.csv").questions) == 1

@@ -145,13 +145,6 @@ def test_a_broken_file_says_where(tmp_path: Path, name: str, data: bytes, output
         read("own", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["talk.mp3", "talk.ts", "talk.MOV", "talk.flv"])
-def test_whatever_homer_can_watch_may_be_asked_about(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).touch()
-    (tmp_path / "questions.csv").write_text(f"video,question\n{name},Why?\n")
-    assert read("own", tmp_path).videos[0].file == tmp_path / name
-
-
 @pytest.mark.parametrize("columns", ["option_a,option_b,option_c", "options,option_a,option_b"])
 def test_empty_cells_at_the_end_are_nothing(tmp_path: Path, columns: str) -> None:
     row = "Yes|No,," if columns.startswith("options,") else "Yes,No,"
@@ -181,13 +174,6 @@ def test_a_link_does_not_lead_out(tmp_path: Path) -> None:
     (folder / "questions.json").write_text(json.dumps([ROW]))
     with pytest.raises(InputError, match="leads out of the folder"):
         read("own", folder)
-
-
-def test_an_empty_folder_says_what_it_should_hold(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no questions\.csv or"):
-        read("own", tmp_path)
-    with pytest.raises(InputError, match=r"no folder .*gone.* Put questions\.csv"):
-        read("own", tmp_path / "gone")
 
 
 def test_a_data_set_goes_by_its_name(tmp_path: Path) -> None:
