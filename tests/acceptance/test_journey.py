@@ -194,9 +194,7 @@ def test_killed_in_the_middle_it_goes_on_and_ends_as_if_nothing_had_been(
 
 
 @pytest.mark.full
-def test_a_database_that_dies_is_said_and_the_next_command_goes_on(
-    undisturbed: str, little: list[str], other: Home
-) -> None:
+def test_a_dying_database_is_said(undisturbed: str, little: list[str], other: Home) -> None:
     with started(other, "ingest", *little, "--direct") as running:
         assert running.stderr is not None
         assert any(f": 1/{CLIPS}" in line for line in running.stderr)

@@ -317,9 +317,7 @@ def test_video_added_watched_deleted(page: Page, address: str, place: Home, keep
     assert set(video_ids(place)) == {"lecture"}
 
 
-def test_a_database_that_dies_is_reported_and_the_page_recovers(
-    page: Page, address: str, place: Home, keep: Keep
-) -> None:
+def test_the_page_outlives_a_database(page: Page, address: str, place: Home, keep: Keep) -> None:
     opened(page, f"{address}/library", "Library")
     EmbeddedPostgres(place).stop(fast=False)
     page.reload()

@@ -60,9 +60,7 @@ def test_answer_is_judged_and_verdict_is_there_again(page: Page, address: str, k
     seen(page, "Is this answer right?")
 
 
-def test_skills_are_listed_and_one_is_opened_banned_and_used_again(
-    page: Page, address: str, place: Home, keep: Keep
-) -> None:
+def test_skill_is_banned_and_used_again(page: Page, address: str, place: Home, keep: Keep) -> None:
     opened(page, f"{address}/skills", "Skills")
     seen(page, "version 2, topic mode, positive, used for 173 questions, in use")
     keep("skills")

@@ -65,9 +65,7 @@ def entry(place: Home, title: str) -> tuple[str, int, int]:
     return (one.state, one.done, one.clips) if one else ("", 0, 0)
 
 
-def test_a_video_is_watched_by_a_flow_with_progress_and_time_left(
-    page: Page, address: str, place: Home, keep: Keep
-) -> None:
+def test_a_flow_watches_with_progress(page: Page, address: str, place: Home, keep: Keep) -> None:
     add(page, address, place, "long film.mp4")
     seen(page, "long film.mp4 being watched")
     # Two clips are needed to tell how long the others will take.

@@ -111,9 +111,7 @@ def test_what_is_kept_is_shown_and_followed_while_a_stream_is_watched(
     assert stream.watching.poll() is None
 
 
-def test_a_question_is_answered_while_the_stream_goes_on_and_its_source_plays(
-    page: Page, stream: Stream, keep: Keep
-) -> None:
+def test_a_stream_is_asked_and_played_meanwhile(page: Page, stream: Stream, keep: Keep) -> None:
     page.get_by_role("textbox", name="Question").fill("Where is the ORCHARD?")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_text("See every step").wait_for()

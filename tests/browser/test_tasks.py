@@ -101,9 +101,7 @@ def test_what_was_asked_before_is_a_press_away(page: Page, address: str, presses
     settled(page)
 
 
-def test_a_step_is_rerun_with_another_query_and_compared_in_five_presses(
-    page: Page, address: str, presses: Presses
-) -> None:
+def test_a_step_is_rerun_in_five_presses(page: Page, address: str, presses: Presses) -> None:
     opened(page, address, "Ask")
     presses.on(page.get_by_role("link", name=QUESTION).first)
     done(page, "Confidence ")

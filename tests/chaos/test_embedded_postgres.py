@@ -109,9 +109,7 @@ def test_more_databases_live_beside_the_first(started: EmbeddedPostgres) -> None
 
 
 @pytest.mark.parametrize("wait", [False, in_full(True)])
-def test_after_a_kill_it_starts_again_and_has_every_committed_row(
-    server: EmbeddedPostgres, wait: bool
-) -> None:
+def test_after_a_kill_every_committed_row_is_there(server: EmbeddedPostgres, wait: bool) -> None:
     write_row(server.start())
     killed = pid_of(server)
     os.kill(killed, signal.SIGKILL)
@@ -208,9 +206,7 @@ def test_any_home_works_however_deep_or_odd_its_name(tmp_path: Path, name: str) 
     assert not folder.exists()
 
 
-def test_a_socket_folder_of_somebody_else_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_foreign_socket_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home(tmp_path / ("deep/" * 30))
     # Not in tmp_path, which may be too long for a socket too.
     with tempfile.TemporaryDirectory(dir="/tmp") as short:
@@ -222,9 +218,7 @@ def test_a_socket_folder_of_somebody_else_is_refused(
             socket_folder(home)
 
 
-def test_a_running_server_is_found_with_another_temporary_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_temporary_folder_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = EmbeddedPostgres(Home(tmp_path / ("deep/" * 30)), fsync=False)
     try:
         url = server.start()
@@ -353,9 +347,7 @@ def test_a_disk_too_small_for_a_cluster_is_reported(small_disk: Callable[[int], 
     assert not (folder / "postgres.new").exists()
 
 
-def test_a_disk_that_fills_up_is_reported_and_loses_only_the_open_transaction(
-    small_disk: Callable[[int], Path],
-) -> None:
+def test_a_disk_that_fills_up_loses_one_transaction(small_disk: Callable[[int], Path]) -> None:
     home = Home(small_disk(110))
     with open_store(home) as store:
         with store.begin() as session:

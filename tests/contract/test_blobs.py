@@ -81,9 +81,7 @@ def test_a_damaged_file_is_noticed_and_put_anew(tmp_path: Path) -> None:
     assert blobs.get(sha) == b"whole"
 
 
-def test_a_full_disk_is_reported_and_leaves_no_half_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

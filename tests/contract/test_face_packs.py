@@ -52,9 +52,7 @@ def test_a_profile_names_a_pack_and_then_needs_no_packaged_one(pack: Path) -> No
     assert isinstance(Toolbox(profile, WEIGHTS).faces, NamedPackEngine)
 
 
-def test_a_pack_that_is_not_there_names_the_folder_to_put_it_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_pack_names_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def offline(url: str, **_: object) -> None:
         raise ConnectionError(f"{url}: no network")
 

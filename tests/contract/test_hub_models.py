@@ -171,9 +171,7 @@ def test_a_model_that_is_too_large_is_not_fetched(
     assert served == []
 
 
-def test_of_two_exports_the_one_outside_of_the_inner_folder_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_outer_of_two_exports_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     both = encoder(encoder(tmp_path / "both"), inside="onnx")
     assert {"model.onnx", "onnx"} <= {path.name for path in both.iterdir()}
     assert read_encoder_folder(both).model == both / "model.onnx"
@@ -247,9 +245,7 @@ def test_command_lists_and_fetches_them(tmp_path: Path, monkeypatch: pytest.Monk
     assert listed().split() == [NAME, "images", "present", "0", "mit"]
 
 
-def test_a_speech_model_is_fetched_checked_and_shown_with_its_licence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_speech_models_show_their_licence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, weights = tmp_path / "hub", tmp_path / "weights"
     folder.mkdir()
     for name in (*WHISPER_FILES, "vocabulary.txt", "README.md"):

@@ -250,9 +250,7 @@ def speech(toolbox: Toolbox) -> SpeechRecognizer:
 
 
 class TestSpeech:
-    def test_words_are_heard_when_they_are_said(
-        self, speech: SpeechRecognizer, shared_media: Shared
-    ) -> None:
+    def test_words_are_heard_in_time(self, speech: SpeechRecognizer, shared_media: Shared) -> None:
         samples = samples_of(shared_media("mie_sample.mp4"))
         heard = speech.transcribe(samples)
         assert "Welcome back to Boulder" in " ".join(part.text for part in heard)
@@ -324,9 +322,7 @@ def speaker(toolbox: Toolbox) -> SpeakerEncoder:
 
 
 class TestSpeaker:
-    def test_voices_are_distinguished_by_the_models_own_threshold(
-        self, speaker: SpeakerEncoder, shared_media: Shared
-    ) -> None:
+    def test_voices_have_a_threshold(self, speaker: SpeakerEncoder, shared_media: Shared) -> None:
         host, clip = shared_media("mie_sample.mp4"), shared_media("msdwild_00001.mp4")
         first, again = (speaker.embed(samples_of(host, *span)) for span in ((0.5, 3), (3.5, 6)))
         other = speaker.embed(samples_of(clip, 14.3, 18))

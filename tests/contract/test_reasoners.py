@@ -105,9 +105,7 @@ def searches_within_its_limits(asked: AskResult, events: list[Event]) -> None:
 
 
 @pytest.mark.parametrize("count", sample([7], [2, 5, 7]))
-def test_a_question_with_options_gets_exactly_one_of_them_and_a_complete_record(
-    asking: Run, store: Store, count: int
-) -> None:
+def test_one_option_and_a_complete_record(asking: Run, store: Store, count: int) -> None:
     options = SEVEN[-count:]
     asked, events = asking("Who opens the gate?", options)
     answer = asked.answer
@@ -132,9 +130,7 @@ def test_a_question_with_options_gets_exactly_one_of_them_and_a_complete_record(
 
 
 @pytest.mark.parametrize("options", [in_full(((),)), SEVEN[-4:]])
-def test_asked_as_of_a_moment_the_answer_does_not_know_what_came_later(
-    asking: Run, options: tuple[str, ...]
-) -> None:
+def test_as_of_a_moment_nothing_later_is_known(asking: Run, options: tuple[str, ...]) -> None:
     """Asked with three clips watched, and again with all six: equal but for the trajectory."""
     early, _ = asking("What does Bob do with the piano?", options, as_of_ms=90_000)
     answer = early.answer

@@ -95,9 +95,7 @@ def searches(events: list[Event]) -> Iterator[EvidenceRetrieved]:
 
 
 @pytest.mark.parametrize("question", [in_full(OPEN), CHOICE], ids=["open", "options"])
-def test_it_answers_from_its_own_tools_and_is_on_record(
-    party: Store, strategy: Strategy, question: Question
-) -> None:
+def test_it_answers_from_its_tools(party: Store, strategy: Strategy, question: Question) -> None:
     _, events = asked(party, strategy, question)
     first, last = events[0], events[-1]
     assert isinstance(first, QuestionAsked)

@@ -198,9 +198,7 @@ def test_what_is_there_of_a_file_needs_no_more_room(
     assert file.read_bytes() == recording
 
 
-def test_a_file_for_which_there_is_no_room_is_refused(
-    home: Home, recording: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_room_is_told(home: Home, recording: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     too_little = SimpleNamespace(free=len(recording) - 1)
     monkeypatch.setattr("flows.http_file.shutil.disk_usage", lambda _path: too_little)
     with site(lambda _path: recording, headers=lambda _path: MP4) as s:
@@ -282,9 +280,7 @@ def test_the_video_of_a_page_is_fetched_by_yt_dlp(home: Home, recording: bytes) 
     assert file.parent.parent == home.uploads
 
 
-def test_a_page_without_the_extra_says_how_to_get_it(
-    home: Home, recording: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_need_an_extra(home: Home, recording: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.extras.find_spec", lambda _name: None)
     with page_site(recording) as s:
         fetched = fetch_address(home, f"{s.url}/watch")

@@ -282,9 +282,7 @@ def test_a_refused_hit_is_tried_under_one_id_and_given_up_a_day_later(workspace:
     assert len({headers["webhook-id"] for headers, _ in received.requests}) == 2
 
 
-def test_a_schedule_judges_and_delivers_without_an_ingestion(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schedule_judges_alone(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0,))
     received = Received()
     received.status = 503
@@ -504,9 +502,7 @@ def test_a_thousand_alerts_are_judged_soon_and_no_more_are_taken(workspace: Work
     assert time.monotonic() - began < 15
 
 
-def test_an_ingestion_is_neither_delayed_nor_failed_by_alerts(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alerts_hold_up_no_ingestion(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.alert_delivery.END_S", 1.0)
     odd = workspace_of(workspace.store, OddEmbedder())
     text_alert(odd, command="sleep 60")

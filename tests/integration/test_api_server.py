@@ -71,9 +71,7 @@ def ask(address: str, path: str, key: str = "", body: object = None) -> tuple[in
         return error.code, error.read().decode()
 
 
-def test_the_process_serves_whoever_has_a_key_and_ends_with_ctrl_c(
-    home: Home, database: str, tmp_path: Path
-) -> None:
+def test_whoever_has_key_is_served_until_ctrl_c(home: Home, database: str, tmp_path: Path) -> None:
     """One process for all of it: it is the only test that sees the real server."""
     with open_store(home, database) as store:
         remember_party(store)

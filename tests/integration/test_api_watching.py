@@ -94,9 +94,7 @@ def test_it_is_a_flow_where_homers_own_prefect_runs_and_none_is_begun(
         assert "--direct" not in str(ended(client, where)["said"])
 
 
-def test_a_file_is_watched_once_and_not_too_many_at_a_time(
-    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_is_watched_once(store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, WAITS)
     monkeypatch.setattr(ingestion, "MAX_JOBS", 1)
     make_video(folder / "other.mp4", seconds=0.5)
@@ -132,9 +130,7 @@ def test_what_may_not_be_added_is_refused_with_the_reason(store: Store, folder: 
         assert "homer serve --videos" in output["help"]
 
 
-def test_two_that_add_the_same_file_at_once_begin_one_job(
-    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_file_is_one_job(store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, WAITS)
     with client_of(state_of(store, folder)) as client, ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(client.post, "/videos", json={"path": "talk.mp4"}) for _ in range(4)]
@@ -144,9 +140,7 @@ def test_two_that_add_the_same_file_at_once_begin_one_job(
         ended(client, f"/jobs/{job.id}")
 
 
-def test_who_added_a_video_is_on_record_by_the_id_of_the_job(
-    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_added_it_is_known(store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, NOTES)
     ways = AccessRules(parse_keys(f"ann:{KEY}"))
     with client_of(state_of(store, folder), ways) as client:

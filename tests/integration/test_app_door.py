@@ -167,9 +167,7 @@ def test_who_signs_in_has_pages_files_and_the_stream(address: str, inside: httpx
     stream(address, inside, address)
 
 
-def test_who_has_the_password_is_the_operator_whom_no_right_limits(
-    address: str, inside: httpx.Client, enforced: None
-) -> None:
+def test_the_password_makes_an_operator(address: str, inside: httpx.Client, enforced: None) -> None:
     drawn = shown(address, inside)
     assert f"video_{VIDEO}" in drawn
     assert "There is no video that you may see" not in drawn
@@ -378,9 +376,7 @@ def test_neither_session_nor_what_provider_said_counts_alone(oidc: str, provider
 
 
 @pytest.mark.parametrize("verified", [False, None])
-def test_an_address_that_nobody_verified_is_nobodys(
-    oidc: str, provider: Provider, verified: bool | None
-) -> None:
+def test_an_unverified_address_is_no(oidc: str, provider: Provider, verified: bool | None) -> None:
     claim = {} if verified is None else {"email_verified": verified}
     with closing(signed_in(oidc, provider, "ada@example.org", claim)) as client:
         assert client.get("/_stcore/host-config").url.path == "/sign-in"

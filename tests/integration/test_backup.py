@@ -126,9 +126,7 @@ def test_progress_is_of_rows_then_of_megabytes(
     assert bar.told[-1] == ("checking, MB", 1)
 
 
-def test_a_library_that_holds_something_is_left_as_it_is(
-    backup: Path, empty: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_library_is_left(backup: Path, empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     full_video.fill(empty, OTHER, "mine")
     before = (all_rows(empty), all_images(empty), name_of(empty))
     with pytest.raises(InputError, match=r"not empty \(rows of \w+, videos, "):

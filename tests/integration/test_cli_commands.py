@@ -88,9 +88,7 @@ def test_an_empty_library_says_how_to_begin(homer: Homer) -> None:
     assert "homer ingest" in asked.stderr
 
 
-def test_an_import_is_listed_and_importing_it_again_does_nothing(
-    homer: Homer, lecture: str, tmp_path: Path
-) -> None:
+def test_importing_it_again_does_nothing(homer: Homer, lecture: str, tmp_path: Path) -> None:
     (tmp_path / "lecture.srt").write_text(LECTURE)
     (entry,) = data(homer("videos", "--json"))
     assert (entry["id"], entry["title"], entry["state"]) == (lecture, "lecture", "done")

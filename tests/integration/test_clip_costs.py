@@ -77,9 +77,7 @@ def ingest(workspace: Workspace, path: Path, **more: Any) -> FileOutcome:
     return outcome
 
 
-def test_calls_tokens_money_and_failed_tries_are_shown_clip_by_clip(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_what_each_clip_took_is_shown(workspace: Workspace, tmp_path: Path) -> None:
     path = make_video(tmp_path / "talk.mp4", seconds=5.0, audio=None)
     for attempts in (1, 2, 3):
         assert ingest(workspace, path).exit_code == ModelError.exit_code

@@ -197,9 +197,7 @@ def test_what_a_model_writes_is_part_of_estimate(home: Home, store: Store, tmp_p
 
 
 @pytest.mark.full
-def test_images_and_tokens_of_frames_and_of_an_endpoint_are_as_estimated(
-    home: Home, store: Store, tmp_path: Path
-) -> None:
+def test_frames_take_what_was_estimated(home: Home, store: Store, tmp_path: Path) -> None:
     path = talk(tmp_path)
     with server(word_vectors) as (url, requests), OpenAIServer(counting) as model:
         chat = {"default": ChatSpec(model="openai:m", base_url=model.base_url, price=PRICE)}

@@ -129,9 +129,7 @@ def test_a_run_goes_on_with_the_same_settings_only(finished: Store, tmp_path: Pa
 
 
 @pytest.mark.full
-def test_answers_about_a_video_that_is_gone_by_now_hide_none_that_are_left(
-    finished: Store, tmp_path: Path
-) -> None:
+def test_answers_of_a_gone_video_hide_none_that_are_left(finished: Store, tmp_path: Path) -> None:
     with finished.begin() as session:
         delete_video(session, find_video(session, "house 0").id)
     workspace = workspace_of(finished)
@@ -224,9 +222,7 @@ def test_other_strategies_are_asked_alike_and_compared(store: Store, tmp_path: P
 
 
 @pytest.mark.full
-def test_auto_learns_which_strategy_to_ask_on_one_half_and_is_asked_on_the_other(
-    store: Store, tmp_path: Path
-) -> None:
+def test_auto_learns_on_one_half_and_is_asked_on_the_other(store: Store, tmp_path: Path) -> None:
     evaluate(store, houses(tmp_path, 8), strategies=["plain-rag", AUTO])
     rows = found(store)
     by_part = {part: {r.slot.arm for r in rows if r.slot.part is part} for part in QuestionPart}

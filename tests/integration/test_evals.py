@@ -258,9 +258,7 @@ def test_clips_without_speech_are_counted_with_those_that_have_another_line(stor
     assert [bar.met for bar in report.bars if bar.name.startswith("silent")] == [False]
 
 
-def test_a_file_that_is_no_video_is_named_and_the_others_are_asked_about(
-    homer: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_what_is_no_video_is_named(homer: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "notes.mp4").write_text("these are words")
     output = {"id": "1", "video": "notes.mp4", "question": "Who?", "answer": "Ann"}
     path = tmp_path / "questions.json"

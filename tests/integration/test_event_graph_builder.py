@@ -138,9 +138,7 @@ def test_a_killed_build_goes_on_to_the_same_graph(
 
 
 @pytest.mark.full
-def test_a_killed_rebuild_goes_on_without_replies_of_before(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_rebuild_reuses_no_replies(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     since: list[datetime | None] = []
     build_next = EventGraphBuilder.build_next
 

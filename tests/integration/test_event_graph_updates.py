@@ -190,9 +190,7 @@ def test_complaints_go_back_to_the_writer_word_for_word_at_most_twice(store: Sto
 
 
 @pytest.mark.parametrize("repairs", [[], [ModelError("away")]])
-def test_what_cannot_be_repaired_is_dropped_item_by_item_and_kept_on_record(
-    store: Store, repairs: list[Exception]
-) -> None:
+def test_what_stays_wrong_is_dropped_by_item(store: Store, repairs: list[Exception]) -> None:
     video = watched(store, 10)
     bad = EdgeDraft(source="All of it", target="Nowhere", relation="before", rationale="So.")
     assert update_graph(store, video, Scripted(whole(bad), repairs=repairs)) == 1

@@ -101,9 +101,7 @@ def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
     assert events(party, parent.trajectory_id) == before
 
 
-def test_an_edited_action_is_taken_without_asking_the_model(
-    party: Store, server: OpenAIServer, parent: AskResult
-) -> None:
+def test_an_edited_action_is_taken(party: Store, server: OpenAIServer, parent: AskResult) -> None:
     action = Action(kind="search", mode=Mode.VIDEO, query="Ann opens the wooden gate")
     made = forked_at(party, server, parent, 2, ForkEdit(action=action))
     own = later(party, made.trajectory_id)
@@ -114,9 +112,7 @@ def test_an_edited_action_is_taken_without_asking_the_model(
     assert "act" not in [e.purpose for e in own if isinstance(e, ModelCalled) and e.round == 2]
 
 
-def test_edited_evidence_is_what_the_rounds_search_finds(
-    party: Store, server: OpenAIServer, parent: AskResult
-) -> None:
+def test_edited_evidence_is_found(party: Store, server: OpenAIServer, parent: AskResult) -> None:
     was = editable(events(party, parent.trajectory_id), 2)
     assert was.evidence
     kept = was.evidence[-1:]
@@ -142,9 +138,7 @@ def test_an_edited_plan_opens_anew(party: Store, server: OpenAIServer, parent: A
 
 
 @pytest.mark.full
-def test_what_can_be_edited_given_back_unchanged_is_no_edit(
-    party: Store, server: OpenAIServer, parent: AskResult
-) -> None:
+def test_unchanged_is_no_edit(party: Store, server: OpenAIServer, parent: AskResult) -> None:
     same = editable(events(party, parent.trajectory_id), 2)
     fork_event = later(party, forked_at(party, server, parent, 2, same).trajectory_id)[0]
     assert isinstance(fork_event, Forked)
@@ -176,9 +170,7 @@ def test_a_fork_of_a_fork(party: Store, server: OpenAIServer, parent: AskResult)
     forked_at(party, server, grandchild, 2, ForkEdit(plan=plan))
 
 
-def test_a_fork_that_was_broken_off_resumes_with_its_edit(
-    party: Store, server: OpenAIServer, parent: AskResult
-) -> None:
+def test_broken_fork_keeps_its_edit(party: Store, server: OpenAIServer, parent: AskResult) -> None:
     kept = evidence_at(party, parent, 2)[:1]
     whole = forked_at(party, server, parent, 2, ForkEdit(evidence=kept))
     failing = iter([Answer({"error": {"message": "no"}}, status=500)])

@@ -107,7 +107,5 @@ def test_a_question_finds_the_word_it_has_in_common_and_says_what_it_cannot(
     assert "made for en; in German only equal words" in found.searched
 
 
-def test_an_english_question_does_not_find_german_words_and_does_not_claim_to(
-    search: Callable[[str], Retrieval],
-) -> None:
+def test_english_finds_no_german_and_claims_none(search: Callable[[str], Retrieval]) -> None:
     assert search("Who wants a haircut?").nothing_close

@@ -41,9 +41,7 @@ def test_no_weights_says_how_to_get_them(library: Store, monkeypatch: pytest.Mon
     assert "None." in words(page)
 
 
-def test_long_checks_are_shown_as_they_are_made_and_hold_up_nothing(
-    library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_checks_are_shown_meanwhile(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     over = Event()
 
     def checks(*_: object) -> Iterator[Check]:

@@ -77,9 +77,7 @@ class Stop(Exception):
     """Stands for a killed process."""
 
 
-def test_a_deleted_import_leaves_nothing_and_one_that_was_cut_off_ends_the_same(
-    store: Store, track: CaptionTrack
-) -> None:
+def test_a_deleted_import_and_a_cut_one_end_the_same(store: Store, track: CaptionTrack) -> None:
     whole = brought_in(store, track, title="My week")
     with store.begin() as session:
         assert resolve_video(session, "my w").title == "My week"

@@ -132,9 +132,7 @@ def test_an_upload_that_cannot_be_stored_is_listed_until_it_is_cleared(jobs: Job
     assert "was not uploaded" not in words(page)
 
 
-def test_an_upload_for_which_there_is_no_room_is_listed_with_its_reason(
-    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upload_without_room_says_so(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -146,9 +144,7 @@ def test_an_upload_for_which_there_is_no_room_is_listed_with_its_reason(
 
 
 @pytest.mark.parametrize("name", ["cut.mp4", in_full("notes.txt")])
-def test_an_upload_that_is_no_whole_video_is_listed_with_its_reason(
-    app_library: Store, recording: Path, name: str
-) -> None:
+def test_a_torn_upload_says_so(app_library: Store, recording: Path, name: str) -> None:
     data = recording.read_bytes()[:100] if name == "cut.mp4" else b"Buy milk."
     page = uploaded((name, data))
     jobs = Jobs(app_library.home)
@@ -360,9 +356,7 @@ def test_what_another_process_watches_is_seen_too(app_library: Store, tmp_path: 
     assert "another homer process" not in words(page)
 
 
-def test_what_another_process_watches_is_seen_behind_many_that_are_paused(
-    app_library: Store, tmp_path: Path
-) -> None:
+def test_what_others_watch_is_seen_behind_many(app_library: Store, tmp_path: Path) -> None:
     for n in range(30):
         add(app_library, tmp_path / f"paused {n}.mp4", f"{n:016}")
     add(app_library, tmp_path / "zebra.mp4")

@@ -57,9 +57,7 @@ def test_a_pipe_is_cut_into_clips_and_no_frame_is_lost(tmp_path: Path, five: byt
     assert all(clip.can_wait for clip in clips)
 
 
-def test_a_stream_that_breaks_and_comes_back_has_a_gap_and_no_clip_in_it(
-    tmp_path: Path, five: bytes
-) -> None:
+def test_a_stream_that_breaks_has_a_gap_and_no_clip_in_it(tmp_path: Path, five: bytes) -> None:
     """The writer goes after five seconds, and comes back 15 s after it began."""
     clips, follower = Fed(tmp_path / "p", [five, five], away_s=14).collect()
     assert told_gaps(clips) == [(50, 150, "LOST")]

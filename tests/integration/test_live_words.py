@@ -86,9 +86,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[io.StringIO, 
     return screen, shown
 
 
-def test_a_terminal_shows_the_words_and_is_left_with_the_lines(
-    party: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_shows_words_then_lines(party: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     screen, shown = terminal(monkeypatch, width=100)
     with OpenAIServer(obedient) as server, answers.progress_listener(verbose=True) as tell:
         ask(party, LlmToolbox(server), GATE, tell)

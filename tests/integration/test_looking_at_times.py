@@ -151,9 +151,7 @@ def test_what_who_may_only_look_looks_at_is_stored_for_nobody(store: Store, file
 
 
 @pytest.mark.parametrize("deed", [Deed.FORGOT, Deed.DELETED, Deed.RETAINED, Deed.IMPORTED])
-def test_whether_something_was_erased_is_decided_outside_of_rights(
-    store: Store, file: Path, deed: Deed
-) -> None:
+def test_what_was_erased_is_decided_outside_rights(store: Store, file: Path, deed: Deed) -> None:
     """Viewers see no row of the log; where even its owner sees none, everything counts."""
     name = video_id(file)
     give_right(store, "key:reader", video=name)

@@ -229,9 +229,7 @@ def test_reasoner_that_never_says_anything_readable_still_gets_answer(watched_st
     "said",
     [Conclusion(text="the gate", refs=("m77",)), Conclusion(text=""), Conclusion(text="the gate")],
 )
-def test_a_conclusion_without_text_or_evidence_is_asked_for_again_then_quoted(
-    watched_store: Store, said: Conclusion
-) -> None:
+def test_bare_conclusion_is_asked_again_then_quoted(watched_store: Store, said: Conclusion) -> None:
     ran = asked(watched_store, [ONE], conclude=[said])
     assert ran.asked.answer.citations
     assert "Ann opens the door" in ran.asked.answer.text

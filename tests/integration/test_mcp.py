@@ -433,9 +433,7 @@ def test_other_machines_need_a_key(home: Home) -> None:
     assert "HOMER_API_KEY" in done.stderr
 
 
-def test_without_the_sdk_the_command_says_which_extra_to_install(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_sdk_it_says_which_extra(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "MCP", Extra(("no_such_module",), ("mcp",), "mcp"))
     done = CliRunner().invoke(app, ["mcp"])
     assert done.exit_code == 3

@@ -53,9 +53,7 @@ def test_a_name_shown_with_an_occupation_is_the_speaker_s(
 
 
 @pytest.mark.timeout(900)
-def test_subtitles_alone_become_a_memory(
-    store: Store, toolbox: Toolbox, shared_media: Callable[[str], Path]
-) -> None:
+def test_subtitles_do(store: Store, toolbox: Toolbox, shared_media: Callable[[str], Path]) -> None:
     track = read_captions(shared_media("jackson_hole_speech.srt"))
     writers, settings = make_writers(toolbox, toolbox.profile), toolbox.profile.settings
     import_with_events(store, track, writers, toolbox, settings)

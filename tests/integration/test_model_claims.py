@@ -123,9 +123,7 @@ def test_a_statement_that_waits_is_listed_with_its_reason(video: Store) -> None:
     assert not any(one.maybe for one in list_people(video, VIDEO))
 
 
-def test_the_command_tells_what_is_not_sure_yet(
-    video: Store, monkeypatch: pytest.MonkeyPatch, database: str
-) -> None:
+def test_the_unsure_is_told(video: Store, monkeypatch: pytest.MonkeyPatch, database: str) -> None:
     watch(video, 0, reported([SAME]))
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
     result = CliRunner().invoke(app, ["people", VIDEO])

@@ -222,9 +222,7 @@ def test_a_model_in_this_process_is_measured_once(tmp_path: Path) -> None:
     assert re.fullmatch(r"reads [\d,]+ and writes [\d,]+ tokens a second", check.found)
 
 
-def test_how_long_an_hour_of_video_takes_follows_from_the_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_long_an_hour_takes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter((0, 9, 10, 12, 20, 32))
     monkeypatch.setattr("models.chat.time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr("models.toolbox.llama_url", lambda *_: "http://127.0.0.1:1/v1")

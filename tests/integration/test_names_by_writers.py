@@ -80,9 +80,7 @@ def video(store: Store) -> Store:
     ("tag", "writer_source", "source"),
     [("<face_0>", "", "read"), ("<voice_0>", "", "said"), ("<face_0>", "model", "model")],
 )
-def test_a_name_has_the_source_of_its_tag_or_of_its_writer(
-    video: Store, tag: str, writer_source: str, source: str
-) -> None:
+def test_names_have_a_source(video: Store, tag: str, writer_source: str, source: str) -> None:
     watch(video, 0, Writer([(tag, "Ada")], source=writer_source))
     (named,) = [one for one in people(video).values() if one.names]
     assert names(named) == [("Ada", source, 0)]

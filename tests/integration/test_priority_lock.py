@@ -143,9 +143,7 @@ def test_another_librarys_people_are_not_ours(store: Store, home: Home, make_dat
 
 
 @pytest.mark.parametrize("attended", [True, False])
-def test_a_question_is_somebody_waiting_unless_an_evaluation_asks_it(
-    store: Store, other: Store, attended: bool
-) -> None:
+def test_only_evaluations_wait_for_nobody(store: Store, other: Store, attended: bool) -> None:
     remember_party(store)
     seen = set[bool]()
     question = Question(text="who?", videos=(PARTY,))

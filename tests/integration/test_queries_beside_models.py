@@ -222,9 +222,7 @@ HELD = st.tuples(CLIP, st.none() | st.integers(0, 3)).map(
 
 @quick
 @given(st.lists(st.tuples(st.sampled_from(["Ada", "Bo", "Zoe"]), HELD), max_size=5), HELD)
-def test_a_character_is_called_what_it_was_called_then(
-    known: Store, names: list[tuple[str, Held]], whole: Held
-) -> None:
+def test_names_are_those_of_then(known: Store, names: list[tuple[str, Held]], whole: Held) -> None:
     with undone(known) as session:
         (face,) = add_identities(session, VIDEO, IdentityKind.FACE, 1, whole.since)
         (row,) = characters.open_characters(session, VIDEO, [face.id], whole.since)

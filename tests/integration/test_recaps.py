@@ -225,9 +225,7 @@ def test_a_language_model_writes_it_with_citations_of_its_events(kitchen: Store)
         ({"lines": [{"text": " ", "events": [1]}]}, "line 1 is empty"),
     ],
 )
-def test_citations_are_checked_and_asked_for_once_more(
-    kitchen: Store, wrong: Any, complaint: str
-) -> None:
+def test_citations_are_checked_and_asked_again(kitchen: Store, wrong: Any, complaint: str) -> None:
     asked: list[str] = []
     model = RecapModel(wrong)
 

@@ -35,9 +35,7 @@ def bring_in(store: Store, path: Path, title: str | None = None) -> str:
     return import_with_events(store, track, local_writers(), TOOLS, SETTINGS, title=title).title
 
 
-def test_captions_that_are_imported_under_another_title_are_reported_by_their_first(
-    store: Store, tmp_path: Path
-) -> None:
+def test_captions_imported_twice_keep_their_first_title(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "week.jsonl"
     path.write_text('{"start": 0, "end": 1, "text": "Good morning."}')
     assert bring_in(store, path, "my week") == "my week"
@@ -51,9 +49,7 @@ def test_captions_that_are_imported_under_another_title_are_reported_by_their_fi
     assert show_video(store, "my week").state == "done"
 
 
-def test_a_file_that_was_renamed_is_found_where_it_is_now_under_its_first_title(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_renamed_file_keeps_its_first_title(workspace: Workspace, tmp_path: Path) -> None:
     path = make_video(tmp_path / "talk.mp4")
     with open_video(workspace, path) as work:
         assert work.video.title == "talk"

@@ -97,9 +97,7 @@ def test_a_paused_video_stays_so_when_a_clip_is_tried(workspace: Workspace, brok
 
 
 @pytest.mark.parametrize(("index", "output"), [(0, "clip 0 of film has not failed"), (9, "clip 9")])
-def test_a_clip_that_did_not_fail_is_refused(
-    workspace: Workspace, broken: str, index: int, output: str
-) -> None:
+def test_sound_clip_is_refused(workspace: Workspace, broken: str, index: int, output: str) -> None:
     refused = homer("retry", "film", "--clip", str(index))
     assert refused.exit_code == 2
     assert output in refused.stderr
@@ -119,9 +117,7 @@ def test_clips_that_a_broken_run_got_done_are_passed(workspace: Workspace, broke
     assert "clip 1 of film has not failed (failed: none)" in nothing.stderr
 
 
-def test_a_file_that_is_gone_or_another_one_by_now_is_reported(
-    workspace: Workspace, broken: str, recording: Path
-) -> None:
+def test_a_file_that_is_gone_is_told(workspace: Workspace, broken: str, recording: Path) -> None:
     aside = recording.rename(recording.with_name("aside.mp4"))
     with pytest.raises(InputError, match=r"film\.mp4 any more: put it back"):
         clips_to_retry(workspace.store, broken)

@@ -82,9 +82,7 @@ def falling(found: Retrieval) -> bool:
 # EVENT
 
 
-def test_event_finds_the_segment_with_its_neighbours_in_both_directions(
-    retrievers: Retrievers, ids: dict[int, int]
-) -> None:
+def test_event_finds_it_with_neighbours(retrievers: Retrievers, ids: dict[int, int]) -> None:
     found = retrievers.search(seen(), Mode.EVENT, "the glass bowl broke")
     assert (found.focus and found.focus.label) == "The bowl breaks"
     assert {s.label for s in found.neighbours} == {"Baking a cake", "Walk in the park"}
@@ -128,9 +126,7 @@ def test_video_shows_best_clips_of_the_focus(retrievers: Retrievers, ids: dict[i
     assert falling(found)
 
 
-def test_video_passes_over_the_clips_that_were_shown(
-    retrievers: Retrievers, ids: dict[int, int]
-) -> None:
+def test_video_passes_over_clips_shown(retrievers: Retrievers, ids: dict[int, int]) -> None:
     first = retrievers.search(seen(), Mode.VIDEO, "careful with the glass bowl", focus=ids[0])
     shown = frozenset(one.ref for one in first.evidence if one.clip == 1)
     again = retrievers.search(seen(), Mode.VIDEO, "careful with the glass bowl", ids[0], shown)
@@ -283,9 +279,7 @@ def recorded_video(store: Store, ids: dict[int, int]) -> dict[int, int]:
     return ids
 
 
-def test_keyframe_ranks_images_by_the_query_and_spreads_them(
-    retrievers: Retrievers, recorded_video: dict[int, int]
-) -> None:
+def test_keyframe_spreads_images(retrievers: Retrievers, recorded_video: dict[int, int]) -> None:
     found = retrievers.search(
         seen(), Mode.KEYFRAME, "careful with the glass bowl", recorded_video[0]
     )
@@ -298,9 +292,7 @@ def test_keyframe_ranks_images_by_the_query_and_spreads_them(
     assert falling(found)
 
 
-def test_keyframe_describes_what_is_known_to_be_on_it(
-    retrievers: Retrievers, recorded_video: dict[int, int]
-) -> None:
+def test_keyframe_describes_images(retrievers: Retrievers, recorded_video: dict[int, int]) -> None:
     found = retrievers.search(seen(), Mode.KEYFRAME, "we bake an apple cake", recorded_video[0])
     shown = {image.time_ms: image.description for image in found.images}
     assert "in view: Ada" in shown[2_000]
@@ -327,9 +319,7 @@ def test_keyframe_finds_the_things_and_the_text_on_an_image(
         assert output in cited.text
 
 
-def test_keyframe_never_shows_images_of_later_clips(
-    retrievers: Retrievers, recorded_video: dict[int, int]
-) -> None:
+def test_keyframe_shows_none_later(retrievers: Retrievers, recorded_video: dict[int, int]) -> None:
     found = retrievers.search(seen(0), Mode.KEYFRAME, "the glass bowl")
     assert {image.clip for image in found.images} == {0}
     assert recorded_video

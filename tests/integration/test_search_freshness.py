@@ -227,9 +227,7 @@ def test_clips_of_the_event_are_candidates_in_views_of_any_size(
 
 
 @pytest.mark.full
-def test_clips_of_the_focus_are_candidates_even_if_far_from_the_query(
-    made_up: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clips_of_the_focus_are_candidates(made_up: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "SMALL", 50)
     video, clips = "a" * 16, (280, 281)
     ids = add_event_graph(made_up, video, [Event(0, "a walk", "They walk on.", clips, since=281)])

@@ -118,9 +118,7 @@ def test_what_is_recorded_says_that_something_was_left_out(store: Store) -> None
     assert any(REDACTED in (one or "") for one in replies)
 
 
-def test_a_key_of_the_keyring_is_sent_and_the_environment_comes_first(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_of_the_keyring_come_second(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     remember_party(store)
     with OpenAIServer(obedient) as server:
         ask(store, LlmToolbox(server, key="RING_KEY"), QUESTION)

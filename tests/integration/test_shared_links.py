@@ -188,9 +188,7 @@ def test_the_key_of_links_is_its_owners_alone_and_leaves_with_no_library(store: 
     assert (store.home.root / "links.key").stat().st_mode & 0o077 == 0
 
 
-def test_commands_share_list_and_revoke(
-    store: Store, answer: SharedLink, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_do_all(store: Store, answer: SharedLink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
 
     def homer(*words: str) -> str:

@@ -73,9 +73,7 @@ def labels_of(request: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("view", ["keyframes", "frames", "video"])
-def test_the_model_is_shown_each_clip_as_the_profile_says(
-    home: Home, store: Store, tmp_path: Path, view: str
-) -> None:
+def test_clip_is_shown_as_profile_says(home: Home, store: Store, tmp_path: Path, view: str) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=4.0, scene_s=0.5, silent=True)
     with OpenAIServer(lambda _: REPLY) as server:
         opened = workspace(home, store, server, clip_view=view, clip_frames=4)
@@ -105,9 +103,7 @@ def test_the_model_is_shown_each_clip_as_the_profile_says(
 
 
 @pytest.mark.parametrize("erased", [False, True])
-def test_the_video_of_an_event_is_shown_for_its_document(
-    home: Home, store: Store, tmp_path: Path, erased: bool
-) -> None:
+def test_an_event_is_shown_as_video(home: Home, store: Store, tmp_path: Path, erased: bool) -> None:
     """Not where something was erased: the file may still show that."""
     path = make_video(tmp_path / "colours.mp4", seconds=4.0, scene_s=0.5, silent=True)
     documents: list[dict[str, Any]] = []
@@ -227,9 +223,7 @@ def test_a_short_last_clip_is_estimated_by_itself(home: Home, store: Store, tmp_
 
 
 @pytest.mark.full
-def test_an_estimate_counts_patches_only_where_an_event_graph_is_built(
-    home: Home, store: Store, tmp_path: Path
-) -> None:
+def test_patches_count_only_with_an_event_graph(home: Home, store: Store, tmp_path: Path) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
     with OpenAIServer(counting) as server:
         opened = workspace(home, store, server, strategies=())

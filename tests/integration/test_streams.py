@@ -135,9 +135,7 @@ def test_a_stream_with_a_break_is_one_video_with_a_gap_that_is_shown(
             assert session.scalar(select(func.count()).select_from(table)) == 0
 
 
-def test_a_question_sees_what_is_in_memory_while_the_stream_goes_on(
-    workspace: Workspace, tmp_path: Path, three: bytes
-) -> None:
+def test_question_sees_memory_of_now(workspace: Workspace, tmp_path: Path, three: bytes) -> None:
     fed = Fed(tmp_path / "door", [three])
     seen: list[int | str] = []
 
@@ -151,9 +149,7 @@ def test_a_question_sees_what_is_in_memory_while_the_stream_goes_on(
     assert seen == [0, "watching", 1, "watching"]
 
 
-def test_stopped_it_keeps_what_came_and_the_last_clip_is_short(
-    workspace: Workspace, tmp_path: Path, three: bytes
-) -> None:
+def test_stopped_it_keeps_what_came(workspace: Workspace, tmp_path: Path, three: bytes) -> None:
     """The writer is still there: only being stopped ends this stream."""
     fed = Fed(tmp_path / "door", [three], stays=True)
     with opened(workspace, fed) as work:
@@ -165,9 +161,7 @@ def test_stopped_it_keeps_what_came_and_the_last_clip_is_short(
     assert [clip.state for clip in portrait.clips] == ["done"] * 2
 
 
-def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
-    workspace: Workspace, tmp_path: Path, three: bytes
-) -> None:
+def test_started_again_it_is_the_same(workspace: Workspace, tmp_path: Path, three: bytes) -> None:
     first = watched(workspace, Fed(tmp_path / "door", [three]))
     (tmp_path / "door").unlink()
     fed, heard = Fed(tmp_path / "door", [three]), Heard()
@@ -367,9 +361,7 @@ def test_the_command_watches_a_pipe_and_says_what_it_kept(
 
 
 @pytest.mark.full
-def test_a_model_is_shown_each_clip_of_a_stream_as_it_is_of_a_file(
-    workspace: Workspace, tmp_path: Path, three: bytes
-) -> None:
+def test_a_model_sees_streams_as_files(workspace: Workspace, tmp_path: Path, three: bytes) -> None:
     reply = {"lines": [{"kind": "episodic", "text": "It goes on."}], "segments": []}
     with OpenAIServer(lambda _: reply) as server:
         spec = ChatSpec(model="openai:m", base_url=server.base_url, video=True)

@@ -178,9 +178,7 @@ def test_every_common_track_of_text_is_read_alike(words: str, codec: str, tmp_pa
     assert (second.span, second.text) == (TimeSpan.of(3500, 4300), "Home, at last. Now.")
 
 
-def test_a_track_of_pictures_is_reported_as_not_readable_and_stops_nothing(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_track_of_pictures_stops_nothing(workspace: Workspace, tmp_path: Path) -> None:
     source = make_video(tmp_path / "in.mp4", seconds=3.0, audio=None)
     path = with_packets(source, "dvdsub", tmp_path / "talk.mkv", [(500, 900, "no words")])
     assert probe_source(path).subtitles == (SubtitleStream(1, "dvdsub", ""),)

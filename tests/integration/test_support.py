@@ -86,9 +86,7 @@ def test_an_open_answer_says_how_well_it_is_supported(
     ("support", "standing"),
     [(0.9, Standing.SUPPORTED), (0.1, Standing.WEAK), (0.0, Standing.GUESS)],
 )
-def test_an_option_that_nothing_supports_is_a_guess(
-    watched_store: Store, support: float, standing: Standing
-) -> None:
+def test_an_option_may_be_a_guess(watched_store: Store, support: float, standing: Standing) -> None:
     chosen = Conclusion(text="A", option="A", refs=("m1",))
     ran = asked(
         watched_store, {DOOR: support}, act=[LOOK], options=OPTIONS, conclude=[lambda _: chosen]

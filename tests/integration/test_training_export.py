@@ -92,9 +92,7 @@ def test_a_prompt_is_exported_once_with_view_of_its_question(party: Store, tmp_p
     assert scopes[0] > scopes[1]
 
 
-def test_of_a_wrong_answer_the_right_one_is_known_from_the_data_set_only(
-    store: Store, party: Store, tmp_path: Path
-) -> None:
+def test_the_right_answer_is_of_the_data_set(store: Store, party: Store, tmp_path: Path) -> None:
     judged(party, CHOICE, right=False)
     assert exported(party, tmp_path / "own").prompts == 0
     evaluate(store, houses(tmp_path, 1), strategies=[RAG.name])

@@ -144,9 +144,7 @@ def test_windows_lead_through_a_video_from_its_first_clip_to_its_last(store: Sto
     assert (first.from_ms, first.earlier_ms) == (0, None)
 
 
-def test_a_window_with_too_many_lines_ends_where_the_next_one_begins(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_window_ends_at_the_next(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_library(store, 20, videos=1)
     whole = load_transcript(store, VIDEO, 0, GROUPS)
     assert whole is not None

@@ -300,9 +300,7 @@ def test_the_router_may_begin_with_a_summary(built_garden: Store, heard: list[Ev
     assert writers(built_garden) == ("rules", "openai:test")
 
 
-def test_a_summary_that_rules_had_to_write_is_not_said_to_be_the_models(
-    built_garden: Store, heard: list[Event]
-) -> None:
+def test_a_summary_by_rules_is_not_the_models(built_garden: Store, heard: list[Event]) -> None:
     class Mute(MomentModel):
         def summarize(self, text: str) -> Any:
             return "no lines"

@@ -164,9 +164,7 @@ def test_nothing_about_other_videos_is_exported(exported: Path) -> None:
     assert '["judgements"' not in text
 
 
-def test_an_answer_that_claims_other_videos_too_stays_behind(
-    exported: Path, empty: Store, tmp_path: Path
-) -> None:
+def test_answer_of_other_videos_stays_behind(exported: Path, empty: Store, tmp_path: Path) -> None:
     other = {"trajectory_id": ALONE, "video_id": OTHER, "last_clip": 2}
     odd = altered(
         exported / f"{FULL}.zip",

@@ -177,9 +177,7 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     assert look() == JobReport("0 watched, 1 known already")
 
 
-def test_a_file_that_is_deleted_from_memory_is_not_watched_again(
-    workspace: Workspace, folder: Path, look: Look
-) -> None:
+def test_what_was_deleted_stays_so(workspace: Workspace, folder: Path, look: Look) -> None:
     from views.library import delete_video_rows
 
     short(folder / "talk.mp4")

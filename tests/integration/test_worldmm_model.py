@@ -232,9 +232,7 @@ def test_the_command_says_what_a_build_will_take_and_took(
     assert taken == [calls, 100 * calls, 20 * calls, 0.0]
 
 
-def test_a_build_that_gives_a_model_nothing_to_write_says_nothing_of_calls(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_build_without_writing_says_nothing_of_calls(capsys: pytest.CaptureFixture[str]) -> None:
     with meter() as bar:
         show = show_use(bar, "worldmm")
         show(ModelUse(), ModelUse())

@@ -203,9 +203,7 @@ def test_lists_of_lists_without_end_are_given_up(fetch: Callable[..., FetchResul
     assert any("without end" in fault for fault in found.faults)
 
 
-def test_a_list_of_thousands_gives_as_many_as_were_asked_for(
-    fetch: Callable[..., FetchResult], recording: bytes
-) -> None:
+def test_lists_give_as_many_as_asked(fetch: Callable[..., FetchResult], recording: bytes) -> None:
     def answer(path: str) -> bytes:
         return feed(*(f"{s.url}/{n}.mp4" for n in range(2000))) if "feed" in path else recording
 
@@ -252,9 +250,7 @@ def test_no_other_program_is_started(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_library_that_connects_by_itself_is_held_to_what_was_named(
-    monkeypatch: pytest.MonkeyPatch, private: Site
-) -> None:
+def test_a_library_keeps_to_what_was_named(monkeypatch: pytest.MonkeyPatch, private: Site) -> None:
     """Also where a name that was checked has another address by the time it is connected to."""
     with connections_limited_to(AllowedHosts(HERE)):
         for place in ((ELSEWHERE, private.port), ("localhost", private.port)):

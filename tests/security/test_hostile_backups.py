@@ -243,9 +243,7 @@ def test_an_image_that_no_row_names_is_refused(
     refused(backup_with(backup, tmp_path / "odd", change), "an image that no row names")
 
 
-def test_lines_images_and_the_whole_have_limits(
-    backup: Path, tmp_path: Path, refused: Callable[..., None]
-) -> None:
+def test_all_sizes_have_limits(backup: Path, tmp_path: Path, refused: Callable[..., None]) -> None:
     def long(manifest: Manifest, members: Members) -> None:
         set_column(manifest, members, "videos", "title", os.urandom(2_000_000).hex())
 
@@ -259,9 +257,7 @@ def test_lines_images_and_the_whole_have_limits(
     refused(odd, "an image has 65 MB, and the limit imports.blob_mb is 64")
 
 
-def test_a_small_backup_does_not_become_a_large_one(
-    backup: Path, tmp_path: Path, refused: Callable[..., None]
-) -> None:
+def test_small_ones_stay_small(backup: Path, tmp_path: Path, refused: Callable[..., None]) -> None:
     def change(manifest: Manifest, members: Members) -> None:
         members[IMAGES_MEMBER] = bytes(100_000_000)
 

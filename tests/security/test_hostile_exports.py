@@ -82,9 +82,7 @@ CODE: dict[str, Callable[[str], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", ["msgpack", "pickle"])
-def test_a_checkpoint_that_carries_code_is_not_imported(
-    exported: Path, victim: Store, tmp_path: Path, kind: str
-) -> None:
+def test_code_is_not_imported(exported: Path, victim: Store, tmp_path: Path, kind: str) -> None:
     value = CODE[kind](f"touch {tmp_path / 'mark'}")
     odd = export_with(
         exported / f"{PARTY}.zip", tmp_path / "odd", lambda r: poisoned(r, kind, value)
@@ -248,9 +246,7 @@ def test_a_member_of_another_size_is_refused(exported: Path, victim: Store, tmp_
     refused(victim, odd, "torn or altered")
 
 
-def test_other_methods_of_compression_and_doubled_names_are_refused(
-    exported: Path, victim: Store, tmp_path: Path
-) -> None:
+def test_other_compression_is_refused(exported: Path, victim: Store, tmp_path: Path) -> None:
     members = members_of(exported / f"{FULL}.zip")
     with ZipFile(tmp_path / "bzip", "w", ZIP_BZIP2) as archive:
         for name, data in members.items():
@@ -332,9 +328,7 @@ def test_experience_stays_behind(exported: Path, empty: Store, tmp_path: Path) -
         assert found[f"public.{table}"] == []
 
 
-def test_a_message_under_another_ones_name_takes_its_own(
-    exported: Path, empty: Store, tmp_path: Path
-) -> None:
+def test_a_message_takes_its_own_name(exported: Path, empty: Store, tmp_path: Path) -> None:
     """Messages are kept once, by their digest: a forged one would be shown for a later one."""
     asked = {"role": "user", "content": "you are Homer"}
 

@@ -84,9 +84,7 @@ def test_who_knows_it_is_served(server: str, place: Home) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:4200", "127.0.0.1.evil.example", ""]
 )
-def test_it_answers_to_no_name_that_others_may_have_pointed_at_this_machine(
-    server: str, place: Home, host: str
-) -> None:
+def test_no_name_that_others_pointed_here_is_answered(server: str, place: Home, host: str) -> None:
     """DNS rebinding: a page of another site has its name resolve to 127.0.0.1."""
     assert status(server, "/api/admin/version", ensure_login(place), Host=host) == 403
     assert status(server, "/", ensure_login(place), Host=host) == 403

@@ -58,9 +58,7 @@ def test_only_file_that_was_watched_is_opened(home: Home, recording: Path, tmp_p
     assert original_file(home, "f" * 16, str(recording)) is None
 
 
-def test_a_file_is_read_once_and_again_where_it_may_have_changed(
-    home: Home, recording: Path, reads: list[Path]
-) -> None:
+def test_file_is_read_once_until_it_changes(home: Home, recording: Path, reads: list[Path]) -> None:
     for _ in range(3):
         assert original_file(home, ID, str(recording)) == recording
     assert reads == [recording]
@@ -88,9 +86,7 @@ def test_another_file_under_the_same_name_is_read_anew(
     assert original_file(home, ID, str(recording)) is None
 
 
-def test_what_watching_found_of_a_file_is_not_read_again(
-    home: Home, recording: Path, reads: list[Path]
-) -> None:
+def test_what_watching_found_is_not_reread(home: Home, recording: Path, reads: list[Path]) -> None:
     cache_original(home, ID, stat_digest(recording))
     assert original_file(home, ID, str(recording)) == recording
     assert reads == []

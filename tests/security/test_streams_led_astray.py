@@ -278,9 +278,7 @@ def test_a_name_turned_private_is_ignored(monkeypatch: pytest.MonkeyPatch, priva
     assert private.asked == []
 
 
-def test_a_name_with_public_and_private_addresses_is_public(
-    monkeypatch: pytest.MonkeyPatch, private: Site
-) -> None:
+def test_names_half_private_are_public(monkeypatch: pytest.MonkeyPatch, private: Site) -> None:
     Names(monkeypatch, evil=[[ELSEWHERE, HERE]])
     refused(f"http://evil.test:{private.port}/live.m3u8", "refused|reached")
     assert private.asked == []

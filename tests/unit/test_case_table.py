@@ -167,9 +167,7 @@ def test_two_low_rounds_in_a_row_are_saturation_one_good_one_between_is_not() ->
         ([Mode.EVENT, Mode.VIDEO, Mode.VIDEO, Mode.VIDEO], ["mode keyframe"], ["mode video"]),
     ],
 )
-def test_the_grace_round_comes_with_what_was_not_tried(
-    modes: list[Mode], suggested: list[str], silent: list[str]
-) -> None:
+def test_grace_rounds_suggest(modes: list[Mode], suggested: list[str], silent: list[str]) -> None:
     acts = [search(f"word{i}a word{i}b", mode) for i, mode in enumerate(modes)]
     ran = asked([SAME], plan=[FACTS], act=[*acts, varied])
     (at,) = [e.round for e in ran.of(RoundClosed) if "grace" in e.warning]

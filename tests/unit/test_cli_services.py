@@ -128,9 +128,7 @@ def served(monkeypatch: pytest.MonkeyPatch, then: type[BaseException] | None = N
     return given
 
 
-def test_the_api_says_where_it_is_and_how_it_is_used(
-    home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_api_says_its_place(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given = served(monkeypatch)
     done = homer("serve", "--videos", str(tmp_path), "--questions", "2", "--port", "0")
     assert "http://here:1/docs" in done.stdout

@@ -143,9 +143,7 @@ def test_edges_that_agree_are_left_alone(one: Edge, other: Edge) -> None:
         (edge(3, Relation.REQUIRES, 1), []),
     ],
 )
-def test_what_comes_later_cannot_come_first_unless_it_was_only_told_later(
-    late: Edge, faults: list[GraphFault]
-) -> None:
+def test_later_is_first_only_if_told_later(late: Edge, faults: list[GraphFault]) -> None:
     assert [one.fault for one in find_faults(whole(THREE, [late]))] == faults
 
 

@@ -72,9 +72,7 @@ def due(rows: Rows, final: bool = False) -> DueWindow | None:
         ("pddddd", False, None),
     ],
 )
-def test_a_window_is_due_once_all_of_it_is_settled(
-    rows: Rows, states: str, final: bool, at_clip: int | None
-) -> None:
+def test_windows_are_due_settled(rows: Rows, states: str, final: bool, at_clip: int | None) -> None:
     rows.states = states
     found = due(rows, final)
     assert (found.at_clip if found else None) == at_clip

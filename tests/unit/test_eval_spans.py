@@ -100,9 +100,7 @@ def test_without_citations_the_first_retrieved_moment_counts() -> None:
     ("option", "reference", "right"),
     [("B", "B", True), ("A", "B", False), (None, "B", False), ("B", "", None)],
 )
-def test_options_are_judged_by_their_letter_alone(
-    option: str | None, reference: str, right: bool | None
-) -> None:
+def test_options_go_by_letter(option: str | None, reference: str, right: bool | None) -> None:
     asked = question(options=("Bob", "Ann"), answer=reference)
     judged = judge_options(asked, Answer(text="Ann", option=option, confidence=0.9))
     assert judged.right is right

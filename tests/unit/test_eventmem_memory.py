@@ -98,9 +98,7 @@ def test_events_of_real_frames_are_those_of_numpy(shared_media: Callable[[str], 
     ("one", "other", "expected"),
     [([1, 1], [1, 1], 1.0), ([1, 1], [1, 2], 0.0), ([1, 2], [2, 4], 1.0), ([1, 2], [2, 1], -1.0)],
 )
-def test_correlation_of_histograms_that_do_not_vary(
-    one: list[float], other: list[float], expected: float
-) -> None:
+def test_histograms_that_do_not_vary(one: list[float], other: list[float], expected: float) -> None:
     assert correlation(np.array(one, float), np.array(other, float)) == pytest.approx(expected)
 
 

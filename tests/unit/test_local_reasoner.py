@@ -88,9 +88,7 @@ def cause(outgoing: bool, relation: str = "causes") -> Neighbour:
         (on("What does Ann open?", forced=Mode.NEIGHBOR), Mode.EVENT, "Ann open"),
     ],
 )
-def test_first_the_event_then_a_closer_look_a_cause_along_its_edge(
-    made: DecisionContext, mode: Mode, query: str
-) -> None:
+def test_the_event_then_closer_then_a_cause(made: DecisionContext, mode: Mode, query: str) -> None:
     action = LocalReasoner().act(made)
     assert (action.kind, action.mode, action.query) == ("search", mode, query)
 

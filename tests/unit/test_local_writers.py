@@ -143,9 +143,7 @@ def test_support_for_a_face_being_a_voice_is_in_seconds() -> None:
         ("A key enables entry.", Relation.ENABLES, "A key", "entry"),
     ],
 )
-def test_a_stated_cause_is_read_with_its_sides(
-    text: str, relation: Relation, source: str, target: str
-) -> None:
+def test_a_cause_has_its_sides(text: str, relation: Relation, source: str, target: str) -> None:
     (one,) = find_stated_causes(text)
     assert (one.relation, one.source, one.target, one.quote) == (relation, source, target, text)
 

@@ -168,9 +168,7 @@ def test_a_log_that_cannot_be_written_stops_nothing(home: Home) -> None:
     assert log_error(ModelError("x")) is None
 
 
-def test_a_full_log_is_put_aside_and_only_so_many_are_stored(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_log_is_put_aside_a_few_times(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "LIMIT", 2_000)
     set_up_logging(home)
     for number in range(120):
@@ -216,9 +214,7 @@ def test_a_record_is_one_line_whatever_is_in_it(words: str, form: str) -> None:
     assert line.isascii()
 
 
-def test_a_command_that_fails_names_the_log(
-    home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_failures_name_the_log(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from cli.main import app
 
     def gone(*_: object) -> None:

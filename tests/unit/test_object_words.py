@@ -104,9 +104,7 @@ def test_what_is_merely_in_view_makes_no_event() -> None:
         (24, ["said", "seen", "read", "objects"]),
     ],
 )
-def test_what_is_quoted_stays_and_what_is_in_view_is_reported_where_there_is_room(
-    lines: int, kept: list[str]
-) -> None:
+def test_what_is_in_view_is_told_where_there_is_room(lines: int, kept: list[str]) -> None:
     one = percept(
         0,
         utterances=(said(1, "Good morning."),),

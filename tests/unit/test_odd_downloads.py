@@ -73,9 +73,7 @@ def test_damage_does_not_stop_search(tmp_path: Path, web: dict[str, bytes], page
 
 
 @pytest.mark.parametrize("page", DAMAGE.values(), ids=DAMAGE)
-def test_where_all_are_damaged_each_is_reported_and_nothing_is_left(
-    tmp_path: Path, web: dict[str, bytes], page: bytes
-) -> None:
+def test_all_damaged_are_told(tmp_path: Path, web: dict[str, bytes], page: bytes) -> None:
     web |= {ARCHIVE: page, BACKUP: page}
     with pytest.raises(WeightsMissing) as output:
         pull(tmp_path, ["tiny"])

@@ -99,9 +99,7 @@ def say() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("asked", "output"), [("", False), ("false", False), ("true", True), (" SPAN_ONLY ", True)]
 )
-def test_words_go_along_only_where_they_are_asked_for(
-    monkeypatch: pytest.MonkeyPatch, asked: str, output: bool
-) -> None:
+def test_words_go_only_if_asked(monkeypatch: pytest.MonkeyPatch, asked: str, output: bool) -> None:
     monkeypatch.setenv(CONTENT, asked)
     found = Exported()
     tracing.export_to(found.traces, content=content_wanted())

@@ -48,9 +48,7 @@ RESTARTS = st.lists(st.floats(0.01, 1) | st.just(0.0), min_size=8, max_size=8).f
 
 
 @given(GRAPHS, RESTARTS, st.floats(0, 0.9))
-def test_any_graph_with_loops_repeated_edges_and_lone_nodes(
-    graph: list[Edge], begin: list[float], damping: float
-) -> None:
+def test_any_graph_is_ranked(graph: list[Edge], begin: list[float], damping: float) -> None:
     edges = np.array([[left, right] for left, right, _ in graph], dtype=np.int64).reshape(-1, 2)
     weights = np.array([weight for *_, weight in graph], dtype=float)
     restart = np.array(begin)

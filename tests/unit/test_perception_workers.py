@@ -106,9 +106,7 @@ def perceive(crew: WorkerPool, work: Work, clip: int = 3) -> None:
         ({"workers": 2, "pool": "dask"}, "dask", 4),
     ],
 )
-def test_one_worker_is_a_thread_and_more_are_processes_unless_named(
-    given: dict[str, Any], where: str, ahead: int
-) -> None:
+def test_workers_are_where_named(given: dict[str, Any], where: str, ahead: int) -> None:
     settings = WorkSettings(**given)
     assert settings.where == where
     assert WorkerPool(settings).ahead == ahead

@@ -60,9 +60,7 @@ def test_its_database_is_reached_over_the_socket_by_asyncpg() -> None:
     assert _for_asyncpg(url) == "postgresql+asyncpg://homer@/prefect?host=/a/socket&port=5432"
 
 
-def test_a_server_of_ones_own_is_used_and_none_is_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ones_own_server_is_used_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
     monkeypatch.setattr(PrefectServer, "start", lambda _self: pytest.fail("it was started"))
     assert api_url(Home(tmp_path)) == "http://prefect.example/api"

@@ -45,9 +45,7 @@ SLOTS = {
         ([], ()),
     ],
 )
-def test_citations_are_read_in_any_spelling_and_nonsense_stays_to_be_refused(
-    said: list[str], refs: tuple[str, ...]
-) -> None:
+def test_any_spelling_of_citations_is_read(said: list[str], refs: tuple[str, ...]) -> None:
     assert refs_in(said) == refs
 
 

@@ -45,9 +45,7 @@ def test_every_clip_is_sampled_alike(grid: SampleGrid, one: int, other: int) -> 
 
 
 @given(grids, moments, st.integers(0, 5_000), st.integers(0, 5_000))
-def test_stretches_side_by_side_share_no_instant_and_miss_none(
-    grid: SampleGrid, start: int, first: int, second: int
-) -> None:
+def test_stretches_share_no_instant(grid: SampleGrid, start: int, first: int, second: int) -> None:
     middle, end = start + first, start + first + second
     parts = [*grid.within(start, middle), *grid.within(middle, end)]
     assert parts == list(grid.within(start, end))

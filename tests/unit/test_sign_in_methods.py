@@ -110,9 +110,7 @@ def test_the_environment_gives_password_once(place: Home, monkeypatch: pytest.Mo
     assert password_matches(stored_hash(place), WORD)
 
 
-def test_a_file_gives_a_password_by_its_first_line(
-    place: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_give_passwords(place: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "word"
     path.write_text(f"{WORD}\r\nand more\n")
     monkeypatch.setenv(FILE_VARIABLE, str(path))
@@ -175,9 +173,7 @@ def test_addresses_that_stand_for_ipv4_are_distinguished(clock: Clock) -> None:
     assert throttle.wait("::ffff:10.0.0.2") == 0
 
 
-def test_a_crowd_that_was_told_to_wait_is_forgotten_and_shuts_nobody_out(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crowd_shuts_nobody_out(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("auth.sessions.MAX_ENTRIES", 100)
     crowd = Throttle(clock=clock)
     assert sum(not one for one in [crowd.wait(f"10.0.{n}.1") for n in range(200)]) == 60

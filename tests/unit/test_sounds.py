@@ -158,9 +158,7 @@ def test_a_sound_that_goes_on_from_the_clip_before_says_so(before: Memory, text:
     assert (made.text, made.span) == (text, draft.span)
 
 
-def test_without_its_package_a_profile_goes_on_without_sounds(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_its_package_it_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     profile = load_profile("local")
     assert list(_missing_models(profile)) == []
     monkeypatch.setattr(profiles, "LITERT", Extra(("no_such_module",), ("ai-edge-litert",)))

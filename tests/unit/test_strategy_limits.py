@@ -20,9 +20,7 @@ LONG = replace(find_strategy("plain-rag"), rounds=13, retries=1)
         (AskSettings(rounds=20, retries=0), 13, 0),
     ],
 )
-def test_a_strategy_has_its_own_limits_unless_lower_ones_are_set(
-    settings: AskSettings, rounds: int, retries: int
-) -> None:
+def test_limits_are_own_or_lower(settings: AskSettings, rounds: int, retries: int) -> None:
     made = LONG.settings_from(settings)
     assert (made.rounds, made.retries, made.strategy) == (rounds, retries, "plain-rag")
     assert LONG.settings_from(AskSettings.model_validate(made.model_dump())) == made

@@ -242,7 +242,5 @@ def test_a_video_that_was_watched_otherwise_is_reported_with_the_way_out(
 
 @pytest.mark.parametrize("before", [None, ()])
 @pytest.mark.parametrize("now", [None, SourceTexts()])
-def test_where_there_are_none_it_makes_no_difference(
-    before: tuple[str, ...] | None, now: SourceTexts | None
-) -> None:
+def test_without_any_all_is_same(before: tuple[str, ...] | None, now: SourceTexts | None) -> None:
     reject_changed_subtitles(video(before), now)

@@ -114,9 +114,7 @@ def test_named_days_are_counted_from_the_moment_of_asking(text: str, day: int, h
 
 
 @given(st.lists(PHRASES, min_size=1, max_size=4), st.lists(st.just("a red car"), max_size=4), AS_OF)
-def test_options_are_times_where_nearly_all_of_them_are(
-    times: list[str], others: list[str], as_of: float
-) -> None:
+def test_options_are_times_if_most_are(times: list[str], others: list[str], as_of: float) -> None:
     short = [one for one in times if len(one.split()) <= 8]
     output = are_times((*times, *others), as_of)
     count = len(times) + len(others)

@@ -27,9 +27,7 @@ TOOLS = [
     ("options", "where"),
     [(["a"] * 27, "options: .*at most 26"), (["a", "b" * (LONGEST_OPTION + 1)], "options.1: ")],
 )
-def test_too_many_options_and_too_long_ones_are_refused(
-    tool: str, strategy: str, options: list[str], where: str
-) -> None:
+def test_limits_of_options_hold(tool: str, strategy: str, options: list[str], where: str) -> None:
     named = find_tool(tool, strategy).tool
     action = Action(kind="search", query="who sings", arguments={"options": options})
     with pytest.raises(InputError, match=f"{tool}: {where}"):

@@ -79,9 +79,7 @@ def test_files_are_those_that_the_profile_names(checked: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("text", "batch"), [("bge-small", 1), ("minilm", 32)])
-def test_rows_of_a_model_whose_numbers_depend_on_company_are_made_alone(
-    checked: list[str], text: str, batch: int
-) -> None:
+def test_some_models_embed_rows_alone(checked: list[str], text: str, batch: int) -> None:
     made: Any = box(text=text)
     assert made.text.more["batch"] == batch
 

@@ -99,9 +99,7 @@ def test_a_span_is_named_with_its_day() -> None:
         ("Who fixed the bike around 8:10:30?", "8:10:30", "", "", "Who fixed the bike?"),
     ],
 )
-def test_questions_that_name_a_time_of_day(
-    question: str, start: str, end: str, day: str, query: str
-) -> None:
+def test_questions_name_times(question: str, start: str, end: str, day: str, query: str) -> None:
     read = timed_question(question)
     assert read is not None
     assert (read.times.start, read.times.end, read.times.day) == (start, end, day)

@@ -119,9 +119,7 @@ def test_a_file_that_cannot_be_watched_stops_no_other(notes: Notes, bad: str) ->
     assert notes.told[-1] == "close b"
 
 
-def test_the_memory_of_strategies_is_built_of_what_was_watched(
-    notes: Notes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memories_of_strategies_are_built(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(_: object, video: str, strategy: Strategy, __: object) -> Built:
         notes.told.append(f"build {strategy.name} {video}")
         return Built(VIDEO, strategy.name, 5, 5)
@@ -161,9 +159,7 @@ def test_a_server_that_does_not_come_up_is_asked_for_once_and_told_of_once(notes
     assert [output for output in notes.told if output.startswith("watch")] == ["watch a", "watch b"]
 
 
-def test_all_files_have_the_same_workers_who_go_home_at_the_end(
-    notes: Notes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_files_have_the_same_workers(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that models are loaded once for a folder of videos."""
     crews: list[WorkerPool] = []
 

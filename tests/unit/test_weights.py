@@ -187,9 +187,7 @@ def test_another_file_is_refused_and_nothing_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_package_without_the_member_says_so(
-    tmp_path: Path, use: Use, packages: dict[str, dict[str, bytes]]
-) -> None:
+def test_no_member_is_told(tmp_path: Path, use: Use, packages: dict[str, dict[str, bytes]]) -> None:
     packages["p==1.0"] = {"other": GOOD}
     use(file_of(parts=(PackagedPart(package="p", version="1.0", member="m"),)))
     with pytest.raises(WeightsMissing, match="no m in it"):
@@ -298,9 +296,7 @@ def test_what_is_not_free_for_every_use_is_marked() -> None:
     assert "non-commercial" in load_manifest()["insightface"].licence
 
 
-def test_without_a_package_client_it_says_how_to_get_one(
-    tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_client_is_told(tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\necho 'python: No module named pip' >&2\nexit 1\n")
     bare.chmod(0o755)

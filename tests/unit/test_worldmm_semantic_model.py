@@ -190,9 +190,7 @@ def test_without_a_readable_decision_the_rules_decide() -> None:
     assert [one.text for one in made.added] == ["Ann like tea"]
 
 
-def test_of_too_many_triples_the_first_are_taken_after_the_model_was_asked_for_fewer(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_of_too_many_triples_the_first_stay(caplog: pytest.LogCaptureFixture) -> None:
     many = [written(f"who{n} like{n} thing{n}", 0) for n in range(MOST_LASTING + 5)]
     model = Scripted({"triples": many}, {"triples": many})
     made = change(model, seen("Ann drink tea"), [])

@@ -200,9 +200,7 @@ def test_a_face_is_a_voice_only_where_both_are_in_clip(pair: tuple[str, str], ta
         ({"tag": "<face_3>", "name": "  "}, ()),
     ],
 )
-def test_a_name_is_given_to_somebody_of_the_clip_only(
-    name: dict[str, str], given_names: tuple[tuple[str, str], ...]
-) -> None:
+def test_names_are_of_clip(name: dict[str, str], given_names: tuple[tuple[str, str], ...]) -> None:
     assert write(reply({}, names=[name])).names == given_names
 
 

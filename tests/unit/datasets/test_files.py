@@ -191,9 +191,7 @@ def test_a_video_is_found_any_way(tmp_path: Path, there: str, name: str, found: 
 
 
 @given(name=st.text(max_size=300))
-def test_whatever_a_video_is_called_it_lies_within_or_is_not_there(
-    tmp_path_factory: pytest.TempPathFactory, name: str
-) -> None:
+def test_video_lies_within_or_nowhere(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
     folder = tmp_path_factory.mktemp("set")
     (folder / "a.mp4").touch()
     try:

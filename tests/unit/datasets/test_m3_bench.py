@@ -52,9 +52,7 @@ def test_clips_up_to_named_are_known(tmp_path: Path, more: dict[str, Any], as_of
         ({"question": ""}, "hall_01, hall_01_Q01: question"),
     ],
 )
-def test_what_is_wrong_is_reported_by_file_record_and_field(
-    tmp_path: Path, more: dict[str, Any], output: str
-) -> None:
+def test_what_is_wrong_has_its_place(tmp_path: Path, more: dict[str, Any], output: str) -> None:
     with pytest.raises(InputError, match=output):
         _asked(tmp_path, **more)
 
