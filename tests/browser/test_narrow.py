@@ -57,7 +57,6 @@ def phone(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[P
     made.close()
 
 
-OPEN_FOLDS = "document.querySelectorAll('details:not([open]) summary').forEach(one => one.click())"
 VIEWS = [
     *((name, "") for name in PAGE_NAMES),
     *(("video", f"&show={shown}") for shown in ("Clips", "Memory", "Search")),
