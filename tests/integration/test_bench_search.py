@@ -25,7 +25,6 @@ from domain.asking import Mode
 from store.database import Store
 from store.queries import candidates, view_sizes
 from store.queries.clips import memory_view
-from tests.support.big_library import LINES
 from tests.support.memory import WordVectors
 
 
@@ -41,13 +40,6 @@ def test_real_neighbours_are_near_and_others_are_not(made: World) -> None:
     own = cosines[np.arange(len(chosen)), chosen]
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
     assert own.mean() > cosines.mean() + 0.15
-
-
-def test_a_library_has_as_many_memories_as_asked_for_in_days_at_most() -> None:
-    videos = list(days(100_000))
-    assert sum(recording.clips for recording in videos) * LINES == 100_000
-    assert {recording.clips for recording in videos} == {2_500}
-    assert len({recording.id for recording in videos}) == 5
 
 
 def test_the_nearest_are_those_of_sorting_all() -> None:

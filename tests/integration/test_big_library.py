@@ -17,9 +17,8 @@ from domain.media import IdentityKind
 from domain.time import TimeSpan
 from library.memory import clip_spans, events, linked_events
 from library.params import MAX_LIMIT
-from library.people import likely_same_people, people_of_video, person_of_library
+from library.people import likely_same_people, people_of_video
 from people import similar
-from people.across_videos import rename
 from people.corrections import keep_apart, undo
 from people.face_voice_evidence import merge_close_spans
 from store.database import Store
@@ -98,11 +97,6 @@ def test_events_come_by_time_with_what_joins_those_that_are_shown(long: Store) -
     assert len(alone) == 3
 
 
-def test_events_have_the_names_that_people_gave(long: Store) -> None:
-    rename(long, VIDEO, "0", "Ada Lovelace")
-    assert events(long, VIDEO, 0, 1).items[0].text == "Ada Lovelace does 0."
-
-
 def test_an_event_of_another_video_or_of_none_does_not_open(long: Store) -> None:
     remember_party(long)
     other = events(long, PARTY).items[0].number
@@ -136,17 +130,6 @@ def test_a_clip_that_is_not_there_is_passed_over(store: Store) -> None:
         TimeSpan.of(90_000, 120_000),
         TimeSpan.of(150_000, 180_000),
     ]
-
-
-def test_some_people_are_told_of_in_full(long: Store) -> None:
-    shown = people_of_video(long, VIDEO, offset=12, limit=12)
-    assert (shown.total, shown.next) == (60, 24)
-    assert [one.number for one in shown.items] == list(range(12, 24))
-    chosen = person_of_library(long, VIDEO, "50").characters[0]
-    assert chosen.label == "Guest 50 of a whole week"
-    assert chosen.seen > 0
-    assert chosen.seen_spans
-    assert people_of_video(long, VIDEO, offset=60).items == ()
 
 
 def test_a_timeline_has_no_more_appearances_than_can_be_told_apart(long: Store) -> None:
@@ -227,14 +210,3 @@ def test_in_one_frame_is_reported_pair_by_pair(store: Store) -> None:
         pairs = [((a,), (b,)), ((a,), (c,)), ((c, a), (b,)), ((b,), ()), ((c,), (b,))]
         assert seen_together(session, pairs) == [True, False, True, False, False]
         assert seen_together(session, []) == []
-
-
-def test_people_of_very_many_faces_are_compared_too(store: Store) -> None:
-    """As after a long video: the pairs of their faces are more than a statement has parameters."""
-    known_video(store, 3, VIDEO)
-    with store.begin() as session:
-        ids = [one.id for one in add_identities(session, VIDEO, IdentityKind.FACE, 400, 0)]
-        rows = [_row(SightingRow, VIDEO, who, 1, 1) | {"box": [0, 0, 1, 1]} for who in ids[199:201]]
-        session.execute(insert(SightingRow), rows)
-        pairs = [(ids[:200], ids[200:]), (ids[:199], ids[200:])]
-        assert seen_together(session, pairs) == [True, False]

@@ -106,13 +106,6 @@ def test_nothing_is_built_upon_clip_that_waits_for_its_model(party: Store, pairs
         assert (made.clips, made.remark) == (clips, remark)
 
 
-def test_of_a_stream_only_whole_steps_are_built(party: Store, pairs: Strategy) -> None:
-    ended(party, "watching")
-    assert built(party, pairs).clips == 4
-    ended(party)
-    assert built(party, pairs).clips == 1
-
-
 @pytest.mark.parametrize("point", [FaultPoint.BUILD_ROWS, FaultPoint.BUILD_COMMITTED])
 @pytest.mark.parametrize("step", sample([2], [1, 2, 3]))
 def test_a_killed_build_goes_on_to_the_same_rows(

@@ -16,7 +16,7 @@ from domain.errors import Ambiguous, NotFound
 from domain.memories import MemoryView, Scope
 from domain.trajectory import Failed, Forced, RoundOpened
 from store.database import Store
-from store.queries.calls import add_call, calls_of, find_call, message_hash, messages_of
+from store.queries.calls import add_call, find_call, message_hash
 from store.queries.trajectories import (
     add_trajectory,
     append_events,
@@ -26,7 +26,6 @@ from store.queries.trajectories import (
     find_trajectory,
     list_trajectories,
 )
-from store.tables.schema import MessageRow
 from tests.support.machine import VIDEO, watched
 
 QUESTION = Question(
@@ -119,17 +118,6 @@ def test_a_step_that_was_cut_off_is_forgotten_before_it_is_done_again(running: S
     append(running, 1, EVENTS[2:])
     with running.begin() as session:
         assert events_of(session, "aa11") == [EVENTS[0], EVENTS[2]]
-
-
-def test_messages_are_pooled_and_come_back_in_order(running: Store) -> None:
-    more = {"role": "user", "content": "more"}
-    messages = list(call().messages)
-    with running.begin() as session:
-        add_call(session, call())
-        add_call(session, call(messages=[*messages, more, messages[0]]))
-        assert session.query(MessageRow).count() == 3
-        stored = calls_of(session, "aa11")
-        assert messages_of(session, stored[1].messages) == [*messages, more, messages[0]]
 
 
 def test_recorded_calls_are_found_by_request_one_after_the_other(running: Store) -> None:

@@ -23,7 +23,7 @@ from store.queries.clips import memory_view
 from store.tables.schema import MemoryRow
 from tests.support.event_graphs import import_with_events
 from tests.support.full_suite import ends
-from tests.support.remembered import Said, Tools, WordEmbedder, watch
+from tests.support.remembered import Said, Tools, watch
 from tests.support.tiny_text_encoder import encoder
 from views.library import show_video
 
@@ -49,12 +49,6 @@ def test_a_multilingual_encoder_finds_what_rules_miss(store: Store, tmp_path: Pa
     text = Toolbox(profile, folder).text
     question = "Wer hat die Last time ?"
     assert found_by(store, text, LINES, question).text == "Gewicht"
-
-
-def test_a_german_word_that_looks_like_an_english_stop_word_is_found(store: Store) -> None:
-    lines = [*LINES[:2], "Last", *LINES[2:]]
-    found = found_by(store, WordEmbedder(), lines, "Wer hat die Last ?")
-    assert (found.text, found.score) == ("Last", 1.0)
 
 
 @pytest.fixture

@@ -124,14 +124,6 @@ def test_a_huge_file_fails(library: Store, tmp_path: Path, monkeypatch: pytest.M
         image_example("slide.png", path.read_bytes())
 
 
-def test_nothing_alike_is_said(library: Store) -> None:
-    noise = np.random.default_rng(9).integers(0, 255, (90, 160, 3)).astype(np.uint8)
-    data = cv2.imencode(".png", noise)[1].tobytes()
-    found = images_alike(library, view(), image_example("noise.png", data))
-    assert found.nothing_close
-    assert found.images[0].description.startswith("nearest to noise.png")
-
-
 def test_who_may_only_look_finds_images_too(library: Store) -> None:
     give_right(library, "key:reader", video=VIDEO)
     rights_on(library)

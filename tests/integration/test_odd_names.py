@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from domain.asking import Mode
-from domain.errors import InputError, NotFound
+from domain.errors import InputError
 from domain.media import Video
 from domain.texts import make_storable
 from flows.ingest_video import open_video
@@ -18,15 +16,11 @@ from flows.workspace import Workspace
 from library.removal import export_video
 from memory.captions import read_captions
 from models.profile import load_profile
-from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
-from store.queries.clips import memory_view
-from store.queries.trajectories import find_trajectory
 from store.queries.videos import add_video, find_video
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import WordToolbox
 from tests.support.event_graphs import import_with_events
-from tests.support.full_suite import sample
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
 from views.library import delete_video_rows, list_library, show_video
@@ -34,9 +28,6 @@ from views.library import delete_video_rows, list_library, show_video
 TOOLS: Any = Tools()
 LATIN = os.fsdecode(b"caf\xe9")
 """A name as older systems wrote it: no UTF-8."""
-ODD_QUERIES = ["a\x00b", "\ud800 soup", LATIN, "", "\n", "<face_1>" * 50]
-SEARCHED = [Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME]
-"""The modes; the short suite tries each query in one of them."""
 
 
 def add(store: Store, title: str, video: str = "a" * 16) -> None:
@@ -68,13 +59,6 @@ def test_captions_from_such_file_are_imported_under_any_title(store: Store, tmp_
     assert list_library(store) == []
 
 
-@pytest.mark.parametrize("name", ["a\x00b", "\ud800", LATIN, "%", "_", "\\", "' OR 1=1 --"])
-def test_a_name_that_nothing_has_is_not_found_whatever_it_is(store: Store, name: str) -> None:
-    add(store, "abc")
-    with store.begin() as session, pytest.raises(NotFound, match="no video goes by"):
-        find_video(session, name)
-
-
 @pytest.mark.parametrize("title", ["100%_\\x", "' OR 1=1 --", "a\x00b", "ünï", "<b>[x](y)", " "])
 def test_every_title_finds_its_video_by_all_or_its_beginning(store: Store, title: str) -> None:
     add(store, title)
@@ -82,25 +66,6 @@ def test_every_title_finds_its_video_by_all_or_its_beginning(store: Store, title
     with store.begin() as session:
         for name in (title, title[: len(title) // 2 + 1], title.upper()):
             assert find_video(session, name).title == make_storable(title)
-
-
-@pytest.mark.parametrize(
-    ("mode", "query"),
-    sample(zip(cycle(SEARCHED), ODD_QUERIES, strict=False), product(SEARCHED, ODD_QUERIES)),
-)
-def test_any_words_can_be_searched_for(store: Store, mode: Mode, query: str) -> None:
-    remember_party(store)
-    with store.begin() as session:
-        view = memory_view(session, [PARTY])
-    found = Retrievers(store, WordToolbox(), SETTINGS).search(view, mode, query)
-    assert all(0 <= one.score <= 1 for one in found.evidence)
-    assert found.query == make_storable(query)
-
-
-@pytest.mark.parametrize("name", ["a\x00b", "\ud800", LATIN, "%", "_", "\\", ""])
-def test_a_trajectory_is_not_found_whatever_it_is_called(store: Store, name: str) -> None:
-    with store.begin() as session, pytest.raises(NotFound, match="no trajectory goes by"):
-        find_trajectory(session, name)
 
 
 def test_an_export_goes_to_a_file_and_never_to_a_folder(store: Store, tmp_path: Path) -> None:

@@ -168,14 +168,6 @@ def test_a_dump_knows_only_its_own_video(store: Store) -> None:
     assert dumped(store, "c" * 16) == []
 
 
-def test_each_record_is_one_line_of_canonical_json(store: Store) -> None:
-    fill(store, A)
-    lines = dumped(store)
-    assert "\n".join(lines).splitlines() == lines
-    assert all(canonical_record(json.loads(line)) == line for line in lines)
-    assert json.loads(lines[0])["row"] == "video"
-
-
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

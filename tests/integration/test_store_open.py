@@ -18,9 +18,7 @@ from threading import Barrier, Event
 import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import ProgrammingError
 
@@ -68,16 +66,6 @@ def test_the_migrations_make_exactly_the_schema(database: str) -> None:
     with create_engine(parse_url(database)).connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_server_default": True})
         assert compare_metadata(context, Base.metadata) == []
-
-
-def test_the_newest_migration_is_the_one_that_is_asked_for() -> None:
-    config = Config()
-    config.set_main_option("script_location", str(script_folder()))
-    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
-
-
-def test_a_migrated_database_is_left_alone(database: str) -> None:
-    assert not migrate(database)
 
 
 def test_the_folder_of_migrations_does_not_hide_the_package() -> None:
@@ -357,10 +345,3 @@ def test_threads_share_a_store(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-
-
-def test_tests_get_databases_of_their_own(make_database: Callable[[], str], home: Home) -> None:
-    with open_store(home, make_database()) as one, open_store(home, make_database()) as other:
-        with one.begin() as session:
-            session.add(a_video())
-        assert (count(one), count(other)) == (1, 0)

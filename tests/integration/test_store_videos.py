@@ -13,7 +13,7 @@ from domain.time import TimeSpan
 from store.database import Store
 from store.queries.clips import clips_of, mark_clip, memory_view, next_clips
 from store.queries.conditions import MAX_ATTEMPTS
-from store.queries.videos import add_video, find_video, list_videos, set_video_state, video_state
+from store.queries.videos import add_video, find_video, set_video_state, video_state
 from tests.support.full_suite import examples
 
 A, B, C = "aaaa000000000001", "aaaa000000000002", "bbbb000000000003"
@@ -119,18 +119,6 @@ def test_an_ambiguous_name_is_refused_with_the_candidates(store: Store) -> None:
                 find_video(session, name)
 
 
-def test_a_whole_title_wins_over_longer_ones(store: Store) -> None:
-    add(store, video(A, "part"), video(B, "part two"))
-    with store.begin() as session:
-        assert find_video(session, "part").id == A
-
-
-def test_videos_are_listed_by_title(store: Store) -> None:
-    add(store, video(A, "zoo"), video(C, "ant"), video(B, "zoo"))
-    with store.begin() as session:
-        assert [one.id for one in list_videos(session)] == [C, A, B]
-
-
 def test_a_videos_state_tells_what_failed(store: Store) -> None:
     add(store, video())
     mark(store, "dFf")
@@ -225,15 +213,6 @@ def test_a_view_keeps_the_order_of_its_videos_and_names_the_unknown(store: Store
         assert [(s.video, s.last_clip) for s in view.scopes] == [(C, 1), (A, -1)]
         with pytest.raises(NotFound, match=B):
             memory_view(session, [A, B])
-
-
-def test_a_view_of_sparse_clips_ends_at_a_clip_there_is(store: Store) -> None:
-    sparse = [Clip(index=i, span=TimeSpan.of(30_000 * i, 30_000 * i + 30_000)) for i in (100, 250)]
-    with store.begin() as session:
-        add_video(session, video(), sparse, {})
-        mark_clip(session, A, 100, ClipState.DONE)
-    assert last_clip(store) == 100
-    assert last_clip(store, 3_000_000) == -1
 
 
 @settings(

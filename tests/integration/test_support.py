@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
-from domain.asking import Action, Calibration, Curve, Standing, SubtaskState, Support
-from domain.ledger import SubtaskDraft
+from domain.asking import Action, Standing, SubtaskState, Support
 from domain.trajectory import Assessed, Resolution, RoundClosed, SupportScored
 from store.database import Store
 from tests.support.machine import (
@@ -93,22 +92,3 @@ def test_an_option_may_be_a_guess(watched_store: Store, support: float, standing
     )
     assert ran.asked.answer.option == "A"
     assert ran.asked.answer.standing is standing
-
-
-def test_an_option_is_scored_as_the_question_restated_with_it(watched_store: Store) -> None:
-    chosen = Conclusion(text="B", option="B", refs=("m1",))
-    ran = asked(watched_store, {}, act=[LOOK], options=OPTIONS, conclude=[lambda _: chosen])
-    assert "gate" in ran.memory.claims[-1]
-    assert "red" not in ran.memory.claims[-1]
-
-
-def test_what_is_not_in_memory_has_no_standing(watched_store: Store) -> None:
-    missing = Conclusion(text="", not_in_memory=True)
-    plan = [(SubtaskDraft(text="what Ann opens"),)]
-    ran = asked(watched_store, {}, act=[LOOK], plan=plan, conclude=[lambda _: missing])
-    assert (ran.asked.answer.standing, ran.asked.answer.confidence) == (None, 0.0)
-
-
-def test_confidence_is_what_the_curve_of_the_run_says() -> None:
-    curve = Curve(raw=(0.0, 1.0), right=(0.1, 0.3))
-    assert Calibration(open=curve).open.at(0.5) == pytest.approx(0.2)

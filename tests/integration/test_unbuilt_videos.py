@@ -14,7 +14,6 @@ from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
 from library.search import found_of
-from retrieval.built_views import unbuilt_note
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
 from store.tables.schema import VideoRow
@@ -89,8 +88,3 @@ def test_a_tool_that_is_used_once_says_what_it_left_out(library: Store) -> None:
     assert found.unbuilt == ("garage", "silence")
     (note,) = found_of(library, found, unbuilt=named.unbuilt_note).notes
     assert note.startswith("Left out, since worldmm's memory of them is not built")
-
-
-def test_of_many_videos_the_first_are_named() -> None:
-    assert unbuilt_note([], "worldmm") == ""
-    assert "v0, v1, v2, v3, v4 and 4 more." in unbuilt_note([f"v{n}" for n in range(9)], "worldmm")

@@ -66,11 +66,6 @@ def test_the_nearest_lines_come_first_from_all_videos(library: Store) -> None:
     ]
 
 
-def test_a_video_is_chosen_by_title_or_by_several_ids(library: Store) -> None:
-    assert found(library, "red door", video=TALK) == ["Bob: they sell a red door"]
-    assert "rain falls on the roof" in found(library, "rain roof", video=[FILM, TALK])
-
-
 def test_nothing_of_a_later_clip_is_found_as_of_a_moment(library: Store) -> None:
     early = found(library, "red door", video=FILM, as_of_ms=60_000)
     assert early == ["<face_0> paints the red door", "Bob: the door is dry now"]

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 from sqlalchemy import select
 
-from domain.errors import DatabaseError, InputError
+from domain.errors import InputError
 from domain.skills import JudgedTrajectory
 from domain.trajectory import ForkEdit
 from flows.restore import import_exported_video
@@ -261,14 +261,6 @@ def test_ctrl_c_leaves_neither_rows_nor_images(exported: Path, empty: Store) -> 
     with pytest.raises(KeyboardInterrupt):
         import_exported_video(empty, exported / f"{FULL}.zip", Stops())
     assert (list_library(empty), all_images(empty)) == ([], {})
-
-
-def test_a_damaged_image_is_reported_when_it_is_exported(store: Store, tmp_path: Path) -> None:
-    full_video.fill(store, FULL)
-    for sha in all_images(store):
-        store.blobs.delete(sha)
-    with pytest.raises(DatabaseError, match="missing"):
-        export_video(store, FULL, tmp_path / "out.zip")
 
 
 def test_the_commands_take_a_video_from_the_embedded_to_another_database_and_back(

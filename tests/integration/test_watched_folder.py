@@ -82,12 +82,6 @@ def test_a_file_that_is_still_being_copied_is_taken_once_it_is_whole(
     assert titles(workspace) == ["talk"]
 
 
-def test_what_was_dealt_with_is_not_awaited(workspace: Workspace, folder: Path, look: Look) -> None:
-    short(folder / "talk.mp4")
-    look()
-    assert look(lambda: pytest.fail("it waited")) == JobReport("nothing new")
-
-
 def test_a_known_file_under_another_name_is_not_watched_again_and_a_gone_one_is_nothing(
     workspace: Workspace, folder: Path, look: Look
 ) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from domain.errors import ModelError, SetupError
-from domain.media import KEYFRAMES_ONLY, Clip, ClipView, TimedImage
+from domain.media import Clip, ClipView, TimedImage
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
 from memory.writers.llm_clip import LlmClipWriter
@@ -52,10 +52,6 @@ MOVING = raw([frame(30_000 + 200 * n, 8 * n) for n in range(30)])
 
 def shown(clip: RawClip, **settings: Any) -> ClipView:
     return clip_view(clip, MemorySettings(**settings), WATCH)
-
-
-def test_keyframes_alone_are_shown_where_it_is_asked_for() -> None:
-    assert shown(MOVING, clip_view="keyframes") == KEYFRAMES_ONLY
 
 
 def test_frames_are_as_many_as_change_and_no_more_and_no_larger_than_was_said() -> None:
@@ -142,13 +138,6 @@ def test_the_model_is_given_each_picture_after_its_time_and_keyframes_keep_their
     LlmClipWriter(model).write(seen, ClipPeople(), context)
     assert model.images == [b"key", b"1000", b"3000"]
     assert model.labels == ["1. keyframe at 2.0 s", "2. frame at 1.0 s", "3. frame at 3.0 s"]
-
-
-def test_a_video_that_was_too_large_is_said() -> None:
-    model = Model({"lines": [{"kind": "plot", "text": "They wait."}]})
-    context = ClipContext(VIDEO, view=ClipView(too_large=True))
-    found = LlmClipWriter(model).write(percept(0), ClipPeople(), context)
-    assert found.left_out == ("the video, which would be too large",)
 
 
 def test_a_video_is_sent_as_each_kind_of_server_takes_it_and_recorded_by_digest() -> None:

@@ -17,7 +17,6 @@ from agent.reasoners.question_parts import (
     has_rule_wording,
     kind_of,
     query_of,
-    question_parts_of,
     ranking_text_of,
 )
 from domain.asking import Action, Mode, Question, Subtask
@@ -68,13 +67,6 @@ def test_a_subtask_that_was_reworded_is_searched_by_its_new_words() -> None:
     task = Subtask(id="t1", text="somebody with a key at the fence", options=("A",))
     assert not has_rule_wording(task, asked)
     assert ranking_text_of(task, asked) == query_of(task, asked)
-
-
-def test_a_query_that_restates_a_question_is_read_as_the_question() -> None:
-    asked = Question(text="Why did Ann leave?", videos=("v",))
-    task = Subtask(id="t1", text=asked.text)
-    assert (query_of(task, asked), ranking_text_of(task, asked)) == ("Ann leave", asked.text)
-    assert question_parts_of("Who came and why did they?")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.reasoners.port import CompletedRound, DecisionContext
-from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply
+from agent.reasoners.replies import ActReply, ConcludeReply, PlanReply
 from agent.reasoners.reply_schemas import (
     LONGEST,
     act_form,
@@ -82,14 +82,6 @@ def test_a_model_in_this_process_may_cite_only_what_there_is_and_must_be_brief()
     nothing = act_form(turn(steps=(STEP,)).model_copy(update={"ledger": Ledger()}), narrow=True)
     assert "maxLength" in field(nothing, "answer")
     assert field(nothing, "citations")["maxItems"] == 0
-
-
-def test_servers_elsewhere_are_reported_few_forms_so_that_they_can_keep_them() -> None:
-    one, other = turn(steps=(STEP,)), turn(steps=(STEP, STEP), evidence=(evidence(2),), round=4)
-    for form in (act_form, conclude_form, assess_form):
-        assert form(one, False).model_json_schema() == form(other, False).model_json_schema()
-    assert assess_form(one, narrow=False) is AssessReply
-    assert with_short_texts(PlanReply, narrow=False) is PlanReply
 
 
 def test_what_comes_back_is_read_as_ever_whatever_was_told() -> None:

@@ -54,13 +54,6 @@ def test_faces_are_not_sure_where_the_voices_differ() -> None:
     assert (pair.kind, pair.sure) == (FACE, False)
 
 
-def test_vectors_of_different_length_are_not_compared() -> None:
-    one: dict[CharacterRef, Looks] = {who("a"): {FACE: at(0)}, who("a", 1): {VOICE: at(0)}}
-    other: dict[CharacterRef, Looks] = {who("b"): {FACE: at(0, 4)}, who("b", 1): {}}
-    assert mutual_best(one, other, SAME) == []
-    assert mutual_best({}, other, SAME) == mutual_best(one, {}, SAME) == []
-
-
 def said(number: int, kind: CorrectionKind, person: str, character: int = 0) -> Correction:
     outcome = CorrectedCharacter(number=character, persons=(person,))
     return Correction(

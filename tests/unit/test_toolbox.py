@@ -115,11 +115,6 @@ def test_roles_of_one_model_share_what_is_learned_about_its_server(checked: list
     assert chats["judge"].model == "openai:b"
 
 
-def test_a_role_that_nobody_plays_is_a_matter_of_setup(checked: list[str]) -> None:
-    with pytest.raises(SetupError, match="no language model for the role 'writer'"):
-        box().chat("writer")
-
-
 def test_a_model_in_this_process_is_checked_served_and_asked_at_its_address(
     checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
