@@ -100,21 +100,6 @@ def test_clips_tell_what_their_keyframes_show(library: Store, client: TestClient
     assert frame["ref"] == f"k{frame['image'].rpartition('/')[2]}"
 
 
-def test_as_of_a_moment_nothing_later_is_there(client: TestClient) -> None:
-    """Two clips of thirty seconds had ended by 1:15."""
-    at = {"as_of": "1:15"}
-    clips = client.get(f"/videos/{PARTY}/clips", params=at).json()
-    assert [one["index"] for one in clips["items"]] == [0, 1]
-    assert (clips["total"], clips["next"]) == (2, None)
-    assert [one["keyframes"] for one in clips["items"]] != [[], []]
-    assert client.get(f"/videos/{PARTY}/events", params=at).json()["total"] == 0
-    early = client.get(f"/videos/{PARTY}/events", params={"as_of": "95"}).json()
-    assert [one["label"] for one in early["items"]] == ["arrival in the garden", "rain and retreat"]
-    (edge,), ends = early["items"][0]["edges"], [one["ref"] for one in early["items"]]
-    assert (edge["relation"], [edge["source"], edge["target"]]) == ("before", ends)
-    assert client.get(f"/videos/{PARTY}/people", params={"as_of": "5"}).json()["items"] == []
-
-
 @pytest.mark.parametrize(
     "query",
     [

@@ -81,22 +81,6 @@ def talk(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"video {VIDEO[:4]}"
 
 
-def test_people_are_listed_with_numbers_names_tags_and_times(talk: str) -> None:
-    shown = homer(talk)
-    assert shown.exit_code == 0
-    head, ada, other = (line.split() for line in shown.stdout.splitlines())
-    assert head == ["number", "person", "names", "tags", "seen", "heard", "when"]
-    assert ada == ["0", "Ada", "Ada", "(said)", "face_0", "voice_0", "1", "1", "0:00-0:09"]
-    assert other == ["2", "Person", "2", "voice_1", "0", "1", "0:30-0:36"]
-    assert homer("list", VIDEO[:5]).stdout == shown.stdout
-    (first, second) = data(homer(talk, "--json"))
-    assert first["tags"] == ["<face_0>", "<voice_0>"]
-    assert first["names"] == [{"name": "Ada", "source": "said", "from_clip": 0}]
-    assert (second["number"], second["label"], second["start_s"]) == (2, "Person 2", 30.0)
-    early = data(homer("list", talk, "--as-of", "0:30", "--json"))
-    assert [(one["number"], one["seen"]) for one in early] == [(0, 1)]
-
-
 def test_a_session_of_corrections_as_it_reads(talk: str) -> None:
     renamed = homer("rename", talk, "voice_1", "Ruth")
     assert (renamed.exit_code, renamed.stdout) == (0, "1: Named person 2 Ruth\n")

@@ -289,23 +289,6 @@ def test_a_contradicted_fact_is_closed_but_still_there_for_earlier_moments(store
     assert lines(store, video, [0, 1], 1) == ["The door is closed"]
 
 
-def test_speakers_that_the_source_names_become_people(store: Store) -> None:
-    video = known_video(store, 2)
-    watch(
-        store,
-        video,
-        percept(
-            0, utterances=(said(1, "Hello.", speaker="Jake"), said(2, "Hey.", speaker="Others"))
-        ),
-        percept(1, utterances=(said(31, "Bye.", speaker="Jake"),)),
-    )
-    assert people(store, video, 1) == [(0, "Jake", (), (0,))]
-    assert [one.text for one in show_video(store, video).clips[0].lines] == [
-        "Jake: Hello.",
-        "Others: Hey.",
-    ]
-
-
 class Same(LocalClipWriter):
     """Says of both speakers of the first clip that they are the one face."""
 

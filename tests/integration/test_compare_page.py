@@ -12,7 +12,7 @@ from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import list_trajectories
 from strategies.registry import all_strategies, strategy_names
-from tests.support.app_pages import EVIL, app_over, open_page, press, tables, words
+from tests.support.app_pages import EVIL, app_over, open_page, press, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all
 from tests.support.library_templates import FilledLibraries
@@ -54,23 +54,6 @@ def test_a_question_is_asked_by_every_strategy_that_is_chosen(party: Store) -> N
     assert sorted(page.query_params["trajectory"]) == sorted(row.id for row in rows)
     shown = words(page.run())
     assert all(name in shown for name in strategy_names())
-
-
-def test_answers_stand_side_by_side_with_what_they_took(party: Store) -> None:
-    page = open_page("compare")
-    page.query_params["trajectory"] = asked(party)
-    page.run()
-    assert not page.exception
-    shown = words(page)
-    assert "The answers " in shown
-    assert " found by all" in shown
-    assert [one.value.replace("\\", "") for one in page.header] == list(strategy_names())
-    ((heads, *rows),) = tables(page)
-    assert heads[:2] == ["strategy", "rounds"]
-    assert [row[0] for row in rows] == list(strategy_names())
-    assert all(int(row[1]) > 0 for row in rows)
-    # What one strategy alone found is shown as moments that play.
-    assert any("alone_" in str(button.key) for button in page.button)
 
 
 def test_a_question_that_cannot_be_asked_says_why(party: Store) -> None:

@@ -10,7 +10,7 @@ from domain.asking import Action, Mode, Question
 from domain.errors import InputError
 from domain.settings import AskSettings
 from domain.skills import JudgedTrajectory, Policy
-from domain.trajectory import Event, EvidenceRetrieved, Forced, ForkEdit, Planned, RoundOpened
+from domain.trajectory import Event, EvidenceRetrieved, Forced, ForkEdit, Planned
 from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.forks import editable
@@ -60,32 +60,12 @@ def test_each_option_has_its_search_and_no_more_is_seen(store: Store, asked: Que
     assert [one.query.split()[-1] for one in found] == ["attic", "cellar"]
 
 
-@pytest.mark.parametrize("count", [2, 5, 7])
-def test_every_option_is_sought_within_rounds(store: Store, asked: Question, count: int) -> None:
-    options = tuple(f"to room {n}" for n in range(count))
-    made = ask(store, WordToolbox(), asked.model_copy(update={"options": options}))
-    output = events(store, made)
-    looked = {letter for one in searches(output) for letter in one.options}
-    assert looked == set("ABCDEFG"[:count])
-    assert sum(isinstance(event, RoundOpened) for event in output) <= AskSettings().rounds
-
-
 def test_fork_that_finds_the_right_moment_changes_the_answer(store: Store, asked: Question) -> None:
     made = ask(store, WordToolbox(), asked)
     assert made.answer.option == OTHER_DAY
     twice = look_closer(store, look_closer(store, made, 1), 2)
     assert twice.answer.option == STORM
     assert [c.text for c in twice.answer.citations] == ["she takes the lantern down to the cellar"]
-
-
-def test_a_fork_with_other_words_changes_the_answer(store: Store, asked: Question) -> None:
-    made = ask(store, WordToolbox(), asked.model_copy(update={"options": ()}))
-    assert made.answer.text == "Ann carries the lantern to the attic"
-    action = Action(
-        kind="search", mode=Mode.EVENT, query="she takes the lantern down to the cellar"
-    )
-    other = fork(store, WordToolbox(), made.trajectory_id, 1, ForkEdit(action=action))
-    assert other.answer.text == "she takes the lantern down to the cellar"
 
 
 def test_a_person_may_choose_a_mode_where_the_harness_forced_one(store: Store) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from domain.errors import ModelError
 from domain.media import ClipState
-from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from library.memory import dump_lines
 from memory.event_graph import OpenGraph, apply_change, change_from_patch
 from memory.event_graph_update import to_open_edge, to_open_segment
@@ -92,22 +92,6 @@ def test_windows_built_late_are_those_built_in_time(store: Store) -> None:
         dumps.append([line for line in dump_lines(store, video) if '"segment' in line])
         delete_video_rows(store, video)
     assert dumps[0] == dumps[1] != []
-
-
-def test_the_local_writer_covers_every_clip_and_finds_where_the_topic_turns(store: Store) -> None:
-    video = watched(store, 12)
-    update_graph(store, video, final=True)
-    shown = show_video(store, video)
-    assert {clip for one in shown.segments for clip in one.clips} == set(range(12))
-    assert shown.pending == ()
-    assert {4, 8} <= {one.clips[0] for one in shown.segments}
-    assert all(len(one.label.split()) <= 8 for one in shown.segments)
-    about = next(one for one in shown.segments if one.clips[0] == 4)
-    assert "soup" in (about.label + about.summary).lower()
-    assert {edge.relation for edge in shown.edges} <= {Relation.BEFORE, Relation.OVERLAP}
-    numbers = {one.id: one.span for one in shown.segments}
-    for edge in shown.edges:
-        assert numbers[edge.source].start_ms <= numbers[edge.target].start_ms
 
 
 def test_a_view_shows_what_was_known_then_and_nothing_later(store: Store) -> None:

@@ -15,7 +15,6 @@ from domain.built import StoredNode
 from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
 from domain.media import Clip
-from domain.memories import Scope
 from domain.time import TimeSpan
 from domain.trajectory import Acted, Event, EvidenceRetrieved, ModelCalled
 from flows.build import build
@@ -23,11 +22,9 @@ from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
 from memory.kept_frames import ClipKeeping, VideoKeepers
-from models.ports import Image
 from models.toolbox import Toolbox
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame
-from perception.jpeg import decode_bgr
 from retrieval.result import Retrieval
 from store.database import Store, remove_unused_blobs
 from store.queries.builds import read_built
@@ -35,10 +32,7 @@ from store.queries.clips import memory_view
 from store.queries.records import video_records
 from store.queries.videos import find_video
 from store.tables.schema import FrameRow, VideoRow
-from strategies.eventmem.event_memory import EventMemory
-from strategies.eventmem.recall import Recall
 from strategies.eventmem.strategy import SETTINGS
-from strategies.kept_frames import FrameReader
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, ReadingToolbox, WordToolbox
 from tests.support.caption_evaluations import workspace_of
@@ -103,12 +97,6 @@ def built_stream(stream: Store) -> Store:
     return stream
 
 
-def image_of(data: bytes) -> Image:
-    image = decode_bgr(data)
-    assert image is not None
-    return image
-
-
 def nodes(store: Store, level: str = "event") -> list[StoredNode]:
     with store.begin() as session:
         found = read_built(session, PARTY, "eventmem").nodes
@@ -128,22 +116,6 @@ def use(
     parsed: ToolArguments = tool.arguments.model_validate(arguments)
     tools = StrategyTools(store, toolbox or WordToolbox())
     return tools(EVENTMEM, tool, view, parsed, ToolUse())
-
-
-def test_short_term_memory_as_of_any_second_is_found_again(stream: Store) -> None:
-    recall = Recall(stream, FrameReader(stream, WordToolbox(), "eventmem"), SETTINGS, "eventmem")
-    live, checked = EventMemory(SETTINGS, PARTY), 0
-    for second in range(CLIPS * CLIP_MS // 1_000):
-        live.add(second * 1_000, image_of(jpeg(second)))
-        if second % 7 and (second + 1) * 1_000 % CLIP_MS:
-            continue
-        clip = second * 1_000 // CLIP_MS
-        found = recall.at(Scope(video=PARTY, last_clip=clip), second * 1_000)
-        assert found.events == live.state.events
-        assert len(found.frames) <= SETTINGS.frames
-        checked += 1
-    assert checked > 50
-    assert [one.frame is not None for one in found.frames] == [True] * len(found.frames)
 
 
 def test_frames_that_left_are_gone_but_for_the_first_of_each_event(stream: Store) -> None:

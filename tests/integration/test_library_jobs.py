@@ -236,24 +236,6 @@ def test_a_killed_job_is_reported_and_goes_on(jobs: Jobs, recording: Path) -> No
     jobs.pause(only(jobs).id)
 
 
-@pytest.mark.parametrize(
-    ("code", "output"), [(0, "watched"), (4, "ended with errors"), (130, "paused")]
-)
-def test_how_a_job_ended_is_reported_by_its_exit_code(
-    app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch, code: int, output: str
-) -> None:
-    """The command itself writes it down."""
-    ends = f"import sys, cli.main as m; m.app = lambda **_told: sys.exit({code}); m.main()"
-    pretend(monkeypatch, ends)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    jobs = Jobs(app_library.home)
-    jobs.start([recording])
-    wait_until(lambda: not only(jobs).running)
-    page = open_page("library")
-    assert f"film.mp4** {output}" in words(page)
-    assert ("Continue" in [button.label for button in page.button]) == (code == 130)
-
-
 def test_a_job_acts_for_whoever_began_it_and_tells_no_process_of_its_own(
     app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,17 +13,7 @@ from domain.errors import BudgetExceeded, ModelError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
-from domain.trajectory import (
-    Assessed,
-    Ended,
-    Failed,
-    Guarded,
-    Planned,
-    Progressed,
-    Replanned,
-    Resolution,
-    RoundClosed,
-)
+from domain.trajectory import Ended, Failed, Guarded, Planned, Replanned, Resolution, RoundClosed
 from graphs.ask_result import answer_json
 from store.database import Store
 from store.driver import driver_of
@@ -143,16 +133,6 @@ def test_a_citation_that_no_row_has_is_dropped_and_noted(watched_store: Store) -
     assert "m950" in ran.of(Failed)[-1].message
 
 
-def test_subtasks_are_resolved_when_claimed_evidence_is_in_the_ledger(watched_store: Store) -> None:
-    ghost = Assessment(resolved=(Resolution(subtask="t1", answer="x", refs=("m99",)),))
-    ran = asked(watched_store, NEW, assess=[ghost, resolved])
-    first, second = ran.of(Assessed)
-    assert (first.resolved, len(first.refused)) == ((), 1)
-    assert second.resolved[0].subtask == "t1"
-    assert ran.of(Progressed)[-1].reasons == ("all subtasks are resolved",)
-    assert ran.asked.rounds == 2
-
-
 def test_two_empty_rounds_saturate_and_open_question_may_be_missing(watched_store: Store) -> None:
     nothing = found(evidence(1, score=0.1), focus=None, close=False)
     drafts = [SubtaskDraft(text=f"fact {i}") for i in range(3)]
@@ -165,21 +145,6 @@ def test_two_empty_rounds_saturate_and_open_question_may_be_missing(watched_stor
     assert len(made.searched) == 4
     assert made.text == "This is not in memory."
     assert made.note == PICTURES_NOT_SEARCHED
-
-
-def test_not_in_memory_is_no_answer_to_a_question_with_options(watched_store: Store) -> None:
-    nothing = found(focus=None, close=False)
-    ran = asked(
-        watched_store,
-        [nothing],
-        options=FIVE,
-        act=[varied, answer("", missing=True)],
-        conclude=[Conclusion(text="", not_in_memory=True)],
-    )
-    assert ran.asked.answer.option == "A"
-    assert not ran.asked.answer.not_in_memory
-    assert ran.asked.answer.confidence == 0.0
-    assert "not in memory" in [e.rule for e in ran.of(Guarded)]
 
 
 def test_a_forced_mode_that_is_ignored_is_used_anyway(watched_store: Store) -> None:

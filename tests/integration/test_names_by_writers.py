@@ -97,18 +97,6 @@ def test_a_name_that_poses_as_a_tag_names_nobody_else(video: Store, name: str) -
     assert line.text.endswith("waves.")
 
 
-def test_a_name_for_nobody_of_the_clip_is_given_to_nobody(video: Store) -> None:
-    watch(video, 0, Writer([("<face_7>", "Eve"), ("<character_9>", "Eve"), ("Ada", "Eve")]))
-    assert not any(one.names for one in people(video).values())
-
-
-@pytest.mark.parametrize("again", ["Ada", "ADA", "ada"])
-def test_a_name_is_given_once_however_it_is_written(video: Store, again: str) -> None:
-    for n, given in enumerate(("Ada", again)):
-        watch(video, n, Writer([("<face_0>", given)]))
-    assert names(people(video)[0]) == [("Ada", "read", 0)]
-
-
 def test_the_most_trusted_of_several_names_is_shown_from_when_it_was_learned(video: Store) -> None:
     watch(video, 0, Writer([("<face_0>", "Tall woman")], source="model"))
     watch(video, 1, Writer([("<face_0>", "Ada Ferrari")]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EventPatch
-from library.memory import dump_lines
 from memory.graph_check import GraphFault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch
 from memory.writers.port import EventWindow, Writers
@@ -64,11 +62,6 @@ def update_graph(store: Store, video: str, model: Any) -> int:
     return update_event_graph(store, video, writers, TOOLS, SETTINGS, is_final=True)
 
 
-def edge(**more: object) -> dict[str, object]:
-    known = {"source": "A", "target": "B", "relation": "before", "rationale": "So."}
-    return {**known, "confidence": 0.5, "evidence": [0], **more}
-
-
 def output(*edges: dict[str, object], **more: object) -> str:
     segments = [
         {"label": "A", "summary": "They talk.", "clips": list(range(5))},
@@ -78,37 +71,6 @@ def output(*edges: dict[str, object], **more: object) -> str:
 
 
 HUGE = 10**30
-
-
-WRONG = (
-    (edge(confidence=math.nan), "confidence outside of 0 to 1"),
-    (edge(confidence=math.inf), "confidence outside of 0 to 1"),
-    (edge(confidence=-7.5), "confidence outside of 0 to 1"),
-    (edge(evidence=[HUGE]), "evidence that is in the future"),
-    (edge(evidence=[11, 11, 5000]), "evidence that is in the future: 5000"),
-    (edge(relation="follows\x00"), "unknown relation"),
-    (edge(relation=""), "unknown relation"),
-    (edge(rationale=" \n "), "no rationale"),
-    (edge(source="\ud800"), "is no segment"),
-    (edge(target="A"), "leads from a segment to itself"),
-    (edge(removed=True), "there is no such edge"),
-)
-
-
-def test_edges_that_cannot_be_are_left_out_on_record_and_the_rest_stays(store: Store) -> None:
-    video = done_video(store)
-    model = Told(output(*(wrong for wrong, _ in WRONG), edge(relation="causes")))
-    assert update_graph(store, video, model) == 2
-    shown = show_video(store, video)
-    assert {one.label for one in shown.segments} == {"A", "B"}
-    assert shown.pending == ()
-    with store.begin() as session:
-        dropped = [item for patch in patches_of(session, video) for item in patch.dropped]
-    reasons = "\n".join(reason for item in dropped for reason in item["reasons"])
-    assert [why for _, why in WRONG if why not in reasons] == []
-    assert all(json.dumps(item, allow_nan=False) for item in dropped)
-    assert update_graph(store, video, model) == 0
-    assert list(dump_lines(store, video)) == list(dump_lines(store, video))
 
 
 TEXT = st.sampled_from(["A", "B", "C", "a", " A ", "", "\x00", "x y z", "before", "A\nB"])

@@ -232,20 +232,6 @@ def test_two_runs_at_once_are_refused(store: Store, tmp_path: Path) -> None:
     assert plan_reembedding(own).rows == 0
 
 
-def test_other_profiles_encoders_are_known(tmp_path: Path) -> None:
-    folder = encoder(tmp_path / "tiny")
-    config = tmp_path / "homer.toml"
-    config.write_text(
-        f"[profiles.own]\nbase = 'local'\ntext = '{folder}'\ntext_languages = ['de']\n"
-        "[profiles.wrong]\nbase = 'nowhere'\n"
-    )
-    toolbox = Toolbox(load_profile("local", config), tmp_path)
-    text = toolbox.encoder("onnx:tiny")
-    assert text is not None
-    assert (text.name, text.languages) == ("onnx:tiny", ("de",))
-    assert toolbox.encoder("onnx:elsewhere") is None
-
-
 def test_thresholds_are_fitted_by_pairs_seen(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unrelated lines have a cosine of about 0 with one, and of 0.25 with the other."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sqlalchemy import func, select, update
-from typer.testing import CliRunner
 
-from cli.main import app
 from domain import faults
 from domain.asking import Mode
 from domain.memories import MemoryView, Scope
@@ -328,20 +325,3 @@ def workspace(store: Store, profile: Profile) -> Workspace:
     toolbox = WordToolbox()
     toolbox.profile = profile
     return Workspace(store.home, store, profile, toolbox)
-
-
-def test_the_command_prints_how_many_pictures(
-    library: Store, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    profile = tmp_path / "seeing.toml"
-    profile.write_text(f"base = 'local'\nimages = '{towers(tmp_path / 'tiny')}'\n")
-
-    def homer(*more: str) -> str:
-        done = CliRunner().invoke(app, ["reembed", "--profile", str(profile), *more])
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    assert json.loads(homer("--dry-run", "--json"))["pictures"] == 4
-    assert "4 pictures" in homer("--direct")
-    assert "nothing to do: all vectors are of minilm and clip:tiny" in homer("--direct")

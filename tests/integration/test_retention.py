@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 from sqlalchemy import select, text, update
 from typer.testing import CliRunner
 
@@ -226,20 +225,6 @@ def test_it_is_on_record(app_library: Store) -> None:
         assert [(one.deed.value, one.subject) for one in audit_entries(session)] == [
             ("retained", VIDEO)
         ]
-
-
-@pytest.mark.parametrize(
-    ("tiers", "output"),
-    [
-        (({"after_days": 9, "keep": "text"}, {"after_days": 8, "keep": "text"}), "one after"),
-        (({"after_days": 1, "keep": "text"}, {"after_days": 2, "keep": "fewer"}), "keeps more"),
-        (({"after_days": 0, "keep": "text"},), "greater than 0"),
-        (({"after_days": 1, "keep": "all"},), "'fewer', 'text' or 'nothing'"),
-    ],
-)
-def test_tiers_that_make_no_sense_are_refused(tiers: Any, output: str) -> None:
-    with pytest.raises(ValidationError, match=output):
-        RetainSettings.model_validate({"tiers": tiers})
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from tests.support.app_pages import EVIL, LONG, RTL, app_over, charts, open_page
 from tests.support.machine import watched
 from tests.support.many_answers import TYPE, a_run, fill_answers
 from tests.support.skills import a_skill
-from views.skill_use import page_of_sources, page_of_uses
 
 
 @pytest.fixture
@@ -78,25 +77,6 @@ def test_answers_that_nobody_judged_make_no_curve(app_library: Store) -> None:
     page = open_page("skills", skill="advice-0")
     assert len(charts(page)) == 1
     assert "No answer to these questions was judged yet" in words(page)
-
-
-def test_trajectories_are_linked_a_page_at_a_time(learned: Store) -> None:
-    page = open_page("skills", skill="advice-1")
-    links = [one.proto for one in page.main.get("page_link")]
-    mine = [one.query_string for one in links if "Who opens door 59" in one.label]
-    assert mine == [f"trajectory={a_run(59)}"]
-    output = words(page)
-    assert "1 to 10 of 60" in output
-    assert "2026-04-09 20:00 UTC, right" in output
-    later = words(open_page("skills", skill="advice-1", uses=6))
-    assert "51 to 60 of 60" in later
-    assert "Who opens door 0?" in later
-    # It was learned from eight others.
-    assert [one.trajectory for one in page_of_sources(learned, "advice-1", 0, 99)[0]] == [
-        a_run(n) for n in range(15, 7, -1)
-    ]
-    found, total = page_of_uses(learned, "advice-1", 58, 10)
-    assert (total, [one.trajectory for one in found]) == (60, [a_run(1), a_run(0)])
 
 
 def test_a_skill_is_banned_and_used_again(learned: Store) -> None:

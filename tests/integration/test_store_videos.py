@@ -151,20 +151,6 @@ def test_left_to_watch(store: Store, states: str, left: list[int], again: list[i
         assert [clip.index for clip in next_clips(session, A, again=True)] == again
 
 
-def test_a_clip_that_succeeds_at_last_forgets_its_error(store: Store) -> None:
-    add(store, video())
-    mark(store, "f")
-    with store.begin() as session:
-        assert clips_of(session, A)[0].error == "it broke"
-    with store.begin() as session:
-        mark_clip(session, A, 0, ClipState.DONE, text="a walk", embedding=[0.6, 0.8])
-        first = clips_of(session, A)[0]
-        row = session.execute(text("SELECT text, embedding::text FROM clips WHERE clip = 0")).one()
-    assert (first.state, first.error, first.attempts) == (ClipState.DONE, None, 1)
-    assert row.text == "a walk"
-    assert row.embedding.startswith("[0.6")
-
-
 def test_marking_a_clip_of_a_deleted_video_says_so(store: Store) -> None:
     with store.begin() as session, pytest.raises(NotFound, match="deleted"):
         mark_clip(session, A, 0, ClipState.DONE)

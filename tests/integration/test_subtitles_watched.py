@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import av
 import pytest
 from sqlalchemy import select
 
@@ -217,37 +216,6 @@ def test_they_are_memory_too(workspace: Workspace, tmp_path: Path) -> None:
         (1, "subtitle", "Subtitle: Home."),
     ]
     assert show_video(workspace.store, "talk").video.subtitles == ("track 1", "2 chapters")
-
-
-@pytest.mark.parametrize(
-    ("name", "subtitles", "opens"),
-    [("a.mkv", "use", 3), ("a.mkv", "ignore", 2), ("a.ts", "use", 2)],
-)
-def test_a_file_is_opened_twice_before_its_clips_and_once_for_all_cues(
-    workspace: Workspace,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    subtitles: Any,
-    opens: int,
-) -> None:
-    path = make_video(tmp_path / "in.mp4", seconds=5.0, audio=None)
-    if name == "a.mkv":
-        path = with_texts(path, tmp_path / name)
-    else:
-        path = make_video(tmp_path / name, seconds=5.0, audio=None)
-    opened: list[str] = []
-    open_file = av.open
-
-    def counted(file: Any, *args: Any, **kwargs: Any) -> Any:
-        opened.append(file)
-        return open_file(file, *args, **kwargs)
-
-    monkeypatch.setattr(av, "open", counted)
-    with open_video(workspace, path, subtitles=subtitles) as ingestion:
-        assert len(opened) == opens
-        ingestion.perceive(0)
-    assert set(opened) == {str(path)}
 
 
 def test_the_track_of_a_real_video_is_read(shared_media: Any) -> None:

@@ -93,23 +93,6 @@ def test_the_model_filters_triples_and_chooses_among_captions_of_all_scales(gard
     assert not found.nothing_close
 
 
-def test_triples_that_are_filtered_out_lead_nowhere(store: Store) -> None:
-    things = ("fence", "ladder", "bucket", "lamp", "chair", "rope", "spoon")
-    remember(store, [f"{who} takes the {thing}" for thing in things for who in ("Ann", "Carla")])
-
-    def offered(kept: list[int]) -> list[str]:
-        """Who the finest captions offered are of, where these triples are kept."""
-        script = answering(WorldModel(), filter=[{"kept": kept}])
-        return re.findall(r", 10 s: (Ann|Carla)", Asked(store, script).pages("choose")[0])
-
-    page = Asked(store, WorldModel()).pages("filter")[0]
-    of_ann, of_carla = (
-        [int(n) for n in re.findall(rf"^(\d+)\. {who} \| take \| fence", page, re.M)]
-        for who in ("Ann", "Carla")
-    )
-    assert offered(of_ann).count("Ann") > offered(of_carla).count("Ann")
-
-
 def test_without_a_readable_choice_the_rules_choose_and_the_search_says_so(garden: Store) -> None:
     model = WorldModel()
     made = Asked(garden, answering(model, filter=["no"], choose=["no"]))

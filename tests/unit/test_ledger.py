@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -99,24 +97,6 @@ def test_a_dependent_subtask_waits_for_the_answer_it_needs() -> None:
     assert next_subtask(ledger, ASK) == find_subtask(ledger, "t1")
     ledger, _ = resolve_subtask(ledger, claim("t1", "m1"))
     assert next_subtask(ledger, ASK) == find_subtask(ledger, "t2")
-
-
-def test_subtasks_move_from_pending_over_searching_and_partial_to_resolved_and_back() -> None:
-    ledger = plan("one")
-    states = [ledger.subtasks[0].state]
-    steps: tuple[Callable[[Ledger], Ledger], ...] = (
-        lambda given: begin_attempt(given, "t1"),
-        lambda given: bind_evidence(given, "t1", ["m1", "m2", "m1"], 0.7),
-        lambda given: resolve_subtask(given, claim("t1", "m2"))[0],
-        lambda given: reopen_subtask(given, "t1"),
-        lambda given: abandon(given, "t1"),
-    )
-    for step in steps:
-        ledger = step(ledger)
-        states.append(ledger.subtasks[0].state)
-    assert states == ["pending", "searching", "partial", "resolved", "partial", "abandoned"]
-    assert ledger.subtasks[0].evidence == ("m1", "m2")
-    assert ledger.subtasks[0].answer is None
 
 
 @pytest.mark.parametrize(

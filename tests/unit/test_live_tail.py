@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,25 +16,6 @@ WORDS = "Ann opens the wooden gate"
 
 def said(text: str) -> PartialReply:
     return PartialReply(round=1, purpose="act", text=text)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (WORDS, WORDS),
-        (f"first line\n{WORDS}\n\n", WORDS),
-        (json.dumps({"reason": "because", "query": WORDS}), WORDS),
-        ('{"reason": "because", "query": "Ann opens', "Ann opens"),
-        ('{"steps": ["one", "two', "two"),
-        ('{"action": {"query": "Ann', "Ann"),
-        ("{", ""),
-        ("{}", ""),
-        ('{"count": 3', ""),
-        ("", ""),
-    ],
-)
-def test_it_is_what_comes_at_this_moment(text: str, shown: str) -> None:
-    assert reply_tail(said(text), 80) == f"act: {shown}"
 
 
 def test_what_does_not_fit_loses_its_beginning() -> None:

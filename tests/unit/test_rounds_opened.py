@@ -187,33 +187,6 @@ def rounds(*events: Event) -> str:
     return round_headline(history_of(ROW, [start, *events]), 1)
 
 
-SEARCHED = "Round 1: searched in what was said, read and seen for \u201ca gate\u201d"
-
-
-@pytest.mark.parametrize(
-    ("events", "line"),
-    [
-        ((), f"Round 1: about {TASK.text}"),
-        ((Acted(round=1, action=ANSWER),), "Round 1: gave an answer"),
-        ((Acted(round=1, action=SEARCH), found()), f"{SEARCHED}, found 1 moment"),
-        (
-            (Acted(round=1, action=SEARCH), found(nothing_close=True)),
-            f"{SEARCHED}, found nothing close",
-        ),
-        (
-            (Acted(round=1, action=SEARCH), found(evidence=(), refused="no such label")),
-            f"{SEARCHED}, no such label",
-        ),
-        (
-            (found(), Assessed(round=1, increment=0.5, low=False, saturated=False)),
-            f"Round 1: about {TASK.text}, found 1 moment",
-        ),
-    ],
-)
-def test_a_round_in_one_line(events: tuple[Event, ...], line: str) -> None:
-    assert rounds(*events) == line
-
-
 @pytest.mark.parametrize(
     ("content", "output"),
     [

@@ -65,21 +65,6 @@ JOIN, LEAVE = CorrectionKind.JOIN, CorrectionKind.LEAVE
 NUMBERS = {video: {n: n for n in range(3)} for video in "abcd"}
 
 
-def test_who_shares_a_person_also_through_others_is_one() -> None:
-    corrections = {
-        "a": [said(1, JOIN, "p")],
-        "b": [said(1, JOIN, "p"), said(2, JOIN, "q")],
-        "c": [said(1, JOIN, "q")],
-        "d": [said(1, JOIN, "q"), said(2, LEAVE, "q")],
-    }
-    links = links_of(corrections, NUMBERS)
-    assert links.person_of(who("a")) == {who("a"), who("b"), who("c")}
-    assert links.joined_persons() == [links.person_of(who("c"))]
-    assert links.person_of(who("d")) == {who("d")}
-    assert links.are_two([who("d")], links.person_of(who("a")))
-    assert not links.are_two([who("a")], [who("c")])
-
-
 def test_what_is_undone_and_who_is_there_no_more_counts_for_nothing() -> None:
     gone = said(1, JOIN, "p").model_copy(update={"undone": True})
     corrections = {"a": [gone], "b": [said(1, JOIN, "p", 7)], "c": [said(1, JOIN, "p")]}

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError
 from domain.media import Clip, Percept, Utterance, Video
-from domain.memories import MemorySource
 from domain.time import TimeSpan
 from domain.wording import LINE_WORDS
 from memory.subtitles import (
@@ -22,10 +21,6 @@ from memory.subtitles import (
     read_source_texts,
     reject_changed_subtitles,
 )
-from memory.writers.local_clip import LocalClipWriter
-from memory.writers.port import ClipContext
-from people.clip_people import ClipPeople
-from people.memory_lines import format_line
 from perception.source import probe_source
 from tests.support.media import make_video
 
@@ -183,24 +178,6 @@ def test_a_chapter_is_reported_when_it_begins_and_not_beyond_what_was_watched() 
     (one,) = found.add_to(Percept(clip=CLIPS[1])).chapters
     assert one.span == TimeSpan.of(31_000, 60_000)
     assert found.add_to(Percept(clip=CLIPS[2])).chapters == ()
-
-
-def test_the_local_writer_cites_them_as_what_they_are() -> None:
-    percept = Percept(
-        clip=CLIPS[0],
-        subtitles=(
-            Utterance(span=TimeSpan.of(0, 900), text="Come in.", speaker="Omar"),
-            Utterance(span=TimeSpan.of(1000, 2000), text="See <face_1>."),
-        ),
-        chapters=(Utterance(span=TimeSpan.of(0, 30_000), text="Arrival"),),
-    )
-    drafts = LocalClipWriter().write(percept, ClipPeople(), ClipContext("")).drafts
-    assert {draft.source for draft in drafts} == {MemorySource.SUBTITLE, MemorySource.CHAPTER}
-    assert [format_line(draft, ClipPeople()) for draft in drafts] == [
-        "Subtitle, Omar: Come in.",
-        "Chapter: Arrival",
-        "Subtitle: See ‹face_1›.",
-    ]
 
 
 def video(subtitles: tuple[str, ...] | None) -> Video:
