@@ -57,17 +57,22 @@ def test_busy_servers_are_asked_again_after_growing_pauses(status: int, slept: l
     assert slept == [0.5, 1.0, 2.0]
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422])
-def test_a_wrong_request_is_not_repeated(status: int, slept: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("error", "left_s"),
+    [
+        *((ServerSaid(status), 60) for status in (400, 401, 404, 422)),
+        (OSError("connection refused"), 60),
+        # No pause goes past the deadline.
+        (ServerSaid(429, "10"), 5),
+    ],
+)
+def test_what_will_not_pass_in_time_is_not_repeated(
+    error: Exception, left_s: int, slept: list[float]
+) -> None:
     with pytest.raises(CallFailed) as caught:
-        call_with_retries(failing(ServerSaid(status)), soon(), 3)
-    assert caught.value.status == status
-    assert slept == []
-
-
-def test_an_error_without_a_status_is_not_repeated(slept: list[float]) -> None:
-    with pytest.raises(CallFailed, match="OSError: connection refused"):
-        call_with_retries(failing(OSError("connection refused")), soon(), 3)
+        call_with_retries(failing(error), time.monotonic() + left_s, 3)
+    assert caught.value.status == getattr(error, "status_code", None)
+    assert str(error) in str(caught.value)
     assert slept == []
 
 
@@ -90,12 +95,6 @@ def test_a_wish_that_is_no_number_of_seconds_is_passed_over(slept: list[float], 
     assert slept == [retries.FIRST_WAIT_S]
 
 
-def test_no_pause_goes_past_the_deadline(slept: list[float]) -> None:
-    with pytest.raises(CallFailed):
-        call_with_retries(failing(ServerSaid(429, "10")), time.monotonic() + 5, 3)
-    assert slept == []
-
-
 def test_the_status_is_found_behind_wrapping_errors() -> None:
     def call() -> str:
         try:
@@ -109,18 +108,11 @@ def test_the_status_is_found_behind_wrapping_errors() -> None:
     assert caught.value.transient
 
 
-def test_a_call_that_hangs_is_given_up() -> None:
+def test_a_call_that_hangs_or_is_too_late_is_given_up() -> None:
     released = threading.Event()
     try:
         with pytest.raises(CallFailed, match=r"no answer within 0\.1 s"):
             call_with_timeout(0.1, lambda: released.wait(30))
-    finally:
-        released.set()
-
-
-def test_a_deadline_in_the_past_is_no_answer() -> None:
-    released = threading.Event()
-    try:
         with pytest.raises(CallFailed, match="no answer"):
             call_with_retries(lambda: released.wait(30), time.monotonic() - 1, 3)
     finally:

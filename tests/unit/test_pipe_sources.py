@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import pytest
 
@@ -75,21 +76,19 @@ def test_it_waits_for_what_comes_later(ends: tuple[int, int]) -> None:
     assert Pipe(reading, never, owned=False).read(10) == b"late"
 
 
-def test_one_that_is_to_stop_reads_nothing_though_there_is_something(ends: tuple[int, int]) -> None:
-    os.write(ends[1], b"more")
-    pipe = Pipe(ends[0], always, owned=False)
+@pytest.mark.parametrize(("stop", "there"), [(always, b"more"), (After(3), b"")])
+def test_one_that_is_to_stop_reads_nothing(ends: tuple[int, int], stop: Any, there: bytes) -> None:
+    os.write(ends[1], there)
+    pipe = Pipe(ends[0], stop, owned=False)
     assert pipe.read(10) == b""
     assert not pipe.ended
 
 
-def test_one_that_waits_hears_that_it_is_to_stop(ends: tuple[int, int]) -> None:
-    pipe = Pipe(ends[0], After(3), owned=False)
-    assert pipe.read(10) == b""
-    assert not pipe.ended
-
-
-def test_a_reader_that_is_tired_gives_up_a_writer_that_never_came(fifo: Path) -> None:
-    pipe = open_pipe(str(fifo), never, After(2))
+@pytest.mark.parametrize(("stop", "tired"), [(never, After(2)), (After(4), never)])
+def test_a_writer_that_never_came_is_given_up_and_is_no_end(
+    fifo: Path, stop: Any, tired: Any
+) -> None:
+    pipe = open_pipe(str(fifo), stop, tired)
     assert pipe.read(10) == b""
     assert not pipe.ended
     pipe.close()
@@ -105,13 +104,6 @@ def test_but_never_one_that_has_begun_to_write(fifo: Path) -> None:
     os.close(writing)
     assert pipe.read(10) == b""
     assert pipe.ended
-    pipe.close()
-
-
-def test_a_fifo_that_nobody_writes_to_yet_is_no_end(fifo: Path) -> None:
-    pipe = open_pipe(str(fifo), After(4), never)
-    assert pipe.read(10) == b""
-    assert not pipe.ended
     pipe.close()
 
 
@@ -139,13 +131,6 @@ def test_a_fifo_is_let_go_of(fifo: Path) -> None:
     pipe.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         pipe.close()
-
-
-def test_standard_input_that_is_empty_has_ended_at_once(ends: tuple[int, int]) -> None:
-    os.close(ends[1])
-    pipe = Pipe(ends[0], never, owned=False, is_timed_out=never)
-    assert pipe.read(10) == b""
-    assert pipe.ended
 
 
 def test_a_place_where_no_fifo_is_cannot_be_opened(tmp_path: Path) -> None:

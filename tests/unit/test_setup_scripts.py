@@ -145,28 +145,26 @@ def ci(tools: Path, checkout: Path, make: str = 'echo "make $@" >> ran') -> list
     return [str(done.returncode), *(ran.read_text().splitlines() if ran.exists() else [])]
 
 
-def test_ci_makes_test_and_nothing_else(tools: Path, checkout: Path) -> None:
+@pytest.mark.parametrize(
+    ("make", "ran"), [('echo "make $@" >> ran', ["0", "make test"]), ("exit 2", ["2"])]
+)
+def test_ci_makes_test_and_nothing_else(
+    tools: Path, checkout: Path, make: str, ran: list[str]
+) -> None:
     program(tools, "chromium", "exit 0")
-    assert ci(tools, checkout) == ["0", "make test"]
+    assert ci(tools, checkout, make) == ran
 
 
-def test_ci_fails_when_the_tests_do(tools: Path, checkout: Path) -> None:
-    program(tools, "chromium", "exit 0")
-    assert ci(tools, checkout, "exit 2") == ["2"]
-
-
-def test_ci_fetches_browser_where_it_can_and_goes_on_where_not(tools: Path, checkout: Path) -> None:
+@pytest.mark.parametrize(
+    ("user", "installing"), [(0, ["apt-get install", "apt-get update"]), (1000, [])]
+)
+def test_ci_fetches_a_browser_where_it_can_and_goes_on_where_not(
+    tools: Path, checkout: Path, user: int, installing: list[str]
+) -> None:
     (tools / "id").unlink()
-    program(tools, "id", "echo 0")
+    program(tools, "id", f"echo {user}")
     program(tools, "apt-get", f'echo "apt-get $1" >> {checkout}/ran; exit 100')
-    assert ci(tools, checkout) == ["0", "apt-get install", "apt-get update", "make test"]
-
-
-def test_ci_installs_nothing_as_an_ordinary_user(tools: Path, checkout: Path) -> None:
-    (tools / "id").unlink()
-    program(tools, "id", "echo 1000")
-    program(tools, "apt-get", f'echo "apt-get $1" >> {checkout}/ran')
-    assert ci(tools, checkout) == ["0", "make test"]
+    assert ci(tools, checkout) == ["0", *installing, "make test"]
 
 
 def test_make_alone_lists_what_it_can_do() -> None:

@@ -42,16 +42,39 @@ def test_a_sentence_is_an_utterance() -> None:
     assert {(u.voice, u.language, u.confidence) for u in found} == {(0, "en", 0.8)}
 
 
-def test_another_voice_begins_another_utterance() -> None:
-    turns = [SpeakerTurn(0, 1_600, 0), SpeakerTurn(1_600, 4_000, 1)]
-    found = find_utterances([speech("are you there yes I am here")], turns, {0, 1}, CLIP)
-    assert [(u.voice, u.text) for u in found] == [(0, "are you there yes"), (1, "I am here")]
-
-
-def test_one_word_between_two_runs_of_one_voice_is_that_voices() -> None:
-    turns = [SpeakerTurn(0, 1_200, 0), SpeakerTurn(1_200, 1_600, 1), SpeakerTurn(1_600, 4_000, 0)]
-    found = find_utterances([speech("one two three four five six")], turns, {0, 1}, CLIP)
-    assert [(u.voice, u.text) for u in found] == [(0, "one two three four five six")]
+@pytest.mark.parametrize(
+    ("stretch", "turns", "utterances"),
+    [
+        # Another voice begins another utterance, but for one word between two runs of a voice.
+        (
+            speech("are you there yes I am here"),
+            [SpeakerTurn(0, 1_600, 0), SpeakerTurn(1_600, 4_000, 1)],
+            [(0, "are you there yes"), (1, "I am here")],
+        ),
+        (
+            speech("one two three four five six"),
+            [SpeakerTurn(0, 1_200, 0), SpeakerTurn(1_200, 1_600, 1), SpeakerTurn(1_600, 4_000, 0)],
+            [(0, "one two three four five six")],
+        ),
+        # A voice without a group is distinguished and not named.
+        (
+            speech("one two three four five six"),
+            [SpeakerTurn(0, 1_600, 0), SpeakerTurn(1_600, 3_000, 2)],
+            [(0, "one two three four"), (None, "five six")],
+        ),
+        (speech("你好。 世界 和平", joined=""), [], [(None, "你好。"), (None, "世界和平")]),
+        (
+            speech('He said "no." Then he left.'),
+            [],
+            [(None, 'He said "no."'), (None, "Then he left.")],
+        ),
+    ],
+)
+def test_utterances_end_with_sentences_and_voices(
+    stretch: Speech, turns: list[SpeakerTurn], utterances: list[tuple[int | None, str]]
+) -> None:
+    found = find_utterances([stretch], turns, {0, 1}, CLIP)
+    assert [(u.voice, u.text) for u in found] == utterances
 
 
 def said_with_pause(pause_ms: int, *texts: str, voices: tuple[int, int] = (0, 0)) -> list[str]:
@@ -90,18 +113,6 @@ def test_speech_without_full_stops_is_still_split() -> None:
     assert [len(one.text.split()) for one in found] == [30, 30]
 
 
-def test_a_voice_without_a_group_is_distinguished_and_not_named() -> None:
-    turns = [SpeakerTurn(0, 1_600, 0), SpeakerTurn(1_600, 3_000, 1)]
-    found = find_utterances([speech("one two three four five six")], turns, {0}, CLIP)
-    assert [u.voice for u in found] == [0, None]
-
-
-def test_words_without_spaces_stay_without_them() -> None:
-    found = find_utterances([speech("你好。 世界 和平", joined="")], [], set(), CLIP)
-    assert [u.text for u in found] == ["你好。", "世界和平"]
-    assert {u.voice for u in found} == {None}
-
-
 def test_a_stretch_without_word_times_is_stored_whole() -> None:
     found = find_utterances(
         [Speech((Word(100, 900, "Hm. Yes."),), "de", 0.4)], [SpeakerTurn(0, 999, 2)], {2}, CLIP
@@ -109,11 +120,6 @@ def test_a_stretch_without_word_times_is_stored_whole() -> None:
     assert [(u.text, u.voice, u.span) for u in found] == [
         ("Hm. Yes.", 2, TimeSpan.of(30_100, 30_900))
     ]
-
-
-def test_a_quoted_sentence_ends_with_its_quotation_mark() -> None:
-    found = find_utterances([speech('He said "no." Then he left.')], [], set(), CLIP)
-    assert [u.text for u in found] == ['He said "no."', "Then he left."]
 
 
 def test_utterances_come_in_order_of_time() -> None:
