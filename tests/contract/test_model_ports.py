@@ -383,21 +383,3 @@ class TestScreen:
         assert screen.read(image) == first
         spoken = capfd.readouterr()
         assert (spoken.out, spoken.err) == ("", "")
-
-
-def test_a_toolbox_without_weights_says_what_to_do(tmp_path: Path) -> None:
-    toolbox = Toolbox(load_profile(), tmp_path)
-    for use in ("speech", "faces", "speaker", "text", "reranker"):
-        with pytest.raises(WeightsMissing, match=r"homer models pull"):
-            getattr(toolbox, use)
-    assert toolbox.images is None
-
-
-def test_a_profile_may_do_without_a_reranker(tmp_path: Path) -> None:
-    profile = load_profile().model_copy(update={"reranker": None})
-    assert Toolbox(profile, tmp_path).reranker is None
-
-
-def test_models_are_made_once(toolbox: Toolbox) -> None:
-    assert toolbox.text is toolbox.text
-    assert toolbox.speech is toolbox.speech

@@ -128,14 +128,3 @@ def test_a_row_is_decoded_to_its_box(detector: ObjectDetector) -> None:
     assert scores.tolist() == [1.0]
     assert detector.labels[kind[0]] == "cup"
     assert boxes.tolist() == [[4, 8, 20, 16]]
-
-
-def test_without_weights_it_is_told_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(WeightsMissing, match="homer models pull"):
-        _ = Toolbox(load_profile("local"), tmp_path).objects
-
-
-def test_a_profile_may_do_without(tmp_path: Path) -> None:
-    profile = load_profile("local").model_copy(update={"objects": "none"})
-    assert Toolbox(profile, tmp_path).objects is None
-    assert not {"yolox-nano", "none"} & set(profile.weights)

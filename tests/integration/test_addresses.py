@@ -22,7 +22,7 @@ from cli.main import app
 from cli.options import read_lines
 from domain.errors import InputError, SetupError
 from flows import http_file
-from flows.addresses import delete_parts, fetch_address, fetched_files, is_address
+from flows.addresses import delete_parts, fetch_address, fetched_files
 from flows.delete import delete_unwatched_uploads
 from flows.http_file import HttpFile
 from flows.jobs import Jobs
@@ -366,13 +366,6 @@ def test_sources_come_from_a_file_too(tmp_path: Path, monkeypatch: pytest.Monkey
     for wrong in ("@-", f"@{tmp_path}"):
         with pytest.raises(InputError, match="address"):
             read_lines([wrong])
-
-
-@pytest.mark.parametrize("url", ["http://[::1", "https://[x]/a.mp4", "http://\u2100.com/a.mp4"])
-def test_what_looks_like_an_address_and_is_none_is_none(home: Home, url: str) -> None:
-    assert not is_address(url)
-    with pytest.raises(InputError, match="no http or https address"):
-        Jobs(home).start([], urls=[url])
 
 
 def test_a_message_about_what_is_no_address_hides_all_of_it() -> None:

@@ -21,13 +21,13 @@ from flows.restore import restore_library
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.archive import Manifest
-from store.backup import back_up, check_archive, restore_backup
+from store.backup import back_up, restore_backup
 from store.database import Store, open_store
 from store.driver import parse_url
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import HEAD
-from store.queries.backup import copied_tables, count_rows, set_library_id
+from store.queries.backup import set_library_id
 from store.queries.blobs import own_library_id
 from store.tables.schema import BlobRow
 from tests.support import full_video
@@ -110,20 +110,6 @@ def test_a_backup_is_one_moment_whatever_is_written_meanwhile(
     assert all_rows(store) != before
     restored(empty, tmp_path / "b", monkeypatch)
     assert all_rows(empty) == before
-
-
-def test_progress_is_of_rows_then_of_megabytes(
-    library: tuple[Store, str], tmp_path: Path, backup: Path
-) -> None:
-    bar = Quiet()
-    output = back_up(library[0], tmp_path / "b", bar)
-    with library[0].begin() as session:
-        # All but the line in the audit log that says what is just done.
-        rows = count_rows(session.connection(), copied_tables(session.connection())) - 1
-    assert bar.told == [("rows", rows), ("images, MB", 1)]
-    assert sum(one.rows for one in output.tables) == bar.steps == rows
-    check_archive(backup, bar)
-    assert bar.told[-1] == ("checking, MB", 1)
 
 
 def test_full_library_is_left(backup: Path, empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:

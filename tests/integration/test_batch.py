@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from domain.asking import Question
-from domain.errors import InputError, ModelError, NotFound
+from domain.errors import ModelError, NotFound
 from graphs.ask import ask
 from graphs.ask_result import AskResult
 from graphs.batch import answered_ids, read_questions, run_batch, write_batch
@@ -54,35 +54,6 @@ def test_a_batch_gives_what_single_questions_give(party: Store, tmp_path: Path) 
     assert line is not None
     assert line["answer"] == alone.answer.text
     assert line["rounds"] == alone.rounds
-
-
-@pytest.mark.parametrize(
-    ("lines", "complaint"),
-    [
-        (['{"id": "a"'], "line 1"),
-        ([{"id": "a", "video": "v"}], "question"),
-        ([LINES[0], {**LINES[1], "optoins": []}], "line 2: optoins"),
-        ([{**LINES[0], "question": ""}], "question"),
-        ([{**LINES[0], "as_of_s": -1}], "as_of_s"),
-        ([{**LINES[0], "options": ["x"] * 27}], "options"),
-        ([LINES[0], LINES[0]], "'a' comes twice"),
-    ],
-)
-def test_a_wrong_line_is_named_with_why(tmp_path: Path, lines: list[Any], complaint: str) -> None:
-    with pytest.raises(InputError, match=complaint):
-        read_questions(written(tmp_path / "q.jsonl", *lines))
-
-
-def test_a_missing_file_and_a_file_that_is_no_output_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        read_questions(tmp_path / "none.jsonl")
-    assert answered_ids(tmp_path / "none.jsonl") == set()
-    for text in ("hello\nworld\n", '{"id": [1]}\n', "[1]\n"):
-        wrong = tmp_path / "wrong.txt"
-        wrong.write_text(text)
-        with pytest.raises(InputError, match="line 1"):
-            answered_ids(wrong)
-        assert wrong.read_text() == text
 
 
 def test_an_unknown_video_is_said_before_anything_is_asked(party: Store, tmp_path: Path) -> None:

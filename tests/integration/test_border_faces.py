@@ -93,12 +93,6 @@ def test_a_face_that_the_border_cuts_is_stored_known_and_within_the_frame(
     assert min(gap for name, gap in at_border.items() if name != side) > 0
 
 
-def test_one_face_on_one_frame_is_found(store: Store, models: Toolbox, presenter: Image) -> None:
-    nobody = np.zeros_like(presenter)
-    (seen,) = watched(store, models, [nobody, nobody, presenter, nobody])
-    assert (seen.number, seen.start_ms) == (0, 2_000)
-
-
 def test_two_faces_of_one_frame_are_two(store: Store, models: Toolbox, presenter: Image) -> None:
     twins = np.hstack([presenter, presenter])
     seen = watched(store, models, [twins, presenter, twins], [twins, twins])

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from domain.asking import Answer, Question
 from domain.calls import CallRecord
@@ -16,7 +13,7 @@ from domain.errors import Ambiguous, NotFound
 from domain.memories import MemoryView, Scope
 from domain.trajectory import Failed, Forced, RoundOpened
 from store.database import Store
-from store.queries.calls import add_call, find_call, message_hash
+from store.queries.calls import add_call, find_call
 from store.queries.trajectories import (
     add_trajectory,
     append_events,
@@ -127,18 +124,3 @@ def test_recorded_calls_are_found_by_request_one_after_the_other(running: Store)
         add_call(session, call(trajectory_id=None, reply={"text": "of a writer"}))
         found = [find_call(session, "h1", "aa11", skip) for skip in range(3)]
     assert [f and f.reply for f in found] == [{"text": "first"}, {"text": "second"}, None]
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(st.text(max_size=4), JSON, max_size=4))
-def test_a_message_has_one_hash_however_its_keys_are_ordered(message: dict[str, Any]) -> None:
-    turned = dict(reversed(message.items()))
-    assert message_hash(message) == message_hash(turned)
-    assert message_hash(json.loads(json.dumps(message))) == message_hash(message)
-    assert message_hash({**message, "extra": 1}) != message_hash({**message, "extra": 2})

@@ -71,11 +71,6 @@ def test_an_import_is_not_mixed_with_other_clip_lengths(store: Store, track: Cap
     assert lines == [f"Line {n}." for n in range(20)]
 
 
-def test_what_is_whole_stays_so_under_any_setting(store: Store, track: CaptionTrack) -> None:
-    whole = bring_in(store, track, SETTINGS)
-    assert bring_in(store, track, HALVES) == whole
-
-
 @pytest.mark.full
 def test_once_deleted_it_may_be_cut_anew(store: Store, track: CaptionTrack) -> None:
     bring_in(store, track, SETTINGS, whole=False)

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from domain.errors import InputError, MediaError
+from domain.errors import InputError
 from domain.media import Video
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
@@ -87,12 +87,6 @@ def test_a_span_after_the_end_is_cut_short_or_refused(tmp_path: Path) -> None:
     assert cut_file(path, TimeSpan.of(2_000, 90_000), out).span.end_ms == probe(path).duration_ms
     with pytest.raises(InputError, match=r"01:30 is after 00:03, the end of the video"):
         cut_file(path, TimeSpan.of(90_000, 91_000), out)
-
-
-def test_what_is_no_video_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "notes.mp4").write_text("no video")
-    with pytest.raises(MediaError, match=r"notes\.mp4: "):
-        cut_file(tmp_path / "notes.mp4", TimeSpan.of(0, 1_000), tmp_path / "cut.mp4")
 
 
 def stored(store: Store, path: Path) -> str:

@@ -25,7 +25,6 @@ from memory.writers.port import ClipContext, Writers
 from people.across_videos import rename
 from people.clip_people import ClipPeople
 from people.forget import forget, restore_forgotten
-from retrieval.citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
@@ -124,28 +123,6 @@ def searched(store: Store, video: str, query: str) -> Any:
         view = memory_view(session, [video])
     tools: Any = SimpleNamespace(text=WordVectors(), reranker=None, images=None)
     return Retrievers(store, tools, Settings()).search(view, Mode.KEYFRAME, query)
-
-
-@pytest.mark.parametrize(
-    ("query", "time_ms"),
-    [
-        ("a red coat", 2_000),
-        ("the blue teapot on the table", 12_000),
-        ("somebody with a yellow umbrella", 32_000),
-        ("an empty street at night", 42_000),
-    ],
-)
-def test_a_picture_is_found_and_cited(store: Store, video: str, query: str, time_ms: int) -> None:
-    found = searched(store, video, query)
-    best = found.images[0]
-    assert best.time_ms == time_ms
-    assert not found.nothing_close
-    assert found.evidence[0].score == max(one.score for one in found.evidence)
-    assert "by their descriptions" in found.searched
-    with store.begin() as session:
-        cited = cite(session, memory_view(session, [video]), [f"[{best.ref}]"])
-    assert not cited.unknown
-    assert cited.citations[0].text.startswith(TEXTS[time_ms])
 
 
 def test_vector_of_a_description_ranks_where_no_word_is_the_same(store: Store, video: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -77,13 +75,6 @@ def test_what_was_found_once_is_read_or_refused(name: str, path: Path) -> None:
     assert read(begun(name), path) in ("read", "refused")
 
 
-def test_the_kept_cases_are_small() -> None:
-    sizes = [path.stat().st_size for _name, path in corpus(KEPT)]
-    assert sizes
-    assert max(sizes) < 50_000
-    assert sum(sizes) < 400_000
-
-
 @pytest.mark.full
 def test_every_way_to_go_wrong_is_seen_and_the_rest_is_read() -> None:
     tally = run("bad", 1, 0, 9, worker="tests.support.bad_parsers")
@@ -103,12 +94,3 @@ def test_a_case_is_the_same_each_time() -> None:
     assert cases == [target.case(1, number) for number in range(40)]
     assert len({data for _kind, data in cases}) > 30
     assert target.case(2, 0) != cases[0]
-
-
-def test_the_command_prints_a_table() -> None:
-    command = [sys.executable, "-m", "tests.fuzz", "--cases", "20", "--target", "names"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    heads, row = done.stdout.splitlines()
-    assert heads.split()[:4] == ["parser", "cases", "read", "refused"]
-    assert row.split() == ["names", "20", "20", "0", "0", "0", "0", *row.split()[7:]]

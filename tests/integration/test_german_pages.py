@@ -156,14 +156,6 @@ def test_the_address_has_no_german_words(trajectory: str, in_german: None) -> No
     assert "Allen Strategien gemeinsam" in words(page)
 
 
-@pytest.mark.parametrize("query", [{"video": PARTY}, {"of": "All videos"}])
-def test_what_change_did_is_german(trajectory: str, in_german: None, query: dict[str, str]) -> None:
-    page = open_page_in("de", "people", **query)
-    (name,) = [one for one in page.text_input if one.label == "Name von Bob"]
-    name.set_value("Bobby").run()
-    assert "Bob heißt jetzt Bobby." in words(page)
-
-
 def test_what_a_press_stores_stays_english(trajectory: str, in_german: None) -> None:
     page = open_page_in("de", "trajectory", trajectory=trajectory)
     press(page, "Richtig")

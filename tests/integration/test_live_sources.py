@@ -13,7 +13,6 @@ from perception.clip_buffer import ClipBuffer
 from perception.live import SourceUnreachable, live_source
 from perception.live_clips import CapturedClip
 from perception.live_reader import LiveReader, StreamPosition, open_source
-from perception.pipes import Pipe
 from tests.support.streams import (
     BEGAN_MS,
     SMALL,
@@ -103,26 +102,6 @@ def test_what_returns_within_a_clips_time_goes_on_in_it(tmp_path: Path, folder: 
         gap.span.start_ms <= frame.time_ms < gap.span.end_ms for frame in clips[0].raw.frames
     )
     assert came(clips, follower) == 60
-
-
-def test_time_stamps_that_begin_anew_make_no_gap(tmp_path: Path, folder: Path, five: bytes) -> None:
-    later = segment(folder, "later", 3.0, video_start_ms=50_000, audio_start_ms=50_000)
-    clips, follower = Fed(tmp_path / "p", [later + five]).collect()
-    assert told_gaps(clips) == []
-    assert came(clips, follower) == 80
-    assert 79 <= spans(clips)[-1][1] <= 82
-    starts = [frame.time_ms for clip in clips for frame in clip.raw.frames]
-    assert starts == sorted(starts)
-
-
-def test_time_stamps_that_wrap_around_make_no_gap(tmp_path: Path, folder: Path) -> None:
-    wrap_ms = (1 << 33) // 90
-    edge = {"video_start_ms": wrap_ms - 2_000, "audio_start_ms": wrap_ms - 2_000}
-    clips, follower = Fed(tmp_path / "p", [segment(folder, "wrap", 5.0, **edge)]).collect()
-    assert told_gaps(clips) == []
-    assert spans(clips)[0][0] == 0
-    assert 49 <= spans(clips)[-1][1] <= 52
-    assert came(clips, follower) == 50
 
 
 @pytest.mark.parametrize("missing", ["audio", "codec"])
@@ -240,23 +219,3 @@ def test_a_stream_goes_on_after_where_it_was_with_a_gap(tmp_path: Path, five: by
     clips, _ = Fed(tmp_path / "p", [five]).collect(place=place)
     assert [clip.raw.clip.index for clip in clips] == [7, 8, 9]
     assert told_gaps(clips) == [(90, 600, "STOPPED")]
-
-
-def test_a_reader_that_is_stopped_does_not_wait_for_its_pipe() -> None:
-    read, write = os.pipe()
-    looks = iter([False, True])
-    pipe = Pipe(read, lambda: next(looks), owned=True)
-    assert pipe.read(100) == b""
-    assert not pipe.ended
-    assert Pipe(read, lambda: False, owned=True, is_timed_out=lambda: True).read(100) == b""
-    os.write(write, b"abcde")
-    weary = iter([False, True])
-    begun = Pipe(read, lambda: False, owned=True, is_timed_out=lambda: next(weary))
-    assert begun.read(1) + begun.read(1) == b"ab"
-    again = Pipe(read, lambda: False, owned=True)
-    assert again.read(2) == b"cd"
-    assert again.read(2) == b"e"
-    os.close(write)
-    assert again.read(2) == b""
-    assert again.ended
-    again.close()

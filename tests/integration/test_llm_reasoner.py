@@ -100,15 +100,6 @@ def test_temperatures_are_those_of_the_paper(party: Store) -> None:
     assert (heat["plan"], heat["act"], heat["conclude"]) == (0.2, 0.8, 0.0)
 
 
-@pytest.mark.parametrize("supports", [{"tools", "usage"}, {"usage"}])
-def test_a_server_without_json_schemas_is_asked_by_tools_or_text(
-    party: Store, supports: set[str]
-) -> None:
-    asked, _, _ = run(party, lenient, supports=supports)
-    assert asked.answer.option == "C"
-    assert asked.answer.citations
-
-
 def lenient(request: dict[str, Any]) -> Any:
     """The text protocol adds a last message: the purpose is in an earlier one then."""
     messages = request["messages"]

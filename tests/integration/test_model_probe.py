@@ -235,10 +235,3 @@ def test_how_long_an_hour_takes_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     assert check.found == (
         f"reads 10 and writes 10 tokens a second: an hour of video takes about {hours:.1f} hours"
     )
-
-
-def test_local_model_that_fails_is_said_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.toolbox.llama_url", lambda *_: "http://127.0.0.1:1/v1")
-    models = scripted(lambda _: "no JSON")
-    (check,) = probe_models(Toolbox(in_process(tmp_path), tmp_path, models))
-    assert (check.what, check.ok) == ("default answers", False)

@@ -291,12 +291,6 @@ def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
     )
 
 
-def test_a_list_that_is_not_there_is_said(workspace: Workspace, tmp_path: Path) -> None:
-    options = FetchOptions(file=tmp_path / "none.txt", right=True)
-    with pytest.raises(InputError, match=r"none\.txt cannot be read"):
-        work.fetch(workspace, options, SilentListener())
-
-
 def test_what_was_fetched_is_known_by_digest_only(workspace: Workspace) -> None:
     known = FetchArchive(workspace.store)
     assert "youtube secret" not in known

@@ -126,12 +126,6 @@ def test_what_is_always_there_can_only_be_paused(book: ScheduleDeployments) -> N
         book.remove("check")
 
 
-def test_a_cron_line_that_says_no_time_changes_nothing(book: ScheduleDeployments) -> None:
-    with pytest.raises(InputError, match="is no cron line"):
-        book.put(parse_schedule("backup", {"when": "61 * * * *"}))
-    assert entry(book, "backup").when == "daily 03:00"
-
-
 def test_file_says_what_people_do_not_change_later(book: ScheduleDeployments, config: Path) -> None:
     def begin(text: str) -> None:
         config.write_text(text)
@@ -234,11 +228,6 @@ def test_a_server_that_is_away_is_reported_in_one_line(place: Home) -> None:
         open_schedules(place, "http://127.0.0.1:9/api") as book,
     ):
         book.entries()
-
-
-def test_the_pool_is_made_once(book: ScheduleDeployments) -> None:
-    book.begin({})
-    assert book._client.read_work_pool(book.pool).concurrency_limit == 2
 
 
 def test_two_libraries_at_one_server_have_schedules_each(book: ScheduleDeployments) -> None:

@@ -145,23 +145,6 @@ def test_without_skills_nothing_is_said_of_them_and_no_embedding_is_made(party: 
     assert of(events, SkillsRouted) == [SkillsRouted()]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "complaint"),
-    [
-        ("a.toml", "[[skills", "cannot be read"),
-        ("a.json", "{", "cannot be read"),
-        ("a.json", "[]", "has no skills"),
-        ("a.json", '{"skills": []}', "has no skills in it"),
-        ("a.json", '{"skills": [{"name": "x"}]}', r"skill 0\.topic: Field required"),
-        ("a.toml", '[[skills]]\nname = "X Y"\n', r"skill 0\.name"),
-    ],
-)
-def test_a_wrong_file_says_where(tmp_path: Path, name: str, text: str, complaint: str) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=complaint):
-        read_skills(tmp_path / name)
-
-
 def test_a_file_that_is_not_there_or_cannot_be_written_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_skills(tmp_path / "absent.json")

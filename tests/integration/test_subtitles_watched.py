@@ -196,14 +196,6 @@ def test_a_track_of_pictures_stops_nothing(workspace: Workspace, tmp_path: Path)
     assert show_video(workspace.store, "talk").video.subtitles == ()
 
 
-def test_embedded_track_is_ignored_unless_asked_for(workspace: Workspace, tmp_path: Path) -> None:
-    path = with_texts(
-        make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
-    )
-    assert watch(workspace, path).exit_code == 0
-    assert (output(workspace), show_video(workspace.store, "talk").video.subtitles) == ([], None)
-
-
 def test_they_are_memory_too(workspace: Workspace, tmp_path: Path) -> None:
     path = with_texts(
         make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"

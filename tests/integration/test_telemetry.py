@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from domain.errors import ModelError
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
@@ -140,18 +139,6 @@ def test_words_go_along_only_where_they_are_asked_for(
     (span,) = collector.spans()
     assert ("gen_ai.input.messages" in span.attributes) is sent
     assert any(b"Ann" in body for _, body in collector.raw) is sent
-
-
-def test_what_fails_is_reported_by_its_class(collector: Collector) -> None:
-    providers = sending()
-    with pytest.raises(ModelError), tracing.span(Work.SEARCH, "search event", mode="event"):
-        raise ModelError(f"the model said {MARK}")
-    tracing.measure(tracing.Metric.FAILURES, error="ModelError")
-    otel.shut_down(providers)
-    (span,) = collector.spans()
-    assert (span.failed, span.attributes["error.type"]) == (True, "ModelError")
-    assert collector.metrics()["homer.failures"][0][0] == {"error.type": "ModelError"}
-    assert all(MARK.encode() not in body for _, body in collector.raw)
 
 
 PROBE = """

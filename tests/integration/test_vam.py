@@ -310,17 +310,6 @@ def test_a_summary_by_rules_is_not_the_models(built_garden: Store, heard: list[E
     assert writers(built_garden) == ("rules",)
 
 
-def test_a_wrong_best_ref_falls_back_to_best_score(built_garden: Store, heard: list[Event]) -> None:
-    class Wrong(MomentModel):
-        def _answer(self, text: str) -> Any:
-            return {**super()._answer(text), "best_ref": {"turn": 7, "result": 90}}
-
-    answer = asked(built_garden, heard, Wrong())
-    (found,) = [event for event in heard if isinstance(event, EvidenceRetrieved)]
-    best = max(found.evidence, key=lambda piece: piece.score)
-    assert [one.ref for one in answer.citations] == [best.ref]
-
-
 def test_malformed_reply_is_repaired_then_searched(built_garden: Store, heard: list[Event]) -> None:
     class Odd(MomentModel):
         def plan(self, text: str) -> Any:

@@ -139,14 +139,6 @@ def test_time_that_runs_out_in_a_search_leaves_what_was_found(
     assert made.answer.citations
 
 
-def test_tool_asks_no_more_once_time_is_up(garden: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Asked(garden, Clock(monkeypatch).passing("filter", {"kept": [0]}))
-    (found,) = made.searches
-    assert "chosen by rules: the 300 seconds are spent" in found.searched
-    assert not made.pages("choose")
-    assert made.answer.citations
-
-
 def test_a_tool_leaves_the_tokens_of_the_final_answer(garden: Store) -> None:
     model = WorldModel()
 

@@ -178,17 +178,6 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["no folder/out", "."])
-def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"cannot be written|there already"):
-        written(tmp_path / name)
-
-
-def test_a_missing_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        held(tmp_path / "none")
-
-
 @pytest.fixture
 def bar() -> Quiet:
     return Quiet()
@@ -199,8 +188,3 @@ def test_bytes_are_reported_as_whole_megabytes(bar: Quiet) -> None:
     for _ in range(103):
         output.step(100_000)
     assert (bar.told, bar.steps) == ([("images", 10)], 10)
-
-
-def test_next_to_nothing_is_still_a_step(bar: Quiet) -> None:
-    Megabytes(bar, "images", 0)
-    assert bar.told == [("images", 1)]

@@ -51,13 +51,6 @@ def test_questions_are_read_as_they_were_written(
     assert read_questions(place) == questions
 
 
-def test_a_file_of_windows_is_read_too(tmp_path: Path) -> None:
-    file = tmp_path / "notepad.jsonl"
-    (line,) = lines_of([BatchQuestion(id=1, video="talk", question="Who?")])
-    file.write_bytes(f"\ufeff{line}\r\n".encode())
-    assert [one.id for one in read_questions(file)] == [1]
-
-
 @pytest.mark.parametrize(
     ("line", "output"),
     [
@@ -80,17 +73,6 @@ def test_a_line_that_is_none_is_named_and_why(tmp_path: Path, line: str, output:
         read_questions(file)
     assert output in str(error.value)
     assert str(file) in str(error.value)
-
-
-def test_what_is_just_in_bounds_is_read_and_just_out_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "batch.jsonl"
-    line = {"id": 1, "video": "v", "question": "q", "as_of_s": 0, "options": ["x"] * 26}
-    file.write_text(json.dumps(line))
-    (one,) = read_questions(file)
-    assert (one.as_of_s, len(one.options)) == (0, 26)
-    file.write_text(json.dumps(line | {"options": ["x"] * 27}))
-    with pytest.raises(InputError, match="line 1: options: "):
-        read_questions(file)
 
 
 def test_a_number_and_the_same_digits_as_a_word_are_two_ids(tmp_path: Path) -> None:
@@ -142,10 +124,6 @@ def test_a_question_that_failed_has_no_line_and_is_asked_again(tmp_path: Path) -
     failed = BatchResult("b", None, ModelError("the model did not answer"), 1, 1)
     assert list(write_batch(file, iter([failed]))) == [failed]
     assert answered_ids(file) == set()
-
-
-def test_no_file_answers_nothing(tmp_path: Path) -> None:
-    assert answered_ids(tmp_path / "nothing.jsonl") == set()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections import Counter
 from importlib import import_module
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks.__main__
-from benchmarks.__main__ import NAMES, document
+from benchmarks.__main__ import NAMES
 from benchmarks.ingest import _left
 from benchmarks.lines import Line, Taken, costs, exponent, faster, in_turn
 from benchmarks.startup import _until_round
@@ -69,12 +68,6 @@ def test_ways_are_run_in_turns() -> None:
     one, other = in_turn(lambda: order.append("a"), lambda: order.append("b"), runs=3)
     assert order == ["a", "b"] * 3
     assert len(one.values) == len(other.values) == 3
-
-
-def test_a_bar_that_nothing_reaches_is_json_too() -> None:
-    line = faster("it", Taken((1.0,)), Taken((6.0,)), "plain", math.inf)
-    (row,) = json.loads(document([line]), parse_constant=pytest.fail)["lines"]
-    assert (row["bar"], row["reached"], row["ratio"]) == (None, False, 6.0)
 
 
 def test_a_text_told_twice_counts_as_repeated_once() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import InputError, NotFound
+from domain.errors import InputError
 from domain.settings import WatchSettings
 from memory.captions import CaptionLine, CaptionTrack, caption_clips, read_captions
 from tests.support.memory import span
@@ -106,11 +106,6 @@ def test_a_file_without_lines_is_refused(tmp_path: Path, name: str, data: bytes)
     path.write_bytes(data)
     with pytest.raises(InputError, match="a\\."):
         read_captions(path)
-
-
-def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="no file"):
-        read_captions(tmp_path / "none.srt")
 
 
 @given(st.binary(max_size=300), st.sampled_from(["a.jsonl", "a.srt", "a.vtt"]))

@@ -55,10 +55,6 @@ def is_compared_as_actions(candidates: CandidateLines, question: PreparedQuestio
     return is_captioned(candidates.lines, question, roster_of(candidates))
 
 
-def test_captions_of_short_videos_are_compared_with_actions() -> None:
-    assert is_compared_as_actions(candidates_of(YARD), QUESTION)
-
-
 @pytest.mark.parametrize(
     ("candidates", "question"),
     [
@@ -74,17 +70,6 @@ def test_other_views_and_options_are_ranked_by_z_scores(
     candidates: CandidateLines, question: PreparedQuestion
 ) -> None:
     assert not is_compared_as_actions(candidates, question)
-
-
-def test_options_that_are_people_are_not_compared_as_actions() -> None:
-    lines_by_speaker = {"Ann is here": "Ann", "Bob is here": "Bob"}
-    candidates = candidates_at(
-        2, video_of([[*YARD[0], *lines_by_speaker]] * 3, speakers=lines_by_speaker)
-    )
-    assert is_compared_as_actions(candidates, QUESTION)
-    assert not is_compared_as_actions(
-        candidates, prepare_question("who threw the ball?", ("Ann", "Bob"))
-    )
 
 
 def supported(

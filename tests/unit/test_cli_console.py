@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import redirect_stderr
 from io import StringIO
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from cli.console import confirm, note, say_json, say_table
+from cli.console import confirm, note, say_table
 from views.words import plain_line
 
 
@@ -25,26 +24,8 @@ def test_a_table_aligns_its_columns(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-@given(st.text())
-def test_a_cell_is_one_clean_line(text: str) -> None:
-    cleaned = plain_line(text)
-    assert cleaned.isprintable()
-    assert cleaned == cleaned.strip()
-
-
 def test_escape_sequences_do_not_reach_the_terminal() -> None:
     assert plain_line("\x1b[31mred\x1b[0m\r\nnext") == "[31mred [0m  next"
-
-
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
-def test_json_is_one_line_that_reads_back(data: object) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        lines: list[str] = []
-        patch.setattr("typer.echo", lines.append)
-        say_json(data)
-    assert len(lines) == 1
-    assert "\n" not in lines[0]
-    assert json.loads(lines[0]) == data
 
 
 STEERS = "a\x1b[2Jb\rc\x07d\x9be\u202ef\udcffg\nh"

@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,15 +24,12 @@ from domain.errors import MediaError
 from domain.media import Video
 from flows.ingest_files import FileOutcome
 from flows.ingest_video import IngestResult
-from library import weights
 from models import profile as profiles
 from models.extras import Extra
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
-from models.weights import FileState
 from services import health
 from services.health import Check
-from store.home import Home
 from store.progress import Meter
 from views.words import plain_line, shortened
 
@@ -183,10 +179,3 @@ def test_the_doctor_says_how_to_get_a_package() -> None:
     assert (package.ok, package.what) == (False, "chat judge")
     assert "pip install" in package.fix
     assert "langchain-acme" in package.fix
-
-
-@pytest.mark.parametrize("states", ["present present", "present missing", "missing wrong"])
-def test_a_model_is_as_its_worst(states: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = [SimpleNamespace(state=FileState(one)) for one in states.split()]
-    monkeypatch.setattr("library.weights.status", lambda *_: files)
-    assert weights.models(home).items[0].state == states.split()[-1]

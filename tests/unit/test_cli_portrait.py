@@ -130,9 +130,3 @@ def test_a_portrait_has_what_there_is(
 ) -> None:
     assert output in "\n".join(shown(capsys, **changes))
     assert output not in "\n".join(shown(capsys))
-
-
-def test_things_are_not_reported_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    told = line(0).model_copy(update={"source": "objects", "text": "Seen: a cup."})
-    lines = shown(capsys, clips=(WITH_CUP.model_copy(update={"lines": (told,)}),))
-    assert "  seen: a cup" not in lines

@@ -7,7 +7,7 @@ import pytest
 
 from domain.media import Keyframe, Percept, SeenObject
 from domain.memories import MemoryDraft, MemorySource
-from memory.colours import colour_lines, describe_colours
+from memory.colours import describe_colours
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from models.ports import Image
@@ -65,8 +65,3 @@ def test_where_anything_was_recognised_there_is_none() -> None:
         {"time_ms": 4000, "label": "cup", "score": 0.9, "box": {"x0": 0, "y0": 0, "x1": 9, "y1": 9}}
     )
     assert written(percept(0, keyframes=(measured(4, BLACK),), objects=(cup,))) == []
-
-
-def test_pictures_that_were_not_measured_have_none() -> None:
-    assert [*colour_lines(percept(0, keyframes=(keyframe(4),)))] == []
-    assert [*colour_lines(percept(0))] == []

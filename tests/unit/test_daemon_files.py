@@ -92,11 +92,6 @@ def test_this_machine_reaches_a_server_wherever_it_listens(host: str, address: s
     assert replace(ours(), host=host).address == address
 
 
-def test_an_address_of_no_machine_has_no_free_port() -> None:
-    assert _bindable("192.0.2.7", 0) == 0
-    assert _bindable("no such machine", 0) == 0
-
-
 def test_a_log_is_the_owners_only_and_goes_on_where_it_was(home: Home) -> None:
     path = home.logs / "app.log"
     for line in (b"one\n", b"two\n"):
@@ -140,11 +135,6 @@ def test_a_server_that_answers_something_else_is_not_ready(home: Home) -> None:
         taken.bind((HOST, 0))
         assert not found._answers(DaemonProcess(1, 1.0, taken.getsockname()[1]))
     assert not found._answers(DaemonProcess(1, 1.0, 99_999))
-
-
-def test_the_first_time_it_is_the_port_that_was_named(home: Home) -> None:
-    free = _bindable(HOST, 0)
-    assert Daemon(home, "app", "/health", free)._free_port() == free
 
 
 def test_a_remembered_port_is_taken_again(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,12 +179,6 @@ def profile_file(folder: Path, text: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "tpu"])
-def test_a_profile_names_a_device_that_is_known(tmp_path: Path, device: str) -> None:
-    with pytest.raises(SetupError, match="device"):
-        load_profile(profile_file(tmp_path, f'device = "{device}"'))
-
-
 def test_speech_by_a_folder_needs_no_model_of_the_manifest(tmp_path: Path) -> None:
     folder = tmp_path / "whisper-tiny"
     folder.mkdir()

@@ -15,13 +15,11 @@ from domain.asking import Action, Answer, Citation, Evidence, Question, Subtask
 from domain.base import Frozen
 from domain.media import Box, Group, IdentityKind, Utterance, Video
 from domain.memories import (
-    EdgeType,
     Memory,
     MemoryDraft,
     MemoryKind,
     MemorySource,
     MemoryView,
-    Relation,
     Scope,
     Segment,
 )
@@ -118,12 +116,6 @@ def test_the_paper_s_numbers_are_the_defaults() -> None:
         5,
     )
     assert (found.ask.plan_temperature, found.ask.act_temperature) == (0.2, 0.8)
-
-
-@pytest.mark.parametrize("relation", Relation)
-def test_every_relation_is_of_one_family(relation: Relation) -> None:
-    temporal = relation in ("before", "overlap", "concurrent", "contains")
-    assert relation.type is (EdgeType.TEMPORAL if temporal else EdgeType.CAUSAL)
 
 
 def test_things_are_cited_and_called_by_their_own_names() -> None:

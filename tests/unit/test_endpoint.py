@@ -13,11 +13,10 @@ from langchain_core.messages import AIMessage
 from domain import errors
 from domain.errors import ModelError, SetupError
 from domain.settings import IMAGE_TOKENS
-from models import endpoint, llama_server
+from models import llama_server
 from models.chat_models import api_key, key_variable, redact_key
 from models.endpoint import TOKEN_STEP, Endpoint
 from models.json_repair import read_object
-from models.retries import CallFailed
 from models.secrets import REDACTED
 from models.specs import ChatSpec, Structure
 from models.structured import (
@@ -137,12 +136,6 @@ def test_an_error_says_whose_it_is(error: Exception, kind: type[Exception], outp
     with pytest.raises(kind, match=output):
         ask(model)
     assert model.asked == ["json_schema"]
-
-
-def test_ones_own_server_is_named_by_its_address() -> None:
-    spec = SPEC.model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
-    with pytest.raises(ModelError, match=r"openai:m at http://127\.0\.0\.1:9/v1 did not answer"):
-        ask(Model(json_schema=Refused(409)), spec)
 
 
 def test_a_key_in_a_clients_message_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,10 +258,3 @@ def test_a_key_is_asked_for_only_where_a_server_wants_one(
     monkeypatch.setenv(variable, "sk-1")
     assert api_key(spec) == "sk-1"
     assert redact_key("a sk-1 b", spec) == f"a {REDACTED} b"
-
-
-@pytest.mark.parametrize("status", [400, 422, 501])
-def test_a_refusal_of_the_way_is_reported_from_a_failure(status: int) -> None:
-    assert endpoint._method_unsupported(CallFailed("no", status))
-    assert not endpoint._method_unsupported(CallFailed("no", 500))
-    assert not endpoint._method_unsupported(CallFailed("no"))

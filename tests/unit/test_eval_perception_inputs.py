@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from benchmarks.perception.faces import (
 from benchmarks.perception.joining import FPS, Scene, join, person_at, starts
 from benchmarks.perception.metrics import SpeakerSpan
 from benchmarks.perception.report import evaluate_perception
-from benchmarks.perception.scenes import TALK
 from benchmarks.perception.shots import find_cuts
 from benchmarks.perception.voices import marked_recordings
 from domain.errors import InputError
@@ -131,12 +129,3 @@ def test_faces_of_a_joined_video_are_whose_scene_it_is() -> None:
 def test_a_folder_without_any_clip_is_refused_with_a_name(home: Home, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="name the folder that has msdwild"):
         evaluate_perception(tmp_path, load_profile("local"), home, Quiet())
-
-
-def test_who_is_heard_in_talk_is_whose_turn_is_marked(shared_media: Callable[[str], Path]) -> None:
-    (turns,) = read_rttm(shared_media("msdwild_00001.rttm")).values()
-    names = {"spk0": "middle", "spk1": "right", "spk2": "left"}
-    for scene in TALK:
-        middle = (scene.start_ms + scene.end_ms) // 2
-        speak = {names[turn.who] for turn in turns if turn.start_ms <= middle < turn.end_ms}
-        assert scene.heard == (speak.pop() if len(speak) == 1 else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 import wave
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from benchmarks.perception.sounds import (
     LOUDNESS,
-    RECORDINGS,
     PlacedSound,
     Recording,
     installed_recordings,
@@ -94,9 +92,3 @@ def test_every_listed_recording_has_kinds_that_there_are(tmp_path: Path) -> None
     cat = tmp_path / "scratch/Media/Sounds/Animal/Cat.mp3"
     cat.touch()
     assert installed_recordings(tmp_path)["scratch"] == [Recording(cat, ("a cat meowing",))]
-
-
-def test_the_kinds_of_recordings_are_remembered_ones() -> None:
-    table = tomllib.loads(RECORDINGS.read_text(encoding="utf-8"))
-    output = {kind for one in table.values() for kinds in one["files"].values() for kind in kinds}
-    assert output <= set(sound_kinds())

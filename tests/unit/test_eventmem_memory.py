@@ -16,12 +16,7 @@ from pydantic import ValidationError
 from models.ports import Image
 from strategies.eventmem.event_memory import EventMemory, EventMemoryState, FrameUse
 from strategies.eventmem.reservoir import place_of
-from strategies.eventmem.segmentation import (
-    Segmentation,
-    SegmentationState,
-    correlation,
-    grey_histogram,
-)
+from strategies.eventmem.segmentation import Segmentation, correlation, grey_histogram
 from strategies.eventmem.settings import EventMemorySettings
 from strategies.eventmem.short_term import EventFrames, EventRecord, ShortTermMemory, memory_at
 from tests.support.full_suite import examples
@@ -208,8 +203,3 @@ def test_memory_that_is_killed_at_every_frame_is_same(shared_media: Callable[[st
         assert kept.keys() == in_memory | first
         assert {time for time, use in kept.items() if use is FrameUse.FIRST} == first
     assert len(evicted) >= 5
-
-
-def test_states_that_are_not_states_are_refused() -> None:
-    with pytest.raises(ValidationError):
-        SegmentationState.model_validate({"frames": 1, "more": 2})

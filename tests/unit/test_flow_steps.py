@@ -186,12 +186,6 @@ def test_the_last_patch_waits_until_no_clip_will_come_any_more() -> None:
     assert work.notes[-1] == "build windows"
 
 
-def test_a_video_whose_clips_are_all_there_is_only_built() -> None:
-    work = Work(5, done=5)
-    assert watched(work) == ["opened 5 5"]
-    assert work.notes == ["build windows final"]
-
-
 @pytest.mark.parametrize("step", ["perceive 1", "remember 1"])
 def test_a_clip_whose_model_fails_is_left_and_the_rest_goes_on(step: str) -> None:
     work = Work(3, fails={step: ModelError("no answer")})
@@ -251,13 +245,6 @@ def test_step_is_tried_again_after_longer_and_longer_pauses(times: int, slept: l
     run_directly(failing(times, ModelError("busy"), calls))
     assert len(calls) == times + 1
     assert slept == list(BACK_OFF_S[:times])
-
-
-def test_at_last_the_error_is_the_callers(slept: list[float]) -> None:
-    calls: list[int] = []
-    with pytest.raises(ModelError):
-        run_directly(failing(99, ModelError("busy"), calls))
-    assert len(calls) == len(BACK_OFF_S) + 1
 
 
 def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:

@@ -133,16 +133,6 @@ def test_pictures_of_another_size_are_a_cut() -> None:
     assert changes([small, large], 30.0)[1] == 255
 
 
-def test_the_first_frame_after_forgetting_has_no_change() -> None:
-    black = av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), format="rgb24")
-    white = av.VideoFrame.from_ndarray(np.full((32, 32, 3), 255, np.uint8), format="rgb24")
-    meter = QualityMeter(WatchSettings())
-    assert meter.measure(black).change == 0
-    assert meter.measure(white).change == pytest.approx(255, abs=1)
-    meter.reset()
-    assert meter.measure(black).change == 0
-
-
 @given(st.lists(st.floats(0, 255), max_size=60), st.floats(0.1, 254))
 def test_shots_count_up_above_the_threshold(changes: list[float], threshold: float) -> None:
     shots = number_shots(changes, threshold)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import document
-from benchmarks.growing import Figures, Scene, Use, figures, main, needs
+from benchmarks.growing import Scene, Use, figures, main, needs
 from benchmarks.lines import Line, Taken
 
 DAY = Scene("a day", hours=24, incoming=10)
@@ -34,10 +34,6 @@ RUN = [
 def _rows(lines: list[Line]) -> list[dict[str, object]]:
     found: list[dict[str, object]] = json.loads(document(lines))["lines"]
     return found
-
-
-def test_the_largest_size_of_a_run_counts() -> None:
-    assert figures(_rows(RUN)) == Figures(2_000.0, 20.0, 50.0, 10_000, 90.0, 4.0)
 
 
 def test_a_day_is_worked_out() -> None:

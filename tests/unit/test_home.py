@@ -34,11 +34,6 @@ def test_platform_names_the_home_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_
     assert Home.default().root.is_relative_to(tmp_path)
 
 
-def test_the_weights_can_lie_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path))
-    assert Home(Path("x")).weights == tmp_path
-
-
 def test_home_is_absolute_from_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert Home(Path("data")).root == tmp_path / "data"

@@ -189,11 +189,6 @@ def test_actions_in_words() -> None:
     assert action_line(Action(kind="answer", answer="secret")) == "answer"
 
 
-def test_times_of_a_day_and_more_are_readable() -> None:
-    late = evidence(1).model_copy(update={"span": TimeSpan.of(90_000_000, 90_005_000)})
-    assert 'time="d2 1:00:00-d2 1:00:05"' in memory_line(late)
-
-
 @pytest.mark.parametrize(
     ("most", "shown"), [(4, "…"), (8, "<face_1>…"), (10, "<face_1> o…"), (17, "<face_1> opens…")]
 )

@@ -85,20 +85,6 @@ class Decoded:
         return ClipReader(Path("talk.mp4"), info, Settings().watch, self)
 
 
-def test_clips_in_order_are_decoded_once() -> None:
-    decoded = Decoded(5)
-    reader = decoded.reader()
-    assert [reader.clip(n).clip.index for n in range(5)] == [0, 1, 2, 3, 4]
-    assert decoded.begun == [0]
-
-
-def test_a_clip_that_is_asked_for_again_is_decoded_again() -> None:
-    decoded = Decoded(3)
-    reader = decoded.reader()
-    assert [reader.clip(n).clip.index for n in (1, 1, 2)] == [1, 1, 2]
-    assert decoded.begun == [1, 1]
-
-
 @given(st.lists(st.integers(0, 5), max_size=8))
 def test_in_any_order_each_is_the_one_that_is_asked_for(order: list[int]) -> None:
     decoded = Decoded(6)

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import SetupError
-from models.manifest import load_manifest, weights_named
-from models.profile import Profile
+from models.manifest import weights_named
 from models.whisper import WhisperRecognizer
 from retrieval.heuristics.language import detect_language, function_words, is_english, language_note
 from retrieval.heuristics.temporal_expressions import temporal_fit
@@ -74,11 +73,6 @@ def test_english_is_covered(text: str) -> None:
     assert language_note(text, ("en",)) == ""
 
 
-@pytest.mark.parametrize("text", ["", "42", "red car", "???", "Yggdrasil", "<face_3>"])
-def test_what_does_not_tell_is_let_pass(text: str) -> None:
-    assert detect_language(text) is None
-
-
 @given(st.text())
 def test_no_text_breaks_it_and_nothing_is_said_where_nothing_is_known(text: str) -> None:
     assert language_note(text, ()) == ""
@@ -92,13 +86,6 @@ def test_the_manifest_knows_the_languages_of_speech_that_the_model_has_marks_for
     marks = {one["content"] for one in json.loads(path.read_text())["added_tokens"]}
     codes = {mark[2:-2] for mark in marks if re.fullmatch(r"<\|[a-z]{2,3}\|>", mark)}
     assert set(weights_named("whisper-base").languages) == codes
-
-
-def test_every_text_model_says_what_it_was_made_for() -> None:
-    for weights in load_manifest().values():
-        spoken = weights.need in ("speech", "text", "reranker", "sentences")
-        assert bool(weights.languages) == spoken
-    assert Profile(name="p").search_languages == ("en",)
 
 
 def test_a_language_that_the_speech_model_does_not_know_is_refused_with_the_way_out() -> None:

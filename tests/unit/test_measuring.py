@@ -45,16 +45,6 @@ def test_frames_are_what_measuring_one_after_the_other_gives(measurer: FrameMeas
     assert content(measurer.collect()) == content(expected)
 
 
-def test_each_clip_is_measured_by_itself(measurer: FrameMeasurer) -> None:
-    for _ in range(2):
-        for index, picture in enumerate(pictures(3)):
-            measurer.add(picture, index * 200)
-        changes = [frame.metrics.change for frame in measurer.collect()]
-        assert changes[0] == 0.0
-        assert min(changes[1:]) > 10
-    assert measurer.collect() == []
-
-
 def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
     measurer: FrameMeasurer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from domain.media import Box, IdentityKind, Percept, SeenObject
 from domain.memories import MemorySource
@@ -129,9 +128,3 @@ def test_density_is_a_name_or_a_number_of_lines(density: object, lines: int) -> 
         {n: Identity(id=n + 1, kind=IdentityKind.FACE, number=n, first_clip=0) for n in range(60)}
     )
     assert len(writer.write(percept(0, faces=many), people, ClipContext("")).drafts) == lines
-
-
-@pytest.mark.parametrize("density", ["thick", 0, -1, 2.5])
-def test_no_other_density_is_known(density: object) -> None:
-    with pytest.raises(ValidationError):
-        MemorySettings.model_validate({"density": density})

@@ -128,25 +128,3 @@ def test_costs_add_up_and_are_never_below_zero(
     assert whole >= 0
     assert whole == pytest.approx(cost_usd(spec, tokens_in, 0) + cost_usd(spec, 0, tokens_out))
     assert cost_usd(spec, 10**6, 0) == pytest.approx(dear_in)
-
-
-@pytest.mark.parametrize(
-    ("model", "provider", "name"),
-    [
-        ("openai:gpt-5", "openai", "gpt-5"),
-        ("llama:a", "llama", "a"),
-        ("google_genai:m:latest", "google_genai", "m:latest"),
-    ],
-)
-def test_a_model_is_named_by_provider_and_name(model: str, provider: str, name: str) -> None:
-    spec = ChatSpec(model=model)
-    assert (spec.provider, spec.model_name) == (provider, name)
-
-
-@pytest.mark.parametrize("role", ["writer", "reasoner", "judge"])
-def test_a_role_has_its_own_model_or_the_default_one(role: str) -> None:
-    own, other = ChatSpec(model="openai:own"), ChatSpec(model="openai:other")
-    assert Profile(name="p", chat={role: own, "default": other}).chat_for(role) == own
-    assert Profile(name="p", chat={"default": other}).chat_for(role) == other
-    with pytest.raises(SetupError, match=rf"'p' has no language model for the role '{role}'"):
-        Profile(name="p", chat={"someone": other}).chat_for(role)

@@ -124,12 +124,6 @@ def test_a_folder_that_may_not_be_written_is_reported_before_anything_is_fetched
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_in_place_of_a_file_is_not_the_file(tmp_path: Path, web: dict[str, bytes]) -> None:
-    (tmp_path / "tiny/model.bin").mkdir(parents=True)
-    (found,) = status(tmp_path, ["tiny"])
-    assert found.state is FileState.WRONG
-
-
 def test_last_packages_stay_and_older_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

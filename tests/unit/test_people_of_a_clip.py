@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.media import IdentityKind
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
-from domain.people import TAG, Character, Identity, escape_tags, tags_in_words
+from domain.people import TAG, Character, Identity
 from people.clip_people import ClipPeople
 from people.memory_lines import format_line
 from tests.support.memory import span
@@ -105,11 +105,3 @@ def test_names_replace_known_tags_only_and_leave_the_rest(text: str) -> None:
     assert named.count("Ada") == text.count("Ada") + len(known)
     assert ClipPeople().replace_tags(text) == text
     assert TAG.sub("", PEOPLE.replace_tags(text)).replace("Ada", "") == TAG.sub("", text)
-
-
-@given(TEXTS)
-def test_foreign_words_hold_no_tag_and_tags_in_words_are_readable(text: str) -> None:
-    assert not TAG.search(escape_tags(text))
-    assert len(escape_tags(text)) == len(text)
-    assert not TAG.search(tags_in_words(text))
-    assert escape_tags(escape_tags(text)) == escape_tags(text)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from domain.errors import ModelError
 from domain.media import Clip, Percept
 from domain.settings import WatchSettings
-from domain.streams import Gap, GapReason, Stage
+from domain.streams import Gap, GapReason
 from domain.time import TimeSpan
 from models.onnx import allow_threads
 from models.ports import Face, Image, Samples, Speech, TextLine, Thing, Vector, Word
@@ -177,25 +177,6 @@ def test_silence_is_not_listened_to(samples: Samples) -> None:
     assert (found.utterances, found.voices, found.sounds) == ((), (), ())
     assert not {"activity", "speech", "sounds"} & set(senses.calls)
     assert found.keyframes
-
-
-def test_where_nobody_speaks_no_words_are_looked_for() -> None:
-    senses = Senses(spoken=[])
-    assert perceived(senses=senses).percept.utterances == ()
-    assert "speech" not in senses.calls
-
-
-def test_sounds_are_recognised_even_where_speech_is_left_out() -> None:
-    senses = Senses()
-    skipped: tuple[Stage, ...] = ("speech",)
-    found = perceive(replace(RAW, frames=frames()), senses, SETTINGS, skipped).percept
-    assert (len(found.sounds), found.utterances) == (1, ())
-
-
-def test_a_profile_may_have_no_model_of_sounds() -> None:
-    senses = Senses()
-    senses.sounds = None
-    assert perceived(senses=senses).percept.sounds == ()
 
 
 def test_what_did_not_decode_is_reported_on() -> None:

@@ -112,13 +112,6 @@ def test_workers_are_where_named(given: dict[str, Any], where: str, ahead: int) 
     assert WorkerPool(settings).ahead == ahead
 
 
-def test_what_is_given_takes_the_place_of_what_is_set() -> None:
-    settings = WorkSettings(workers=3, pool="dask")
-    assert settings.changed() == settings
-    assert settings.changed(2) == WorkSettings(workers=2, pool="dask")
-    assert settings.changed(pool="threads") == WorkSettings(workers=3, pool="threads")
-
-
 def test_a_single_worker_is_this_process_and_begins_no_other() -> None:
     work = Work()
     with WorkerPool(WorkSettings()) as crew:

@@ -107,13 +107,6 @@ def test_but_never_one_that_has_begun_to_write(fifo: Path) -> None:
     pipe.close()
 
 
-def test_a_writer_may_come_after_the_reader(fifo: Path) -> None:
-    pipe = open_pipe(str(fifo), never, never)
-    Timer(0.05, fifo.write_bytes, (b"film",)).start()
-    assert pipe.read(10) == b"film"
-    pipe.close()
-
-
 def test_standard_input_stays_open(ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = ends
     with os.fdopen(os.dup(reading)) as stdin:

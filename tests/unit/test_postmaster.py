@@ -40,11 +40,6 @@ def test_it_says_which_process_where_its_sockets_are_and_how_far_it_is(tmp_path:
     assert read_pid_file(tmp_path) == Postmaster(4711, "/run/sockets", "ready")
 
 
-def test_one_that_only_begins_has_no_status_yet(tmp_path: Path) -> None:
-    pid_file(tmp_path, 4711, status=None)
-    assert read_pid_file(tmp_path) == Postmaster(4711, "/run/sockets", "")
-
-
 @pytest.mark.parametrize(
     "text", ["", "\n", "4711", "4711\n/data\n170\n5432\n", "pid\n\n\n\n/run\n"]
 )
@@ -60,11 +55,6 @@ def test_any_bytes_read_safely(tmp_path_factory: pytest.TempPathFactory, data: b
     place = tmp_path_factory.mktemp("data")
     (place / "postmaster.pid").write_bytes(data)
     read_pid_file(place)
-
-
-def test_a_folder_without_one_has_no_server(tmp_path: Path) -> None:
-    assert read_pid_file(tmp_path) is None
-    assert running_server(tmp_path / "nothing") is None
 
 
 @pytest.mark.parametrize("pid", [DEAD, os.getpid(), 1], ids=["gone", "ours", "first"])
@@ -115,11 +105,6 @@ def test_a_pid_that_is_gone_is_left_to_postgres(tmp_path: Path) -> None:
     left = left_by(tmp_path, DEAD)
     clear_stale(tmp_path, tmp_path)
     assert all(one.exists() for one in left)
-
-
-def test_nothing_left_is_nothing_to_clear(tmp_path: Path) -> None:
-    clear_stale(tmp_path, tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_waiting_ends_as_soon_as_it_holds_or_when_the_time_is_over() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flows.evaluate import evaluate, learn
-from flows.ingest import ingest, ingest_open_video
+from flows.ingest import ingest_open_video
 from flows.prefect_executor import InProcess
 from flows.stream.live import watch_clips
 
@@ -46,7 +46,3 @@ def test_a_copy_in_another_process_is_empty() -> None:
     assert SECRET.encode() not in pickled
     with pytest.raises(RuntimeError, match="in the process of the command"):
         pickle.loads(pickled).get()  # noqa: S301 - pickled right here
-
-
-def test_the_flow_of_a_work_pool_and_that_of_a_command_have_one_name() -> None:
-    assert ingest.name == ingest_open_video.name == "ingest"

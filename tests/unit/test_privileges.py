@@ -78,12 +78,6 @@ def test_root_with_neither_way_is_reported_both_ways_out(tried: list[tuple[str, 
     assert len(tried) == len(ROOT_RUNNERS)
 
 
-def test_what_was_found_is_not_tried_again(tried: list[tuple[str, ...]]) -> None:
-    WORKS.add("unshare")
-    assert find_runner() is find_runner()
-    assert len(tried) == 1
-
-
 def test_a_folder_is_given_to_its_owner_with_all_below_it_and_links_are_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,10 +60,6 @@ def test_bundled_profiles_are_sound(name: str) -> None:
         assert profile.chat_for("anything") == profile.chat["default"]
 
 
-def test_the_profiles_that_were_promised_are_there() -> None:
-    assert {"local", "gemini", "openai", "ollama"} <= set(bundled_profiles())
-
-
 def test_flag_environment_file_and_local(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_profile(None, config).name == "local"
     config.write_text('profile = "gemini"\n')
@@ -104,12 +100,6 @@ def test_a_profile_in_a_file(tmp_path: Path) -> None:
     path.write_text('base = "local"\nreranker = "reranker"\nlanguages = ["en", "de"]\n')
     profile = load_profile(str(path))
     assert (profile.name, profile.languages) == ("lab", ("en", "de"))
-
-
-def test_an_unknown_name_lists_the_known_ones(config: Path) -> None:
-    config.write_text("[profiles.mine]\n")
-    with pytest.raises(NotFound, match=r"'lokal'.*gemini.*local.*mine"):
-        load_profile("lokal", config)
 
 
 def test_files_that_cannot_be_read_say_so(tmp_path: Path, config: Path) -> None:

@@ -29,11 +29,6 @@ def test_a_line_scores_by_question_statement_and_option_each_on_its_own_scale() 
     assert scores.tolist() == [[96.0, 5.0], [105.0, 6.0]]
 
 
-def test_without_options_a_line_scores_by_the_question_alone() -> None:
-    scores = relevance([[0.5, 0.25]], SignalScale(0.25, 4.0), PLAIN, PLAIN)
-    assert scores.cosine_scores(np.array([1, 0])).tolist() == [[0.0, 1.0]]
-
-
 def test_chosen_options_keep_their_lines_and_scores() -> None:
     cosines = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
     whole = relevance(cosines, PLAIN, PLAIN, PLAIN)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.people import Character
-from retrieval.closeness import (
-    DECAY,
-    CosineScale,
-    closeness,
-    closeness_threshold,
-    cosine_scale,
-    coverage,
-    decayed,
-)
+from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale, coverage, decayed
 from retrieval.heuristics.whole_sentences import complete_sentences
 from retrieval.line_set import LineSet, line_set
 from retrieval.people_in_query import line_text, text_for_reranker, view_people, with_names
@@ -67,11 +58,6 @@ def test_speech_and_its_subtitles_are_joined_separately() -> None:
     assert complete_sentences(lines, 3) == (1, 3)
 
 
-def test_a_sentence_has_a_limited_number_of_lines() -> None:
-    lines = talk(*(f"and on and on for line {i}" for i in range(20)))
-    assert len(complete_sentences(lines, 10)) == 7
-
-
 # Closeness
 
 
@@ -81,12 +67,6 @@ def test_cosines_are_scaled_by_those_of_unrelated_sentences() -> None:
     assert stick.nearness(0.4) == stick.nearness(-1) == 0
     assert stick.nearness(1.0) == 1
     assert stick.nearness(0.7) == pytest.approx(0.5)
-
-
-def test_closeness_needs_words_or_vectors() -> None:
-    assert closeness(0, 0) == 0
-    assert closeness(1, 0) == closeness(0, 1) == 1
-    assert closeness(0.5, 0.5) == 0.75
 
 
 def test_rare_words_cover_more_than_common_ones() -> None:
@@ -105,10 +85,6 @@ def test_scores_of_evidence_fall_from_the_closest(best: float, scores: list[floa
     assert shown[0] == best
     assert shown == sorted(shown, reverse=True)
     assert all(0 <= one <= 1 for one in shown)
-
-
-def test_closeness_decays_with_the_score() -> None:
-    assert decayed(1, [10, 10 - DECAY])[1] == pytest.approx(np.exp(-1))
 
 
 @pytest.mark.parametrize(

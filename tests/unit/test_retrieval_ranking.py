@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.heuristics.actors import actor_lines, are_people, people_in_option
-from retrieval.line_ranking import best_lines, line_scores
+from retrieval.line_ranking import best_lines
 from retrieval.relevance import standardise
 from retrieval.signals.people import roster
 from store.queries.search import StoredLine
@@ -132,13 +132,6 @@ def test_the_option_that_lines_support_has_the_larger_share() -> None:
     assert caught > baked
 
 
-def test_no_options_no_support() -> None:
-    candidates, question = candidates_of(KITCHEN), prepare_question("Who sings?")
-    scores_of = relevance_of(candidates, question)
-    assert scores_of.support.shape[0] == 0
-    assert line_scores(candidates, scores_of, candidates.lines.lines_of([0])).shape == (1, 2)
-
-
 # People
 
 
@@ -199,10 +192,6 @@ def test_people_in_an_option_are_resolved(option: str, people: tuple[str, ...]) 
     assert people_in_option(option, KNOWN, "Jake") == people
 
 
-def test_me_is_nobody_without_a_narrator() -> None:
-    assert people_in_option("Me", KNOWN, None) == ()
-
-
 @pytest.mark.parametrize(
     ("options", "are"),
     [
@@ -258,10 +247,3 @@ def test_z_scores_of_large_arrays_are_accurate() -> None:
     mean, away = values.mean(dtype=np.float64), values.std(dtype=np.float64)
     assert standardise(values) == pytest.approx((values - mean) / away, abs=1e-4)
     assert standardise(values[:, :9]).shape == (2, 9)
-
-
-def test_z_scores_have_zero_mean_and_unit_deviation() -> None:
-    result = standardise(np.array([1.0, 2.0, 3.0, 10.0]))
-    assert result.mean() == pytest.approx(0)
-    assert result.std() == pytest.approx(1, abs=1e-3)
-    assert list(standardise(np.array([4.0]))) == [0]

@@ -29,11 +29,6 @@ def test_the_next_instant_is_not_before_and_none_lies_between(grid: SampleGrid, 
         assert grid.at_or_after(instant - 1) == instant
 
 
-@given(grids, st.integers(0, 500))
-def test_every_clip_begins_with_an_instant(grid: SampleGrid, clip: int) -> None:
-    assert grid.at_or_after(clip * grid.clip_ms) == clip * grid.clip_ms
-
-
 @given(grids, st.integers(0, 50), st.integers(0, 50))
 def test_every_clip_is_sampled_alike(grid: SampleGrid, one: int, other: int) -> None:
     def local(clip: int) -> list[int]:
@@ -49,7 +44,3 @@ def test_stretches_share_no_instant(grid: SampleGrid, start: int, first: int, se
     middle, end = start + first, start + first + second
     parts = [*grid.within(start, middle), *grid.within(middle, end)]
     assert parts == list(grid.within(start, end))
-
-
-def test_nothing_is_sampled_before_the_video() -> None:
-    assert list(SampleGrid.of(WatchSettings()).within(-500, 300)) == [0, 200]

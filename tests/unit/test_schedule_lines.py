@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import HomerError, InputError, NotFound, SetupError
+from domain.errors import HomerError, InputError, SetupError
 from domain.schedules import When
 from flows.schedules.kinds import (
     KINDS,
@@ -75,11 +75,6 @@ def test_a_folder_means_the_same_anywhere(tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_cannot_be_used_is_refused_in_words(name: str, table: Before, output: str) -> None:
     with pytest.raises(InputError, match=output):
         parse_schedule(name, table)
-
-
-def test_a_kind_that_is_not_there_names_those_that_are() -> None:
-    with pytest.raises(NotFound, match="known kinds: watch, fetch, learn"):
-        parse_schedule("talks", {})
 
 
 def test_an_option_that_takes_several_is_written_several_times() -> None:

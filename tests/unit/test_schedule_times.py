@@ -45,11 +45,6 @@ def test_what_says_no_time_is_refused(text: str) -> None:
         parse_when(text)
 
 
-def test_an_error_says_what_could_be_written() -> None:
-    with pytest.raises(InputError, match=r"'whenever' says no time: write 'every 5 minutes'"):
-        parse_when("whenever")
-
-
 @given(st.integers(MIN_INTERVAL_S, MAX_INTERVAL_S).map(lambda seconds: When(every_s=seconds)))
 def test_an_interval_comes_back_as_it_was(when: When) -> None:
     assert parse_when(str(when)) == when

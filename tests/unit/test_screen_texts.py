@@ -92,10 +92,6 @@ def test_one_small_letter_makes_another_picture(words: str) -> None:
     assert len(reader.shapes) == 2
 
 
-def test_the_same_words_twice_on_one_page_are_both_kept() -> None:
-    assert len(texts([line("Yes", box=(0, 0, 9, 9)), line("Yes", box=(0, 20, 9, 29))])) == 2
-
-
 @pytest.mark.parametrize(
     ("found", "kept"),
     [

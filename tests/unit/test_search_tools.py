@@ -113,12 +113,6 @@ def test_a_retrieval_is_its_segment_its_lines_and_where_to_move_on() -> None:
     assert as_text(EMPTY) == "Nothing was found."
 
 
-def test_the_retrieval_itself_comes_as_the_artifact() -> None:
-    made, _ = tools(EMPTY)
-    call = {"type": "tool_call", "name": "search_event", "id": "1", "args": {"query": "q"}}
-    assert made["search_event"].invoke(call).artifact == EMPTY
-
-
 @given(st.text(max_size=12))
 def test_any_focus_is_a_segment_none_or_refused(text: str) -> None:
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -122,12 +121,6 @@ def test_a_python_that_is_named_is_taken_or_refused(tools: Path, tmp_path: Path)
         assert done.stderr.startswith(f"homer: PYTHON={name} does not run, or is not Python 3.11")
 
 
-def test_this_python_would_be_taken(tools: Path, tmp_path: Path) -> None:
-    name = f"python3.{sys.version_info.minor}"
-    program(tools, name, f'[ "$1" = -m ] && exit 0; exec {sys.executable} "$@"')
-    assert make_venv(tools, tmp_path).returncode == 0
-
-
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A folder with nothing but the CI script."""
@@ -173,13 +166,3 @@ def test_make_alone_lists_what_it_can_do() -> None:
     assert done.returncode == 0
     for target in ("setup", "demo", "test", "check", "bench", "eval", "eval-local", "eval-egolife"):
         assert f"\n{target} " in f"\n{done.stdout}"
-
-
-def test_the_demo_asks_an_open_and_a_multiple_choice_question() -> None:
-    script = (ROOT / "demo" / "run.sh").read_text()
-    asks = [line for line in script.split('"$homer" ')[1:] if line.startswith("ask ")]
-    assert len(asks) == 2
-    assert "--option" not in asks[0]
-    assert asks[1].count("--option") >= 2
-    assert "homer up" in script
-    assert "docs/profiles.md" in script

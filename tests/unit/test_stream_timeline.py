@@ -34,10 +34,6 @@ def test_a_leap_of_the_stamps_takes_as_long_as_the_clock_on_the_wall_says() -> N
     assert timeline.to_video_ms("video", 9_600_000, 90_000) == 90_000
 
 
-def test_a_short_pause_by_the_stamps_is_believed() -> None:
-    assert placed([0, 40, 7_040]) == [0, 40, 7_040]
-
-
 def test_what_the_other_stream_still_brings_of_the_clock_before_is_placed_by_it() -> None:
     timeline = Timeline(JUMP_MS)
     timeline.to_video_ms("video", 50_000, 0)

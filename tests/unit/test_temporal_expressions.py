@@ -53,15 +53,6 @@ def test_a_temporal_expression_fits_its_time(text: str, inside: float, outside: 
     assert beyond < 0.1
 
 
-def test_tonight_is_this_day_s_night() -> None:
-    assert fit("tonight", at(3, 20), at(2, 20)) == [1.0, 0.0]
-
-
-@pytest.mark.parametrize("text", ["Tasha", "on the table", "the red cup", "a day", "", "5"])
-def test_text_without_a_time_gives_none(text: str) -> None:
-    assert temporal_fit(text, np.array([0.0]), NOON_3) is None
-
-
 @given(st.text(max_size=60), st.floats(min_value=0, max_value=10 * DAY))
 def test_any_text_gives_memberships_or_none(text: str, as_of: float) -> None:
     found = temporal_fit(text, np.linspace(0, as_of, 7), as_of)

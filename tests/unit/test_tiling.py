@@ -22,12 +22,6 @@ def test_the_deepest_dip_is_where_the_topic_turns() -> None:
     assert choose_cuts(depth, [], CutLimits(0, 7, 4)) == [10, 22]
 
 
-def test_one_topic_is_cut_no_more_than_asked() -> None:
-    assert choose_cuts(depth_scores(lines((1, 30))), [], CutLimits(0, 7, 4)) == []
-    assert choose_cuts(depth_scores(lines((1, 1))), [], CutLimits(2, 7, 4)) == []
-    assert depth_scores(lines((1, 1))).shape == (0,)
-
-
 def test_forced_cuts_come_first_and_the_limit_holds() -> None:
     depth = depth_scores(lines((1, 10), (2, 10), (3, 10)))
     assert choose_cuts(depth, [5], CutLimits(0, 2, 4))[0] == 5
@@ -43,11 +37,6 @@ def test_a_cut_near_a_clip_s_edge_is_at_the_edge() -> None:
     of = [0] * 8 + [1] * 8 + [2] * 8
     for cut in (7, 8, 9, 10):
         assert split_at_cuts(of, [0, 1, 2], [cut]) == [[0], [1, 2]]
-
-
-def test_silent_clips_belong_to_the_topic_they_lie_in() -> None:
-    assert split_at_cuts([0, 0, 0, 0, 3, 3, 3, 3], [0, 1, 2, 3, 4], [4]) == [[0, 1, 2], [3, 4]]
-    assert split_at_cuts([], [5, 6], []) == [[5, 6]]
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.data())

@@ -126,15 +126,6 @@ def test_shares_go_from_none_to_all_whatever_the_numbers_are(page: list[tuple[st
     assert axis["axis"]["format"] == "%"
 
 
-def test_more_points_make_a_chart_taller_for_each_name(page: list[tuple[str, Any]]) -> None:
-    rows = [{"type": str(n), "right": 0.5, "low": 0.4, "high": 0.6} for n in range(9)]
-    charts.interval_chart("By type", rows[:1], "type", "right", "one")
-    low = spec_of(page)["height"]
-    page.clear()
-    charts.interval_chart("By type", rows, "type", "right", "nine")
-    assert spec_of(page)["height"] - low == 8 * 34
-
-
 def test_words_of_a_table_are_data_and_heads_stay_apart(page: list[tuple[str, Any]]) -> None:
     charts.report_table(ReportTable("Runs [1](x)", ("run", "", ""), (("<i>a</i>", "b", "c"),)))
     assert page[0] == ("header", rf"Runs \[1\]{WORD_JOINER}\(x\)")
@@ -195,11 +186,6 @@ def test_a_curve_goes_over_the_answers_until_then(page: list[tuple[str, Any]]) -
     ]
     (words,) = [what for kind, what in page if kind == "caption"]
     assert "75" in words
-
-
-@pytest.mark.parametrize("points", [[], LEARNED[:2], [point("with", 0, None)]])
-def test_one_point_is_no_curve(page: list[tuple[str, Any]], points: list[Point]) -> None:
-    assert shown(page, points, [score(ALL, 0.5)]) == []
 
 
 def test_types_are_shown_where_there_are_several_with_figures(page: list[tuple[str, Any]]) -> None:

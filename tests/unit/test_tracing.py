@@ -44,11 +44,6 @@ def test_a_failure_is_reported_and_goes_on_its_way(exported: Exported) -> None:
     assert exported.log == ["+search", "-search ValueError"]
 
 
-def test_ids_are_bound_where_nothing_is_exported() -> None:
-    with tracing.span(Work.QUESTION, trajectory="fedcba9876543210"):
-        assert current_ids() == {"trajectory": "fedcba9876543210"}
-
-
 @given(st.text(max_size=40))
 def test_an_id_made_of_a_file_s_name_is_not_told(name: str) -> None:
     output = mask_id(name)

@@ -12,14 +12,9 @@ from typing import Any
 
 import pytest
 
-from domain.asking import LIKELIEST_ONLY, NOTE, PICTURES_NOT_SEARCHED, Mode
+from domain.asking import LIKELIEST_ONLY, NOTE, PICTURES_NOT_SEARCHED
 from domain.built import RULES
-from domain.errors import InputError, MediaError, ModelError, NotFound, WeightsMissing
-from domain.ledger import Edits
-from domain.trajectory import EvidenceRetrieved, Replanned
-from library.alerts import _delivery
-from models.chat import read_value
-from models.profile import load_profile
+from domain.errors import MediaError, WeightsMissing
 from models.weights import verified_folder
 from perception.containers import open_media
 from retrieval.built_views import writers_note
@@ -38,7 +33,6 @@ from tests.support.shown_words import unwrapped
 from ui.formatting import format_bytes, format_date, format_duration, format_usage
 from ui.shared_page import HEADERS
 from views.answer_lines import FIXED_NOTES
-from views.rounds import harness_remarks
 from views.sentences import SENTENCES, literals_of, translate_sentence
 from views.translation import (
     ENGLISH,
@@ -46,11 +40,10 @@ from views.translation import (
     format_number,
     in_english,
     language,
-    language_names,
     translate,
     translate_count,
 )
-from views.words import capitalized, counted, join_words
+from views.words import counted, join_words
 
 ROOT = Path(__file__).parents[2]
 NO_PAGES = {"__main__.py", "application.py", "media.py", "server.py", "outline_graph.py"}
@@ -321,20 +314,6 @@ def test_errors_are_translated_with_what_they_name(tmp_path: Path, in_german: No
     )
 
 
-def test_errors_of_alerts_profiles_and_models_are_translated(in_german: None) -> None:
-    with pytest.raises(InputError) as alert:
-        _delivery(None, "nothing", None)
-    assert translate_sentence(str(alert.value)) == "--command: Es gibt kein Programm 'nothing'"
-    with pytest.raises(NotFound) as profile:
-        load_profile("nowhere")
-    assert translate_sentence(str(profile.value)).startswith(
-        "es gibt kein Profil 'nowhere'; bekannte Profile: "
-    )
-    with pytest.raises(ModelError) as reply:
-        read_value("[1", Edits)
-    assert translate_sentence(str(reply.value)).startswith("die Antwort lässt sich nicht lesen: ")
-
-
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
@@ -379,19 +358,6 @@ def test_reasons_within_an_error_are_translated(said: str, shown: str, in_german
     assert translate_sentence(said) == shown
 
 
-def test_why_a_search_or_a_change_of_the_plan_was_refused_is_translated(in_german: None) -> None:
-    found = EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=(), refused="the query is empty")
-    plan = Replanned(subtasks=(), refused=("t1 was rewritten to nothing new",))
-    said = [remark.text for event in (found, plan) for remark in harness_remarks(event)]
-    assert "die Suchanfrage ist leer" in said
-    assert "der Plan wurde ausgebessert; t1 wurde zu nichts Neuem umformuliert" in said
-
-
-def test_each_language_is_named_by_itself() -> None:
-    assert language_names()["en"] == "English"
-    assert language_names()["de"] == "Deutsch"
-
-
 @pytest.mark.parametrize(
     ("accepted", "code"),
     [
@@ -402,8 +368,3 @@ def test_each_language_is_named_by_itself() -> None:
 )
 def test_the_language_follows_the_browser(accepted: str, code: str) -> None:
     assert best_language(accepted) == code
-
-
-def test_a_capital_leaves_other_letters() -> None:
-    assert capitalized("in Arbeit") == "In Arbeit"
-    assert capitalized("") == ""

@@ -188,24 +188,10 @@ def test_clips_that_failed_for_good_are_tried_again_on_demand(notes: Notes) -> N
     assert notes.told[0] == "open a again"
 
 
-def test_only_the_clips_that_are_asked_for_are_tried(notes: Notes) -> None:
-    run(notes, "a", again=True, only=(4, 7))
-    assert notes.told[0] == "open a again only (4, 7)"
-
-
 def test_a_video_with_clips_left_has_its_own_code(notes: Notes) -> None:
     assert [one.exit_code for one in run(notes, "hard", "a")] == [4, 0]
     assert FileOutcome(Path("x"), error=ModelError("x")).exit_code == 4
     assert FileOutcome(Path("x"), error=SetupError("x")).exit_code == 3
-
-
-def test_nothing_is_done_before_it_is_asked_for(notes: Notes) -> None:
-    settings = Settings(memory=MemorySettings(strategies=()))
-    workspace: Any = SimpleNamespace(home=None, settings=settings, turn=nullcontext)
-    outcomes = watch_files(workspace, [Path("a"), Path("b")], notes, direct=True)
-    assert notes.told == []
-    next(outcomes)
-    assert notes.told[-1] == "close a"
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,3 @@ def test_an_extract_has_a_few_sentences_of_the_finer_ones(finer: list[str], most
     positions = [given.index(sentence) for sentence in chosen]
     assert positions == sorted(positions)
     assert coarser_caption(finer, counts, most).split("\n") == chosen
-
-
-@given(CAPTIONS)
-def test_with_room_for_all_every_word_is_covered(finer: list[str]) -> None:
-    said = set(" ".join(finer).split())
-    assert set(coarser_caption(finer, _counts(*finer), most=99).split()) == said

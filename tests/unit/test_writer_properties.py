@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from domain.media import IdentityKind, Percept
 from domain.memories import MemoryKind, MemorySource
@@ -166,11 +164,3 @@ def test_a_patch_keeps_to_any_limits_set(window: EventWindow, limits: MemorySett
     kept, dropped = drop_invalid_items(patch, ground, limits)
     assert dropped == []
     assert uncovered_clips(kept, ground) == ()
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"label_words": 4}, {"patch_every": 41}, {"segment_clips": 9}, {"segments_max": 0}]
-)
-def test_limits_that_no_patch_could_keep_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValidationError):
-        MemorySettings.model_validate(wrong)
