@@ -486,3 +486,16 @@ def test_a_tool_that_cannot_be_used_so_says_why(
     used = homer("tool", *arguments)
     assert used.exit_code == 2
     assert message in used.stderr
+
+
+def test_missing_models_are_said(
+    homer: Homer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "none"))
+    shown = homer("models")
+    assert "missing" in shown.stdout
+    assert "homer models pull" in shown.stderr
+    (tmp_path / "x.srt").write_text(LECTURE)
+    done = homer("import", "x", "--captions", str(tmp_path / "x.srt"))
+    assert done.exit_code == 3
+    assert "homer models pull" in done.stderr

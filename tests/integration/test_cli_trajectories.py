@@ -188,3 +188,9 @@ def test_usage_of_calls_by_purpose_and_round(homer: Homer, monkeypatch: pytest.M
     shown = homer("trajectory", "usage", made["trajectory"]).stdout
     assert f"{used['tokens_in_a_round']:.0f} input tokens a round" in shown
     assert homer("replay", made["trajectory"]).exit_code == 0
+
+
+def test_an_edit_file_that_is_not_there(homer: Homer, asked: str, tmp_path: Path) -> None:
+    result = homer("fork", asked, "--round", "1", "--edit", str(tmp_path / "none.json"))
+    assert result.exit_code == 2
+    assert "cannot be read" in result.stderr

@@ -238,3 +238,11 @@ def test_a_run_that_is_deleted_while_it_is_shown_is_one_message(runs: Store) -> 
         session.execute(delete(EvalRunRow))
     page.run()
     assert "there is no run" in page.error[0].value
+
+
+def test_an_example_is_offered_beside_runs(runs: Store) -> None:
+    assert "example=1" in links(open_page("evaluations"))
+    shown = words(open_page("evaluations", example=1))
+    assert "It is no run of your library" in shown
+    assert "An unnamed speaker: But sometimes full copyright is too restrictive." in shown
+    assert "<voice_" not in shown

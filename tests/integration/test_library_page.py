@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 
+import pytest
+
+from domain.errors import Ambiguous, NotFound
 from store.database import Store
 from store.queries.videos import DONE, set_video_state
 from tests.support.event_graphs import update_event_graph
@@ -21,7 +24,7 @@ from tests.support.memory import (
     said,
     voice,
 )
-from views.library import list_library, show_video
+from views.library import delete_video_rows, list_library, resolve_video, show_video
 
 OTHER = "0123456789ffffff"
 JPEG = b"\xff\xd8 a picture"
@@ -77,3 +80,14 @@ def test_an_earlier_moment_shows_less(store: Store) -> None:
     assert "Ada" not in shown.model_dump_json()
     nothing = show_video(store, VIDEO, as_of_ms=10)
     assert (nothing.last_clip, nothing.people) == (-1, ())
+
+
+def test_names_that_fit_none_or_several_are_refused(store: Store) -> None:
+    filled(store)
+    known_video(store, 1, OTHER)
+    with pytest.raises(Ambiguous, match=OTHER):
+        show_video(store, "0123456789")
+    with pytest.raises(NotFound, match="homer videos"):
+        delete_video_rows(store, "nothing like it")
+    with store.begin() as session:
+        assert resolve_video(session, OTHER).id == OTHER

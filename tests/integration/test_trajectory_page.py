@@ -267,3 +267,8 @@ def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:
     press(page, "Resume the search")
     assert wait_for(party, "a" * 16) == "done"
     assert "Answer:" in words(open_page("trajectory", trajectory="a" * 16))
+
+
+def test_a_comparison_with_nothing_is_one_message(party: Store, asked: AskResult) -> None:
+    page = open_page("trajectory", trajectory=asked.trajectory_id, with_="zzz")
+    assert any("no trajectory goes by" in e.value.replace("\\", "") for e in page.error)

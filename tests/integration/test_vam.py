@@ -396,3 +396,16 @@ def test_a_model_is_shown_the_time_of_day_of_what_it_writes_of(garden: Store) ->
         build(workspace, PARTY, VAM, lambda *_: None)
         shown = [text for text in server.texts() if "Write the lines of this event" in text]
     assert f"{at(0)}:00 to {at(2)}:00 by the clock" in shown[0]
+
+
+def test_a_wrong_best_ref_falls_back_to_the_best_score(
+    built_garden: Store, heard: list[Event]
+) -> None:
+    class Wrong(MomentModel):
+        def _answer(self, text: str) -> Any:
+            return {**super()._answer(text), "best_ref": {"turn": 7, "result": 90}}
+
+    answer = asked(built_garden, heard, Wrong())
+    (found,) = [event for event in heard if isinstance(event, EvidenceRetrieved)]
+    best = max(found.evidence, key=lambda piece: piece.score)
+    assert [one.ref for one in answer.citations] == [best.ref]

@@ -18,7 +18,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from cli.console import say, say_json, say_table
-from cli.ingest import _as_json, _line
+from cli.ingest import Reporter, _as_json, _line
 from cli.progress import BarMeter, ImportProgress, PlainMeter
 from domain.errors import MediaError
 from domain.media import Video
@@ -179,3 +179,15 @@ def test_the_doctor_says_how_to_get_a_package() -> None:
     assert (package.ok, package.what) == (False, "chat judge")
     assert "pip install" in package.fix
     assert "langchain-acme" in package.fix
+
+
+def test_a_watching_is_reported_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Reporter(PlainMeter())
+    output.opened(VIDEO, 2, 1)
+    output.failed(VIDEO, 1, ValueError("no answer"))
+    output.said("going on without Prefect")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "my [31m talk: going on after 1 of 2 clips"
+    assert lines[1] == "my [31m talk: clip 1 failed: no answer"
+    assert lines[-1] == "going on without Prefect"
+    assert "\x1b" not in "".join(lines)

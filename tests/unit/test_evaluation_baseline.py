@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from evals.asking import Batch
+from domain.errors import ModelError
+from evals.asking import Batch, _collect
 from evals.baseline import RETRIEVED, Baseline, Plain
 from evals.local import split_by_presence
 from evals.media_questions import MediaQuestion
 from evals.scores import Span
 from evals.word_baseline import WordBaseline
+from graphs.batch import BatchResult
 from retrieval.terms import terms
 from store.queries.memories import ClipText
 
@@ -137,3 +139,15 @@ def test_the_marked_letter_is_right_or_the_answers(given: dict[str, Any], letter
     assert found.right == letter
     assert not found.is_right(None)
     assert found.chance == (1 / len(found.options) if found.options else 0)
+
+
+def test_answers_and_errors_are_stored_apart_and_each_is_reported() -> None:
+    results = [
+        BatchResult("a", {"answer": "x"}, None, 1, 2),
+        BatchResult("b", None, ModelError("the model did not answer"), 2, 2),
+    ]
+    output: list[BatchResult] = []
+    lines, errors = _collect(iter(results), output.append)
+    assert lines == {"a": {"answer": "x"}}
+    assert errors == {"b": "the model did not answer"}
+    assert output == results

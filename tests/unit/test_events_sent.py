@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
+from api import sse
 from api.disconnect import NO_EVENT
 from api.running_question import RunningQuestion, ServerStopping
 from api.sse import KEEP_ALIVE, EventStream, format_event, wants_events
@@ -135,3 +136,10 @@ def test_a_server_that_ends_says_where_the_answer_so_far_is() -> None:
     assert "GET /questions/aa11" in problem["help"]
     _, early = sent(error=ServerStopping("")).events[-1]
     assert "ask again later" in early["help"]
+
+
+def test_a_client_that_takes_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "SEND_TIMEOUT_S", 0.02)
+    stuck = Client()
+    stuck.stuck = True
+    assert sent(NO_EVENT, client=stuck).received == []

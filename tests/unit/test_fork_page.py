@@ -166,3 +166,17 @@ def test_a_question_is_taken_as_it_was_meant() -> None:
     )
     assert QuestionFields((VIDEO,), "Who?", "\n \n", " ", "").question().as_of_ms is None
     assert trajectory_tools.UNCHANGED not in [mode.value for mode in Mode]
+
+
+def test_a_comparison_says_what_is_the_same_and_what_is_not(page: list[str]) -> None:
+    _show_comparison(searched("a gate"), searched("a gate"))
+    assert page[0] == "Both have the same steps, results and answer."
+    assert not any(line.startswith("≠") for line in page)
+    page.clear()
+    _show_comparison(searched("a gate"), searched("a gate", answer="a door"))
+    assert [line for line in page if line.startswith("≠")] == [
+        r"≠ Answer\: a gate",
+        r"≠ Answer\: a door",
+    ]
+    _show_comparison(searched("a gate"), searched("a gate", "a wall"))
+    assert r"≠ It had ended\." in page

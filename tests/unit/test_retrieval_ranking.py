@@ -247,3 +247,11 @@ def test_z_scores_of_large_arrays_are_accurate() -> None:
     mean, away = values.mean(dtype=np.float64), values.std(dtype=np.float64)
     assert standardise(values) == pytest.approx((values - mean) / away, abs=1e-4)
     assert standardise(values[:, :9]).shape == (2, 9)
+
+
+def test_a_view_without_valid_lines_has_no_ranking() -> None:
+    candidates, question = (
+        candidates_at(9, video_of([["Ann sings"]], gone={1: 0})),
+        prepare_question("Ann sings"),
+    )
+    assert best_lines(candidates, question, relevance_of(candidates, question), 9) == []

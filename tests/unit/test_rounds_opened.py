@@ -200,3 +200,7 @@ def rounds(*events: Event) -> str:
 )
 def test_a_recorded_message_as_words(content: object, output: str) -> None:
     assert message_text({"role": "user", "content": content}) == output
+
+
+def test_a_round_that_is_not_there_has_only_its_number() -> None:
+    assert round_headline(history_of(ROW, []), 4) == "Round 4"

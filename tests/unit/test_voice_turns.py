@@ -17,6 +17,7 @@ from models.ports import Samples, Vector
 from perception.voices import (
     WINDOW_MS,
     SpeakerTurn,
+    absorb_small,
     bridge_pauses,
     clip_span,
     cut_windows,
@@ -161,3 +162,10 @@ def test_no_more_than_ten_seconds_of_a_turn_are_embedded() -> None:
 )
 def test_times_stay_within_the_clip(start: int, end: int, expected: tuple[int, int]) -> None:
     assert clip_span(start, end, CLIP) == TimeSpan.of(*expected)
+
+
+def test_small_clusters_are_absorbed_unless_all_are_small() -> None:
+    rows = np.eye(3, dtype=np.float32)[[0, 0, 0, 1, 2, 2, 2]]
+    rows[3] = (0.6, 0.8, 0.0)
+    assert absorb_small(rows, [0, 0, 0, 1, 2, 2, 2], 3) == [0, 0, 0, 0, 1, 1, 1]
+    assert absorb_small(rows[:2], [0, 1], 3) == [0, 0]
