@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from api import server
+from auth.password import stored_hash
 from cli import services
 from cli.main import app
 from flows.schedules.worker import ScheduleWorker
@@ -161,3 +162,12 @@ def test_what_cannot_be_served_with_is_refused(
     given = served(monkeypatch)
     homer("serve", *words, code=2)
     assert given == []
+
+
+def test_a_password_may_come_from_a_file(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a long one\nand a note\n")
+    homer("password", "--file", str(tmp_path / "secret"))
+    first = stored_hash(home)
+    assert first
+    homer("password", "--file", str(tmp_path / "nothing"), code=2)
+    assert stored_hash(home) == first
