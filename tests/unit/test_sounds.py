@@ -182,3 +182,8 @@ def test_only_notes_of_native_code_are_left_out(capfd: pytest.CaptureFixture[str
     with litert._without_native_notes():
         os.write(2, b"INFO: a delegate was made\nERROR: it is broken\n")
     assert capfd.readouterr().err == "ERROR: it is broken\n"
+
+
+def test_what_is_heard_at_the_ends_of_a_clip_reaches_them() -> None:
+    heard = {"Music": during(0, 58)}
+    assert sounds(heard) == [("music", CLIP.span.start_ms, CLIP.span.end_ms)]
