@@ -18,7 +18,7 @@ from domain.time import TimeSpan
 from library.memory import clip_spans, events, linked_events
 from library.params import MAX_LIMIT
 from library.people import likely_same_people, people_of_video
-from people import similar
+from people import likely_same
 from people.corrections import keep_apart, undo
 from people.face_voice_evidence import merge_close_spans
 from store.database import Store
@@ -141,7 +141,7 @@ def test_a_timeline_has_no_more_appearances_than_can_be_told_apart(long: Store) 
 
 def test_who_was_said_apart_is_not_suggested(long: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     # The guests are made of random numbers: few are as alike as a model asks for.
-    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", 0.5)
+    monkeypatch.setattr(likely_same, "MIN_COSINE_SHARE", 0.5)
     every = [
         (one.one.number, one.other.number) for one in likely_same_people(long, VIDEO, limit=20)
     ]

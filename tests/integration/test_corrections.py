@@ -13,8 +13,8 @@ from domain.people import Correction
 from library.memory import dump_lines
 from library.people import people_of_video
 from people.across_videos import rename
-from people.corrected import characters_at
 from people.corrections import history, keep_apart, merge, split, undo
+from people.overlay import characters_at
 from store.database import Store
 from store.queries.percepts import lock_video
 from tests.support.library_templates import FilledLibraries

@@ -8,12 +8,12 @@ from sqlalchemy import update
 from domain.asking import Mode
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
-from memory.writers.budget import subsample
-from people.corrected import people_as_of
+from memory.writers.clip_page import subsample
+from people.overlay import people_as_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import end_of_memory
-from store.queries.graph import contents_of
+from store.queries.outline import contents_of
 from store.queries.search import edges_of_segment
 from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow
 from tests.support.asking import WordToolbox

@@ -18,8 +18,7 @@ from domain.ledger import confidence
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
-from nodes.finish import NOBODY, SHOWN, certainty, raw_confidence, retrieved, with_names
-from nodes.synthesize import fallback
+from nodes.finish import NOBODY, SHOWN, certainty, fallback, raw_confidence, retrieved, with_names
 from strategies.homer.strategy import STRATEGY
 from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, evidence, found
 

@@ -26,7 +26,7 @@ from models.devices import (
 from models.hub import ENDPOINT
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
-from models.whisper_models import FILES, whisper_folder
+from models.whisper import FILES, whisper_folder
 from services.health import check_speech_model
 
 CUDA = "CUDAExecutionProvider"

@@ -10,9 +10,8 @@ import pytest
 
 from domain.errors import InputError
 from evals.asking import Batch
-from evals.egolife_questions import read_ego_questions
-from evals.local import judge, row
-from evals.media_questions import MediaQuestion, read_media_questions
+from evals.egolife import read_ego_questions
+from evals.local import MediaQuestion, judge, read_media_questions, row
 
 EGO: dict[str, Any] = {
     "id": "7",

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from domain.errors import ModelError
 from evals.asking import Batch, _collect
-from evals.baseline import RETRIEVED, Baseline, Plain
-from evals.local import split_by_presence
-from evals.media_questions import MediaQuestion
+from evals.baseline import RETRIEVED, Baseline, Plain, WordBaseline
+from evals.local import MediaQuestion, split_by_presence
 from evals.scores import Span
-from evals.word_baseline import WordBaseline
 from graphs.batch import BatchResult
 from retrieval.terms import terms
 from store.queries.memories import ClipText

@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import SetupError
-from models.manifest import weights_named
+from models.weights import weights_named
 from models.whisper import WhisperRecognizer
-from retrieval.heuristics.language import detect_language, function_words, is_english, language_note
-from retrieval.heuristics.temporal_expressions import temporal_fit
+from retrieval.heuristics.questions import (
+    detect_language,
+    function_words,
+    is_english,
+    language_note,
+    temporal_fit,
+)
 from retrieval.ranking import PreparedQuestion
 from store.home import Home
 

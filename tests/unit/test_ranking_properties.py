@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.line_ranking import best_lines, line_scores
-from retrieval.ranking import CandidateLines, PreparedQuestion
+from retrieval.ranking import CandidateLines, PreparedQuestion, best_lines, line_scores
 from tests.support.story import candidates_of, prepare_question, relevance_of, row_of, vectors_of
 
 WORDS = ("soup", "tent", "train", "coffee", "piano", "Ann", "sings", "the")

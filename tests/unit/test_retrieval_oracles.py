@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.memories import Scope
-from retrieval.closeness import CosineScale, closeness, coverage
 from retrieval.keyframe_mode import ScoredKeyframe, spread_over_clips
 from retrieval.ranking import window_fits
-from retrieval.signals.words import K1, REACH, B, inverse_document_frequency, word_hits
+from retrieval.relevance import CosineScale, closeness, coverage
+from retrieval.signals import K1, REACH, B, inverse_document_frequency, word_hits
 from retrieval.terms import terms
 from store.queries.clip_contents import KeyframeOnClip
 from tests.support.remembered import CLIP_MS

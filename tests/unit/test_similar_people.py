@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from domain.media import IdentityKind
 from domain.people import LikelySame
-from people import similar
-from people.similar import MIN_COSINE_SHARE, Exemplars
+from people import likely_same
+from people.likely_same import MIN_COSINE_SHARE, Exemplars
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
 SAME = {FACE: 0.3, VOICE: 0.4}
 
 
 def alike(people: Mapping[int, Exemplars], most: int | None = None) -> list[LikelySame[int]]:
-    return similar.similar_people(people, SAME, most)
+    return likely_same.similar_people(people, SAME, most)
 
 
 def at(degrees: float, size: int = 3) -> list[float]:
@@ -43,7 +43,7 @@ def test_the_most_alike_come_first() -> None:
 def test_a_pair_is_offered_from_the_models_own_threshold_on(cosine: float, offered: bool) -> None:
     pair = faces(p1=0, p2=float(np.rad2deg(np.arccos(cosine))))
     assert bool(alike(pair)) is offered
-    assert alike(pair) == similar.similar_people(pair, {FACE: 0.3})
+    assert alike(pair) == likely_same.similar_people(pair, {FACE: 0.3})
 
 
 def test_a_pair_is_named_once_for_what_is_most_alike_by_its_own_measure() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.skills import Skill
-from skills.review import INSTRUCTION, review
+from skills.writer import INSTRUCTION, review
 from tests.support.skills import a_skill
 
 

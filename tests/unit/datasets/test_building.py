@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError
 from evals.dataset import EvalQuestion
-from evals.datasets.building import (
+from evals.datasets.files import (
     dataset,
     letter,
     question,
