@@ -12,9 +12,9 @@ from starlette.requests import Request
 from api.app_state import ApiState
 from api.disconnect import NoEvent, until_disconnect
 from api.problems import RequestRefused
-from domain.asked import Answered
 from domain.asking import Question
 from domain.errors import NotFound
+from domain.moments import Answered
 from domain.trajectory import RunEvent
 from graphs.ask_result import AskResult
 from graphs.runner import Runner

@@ -15,12 +15,11 @@ from cli.options import Json, Profile
 from cli.progress import ImportProgress, meter
 from domain.errors import InputError, ModelError
 from domain.limits import ImportLimits
-from flows.due_windows import build_due_windows
+from flows.clip_memory import build_due_windows
 from flows.restore import import_exported_video
 from flows.workspace import Workspace, open_workspace
 from memory.captions import CaptionTrack, read_captions, read_tracks
-from memory.import_captions import import_track
-from memory.scaled_captions import import_reference, read_scaled_captions
+from memory.import_captions import import_reference, import_track, read_scaled_captions
 from memory.writers import make_writers
 from models.profile import load_profile
 from store.database import open_store

@@ -17,10 +17,10 @@ from flows.jobs import Jobs
 from flows.uploads import delete_uploads, uploaded_files
 from flows.workspace import Workspace
 from memory.delete_span import DeletionRange, SpanDeletion, delete_span, find_deletion_range
-from perception.originals import drop_cached_original
+from perception.source import drop_cached_original
 from store.database import Store
 from store.home import Home
-from store.queries.library_pages import Holdings, video_holdings
+from store.queries.library import Holdings, video_holdings
 from store.queries.videos import clear_path, known_video
 from views.library import delete_video_rows, resolve_video
 from views.translation import translate

@@ -11,7 +11,6 @@ This module is the interface. Homer's other packages may change without notice.
 
 from __future__ import annotations
 
-from domain.asked import Asked
 from domain.asking import Answer, ConfidenceLevel, Standing
 from domain.errors import (
     Ambiguous,
@@ -22,7 +21,7 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
-from domain.moments import Moment
+from domain.moments import Asked, Moment
 from domain.people import Correction, Forgotten, LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
 from domain.trajectory import RunEvent
@@ -33,7 +32,7 @@ from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
 from library.strategies import StrategyLine
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 
 __all__ = [
     "Ambiguous",

@@ -33,7 +33,7 @@ from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_ll
 from retrieval.search_once import view_of_names
 from store.home import Home
 from store.progress import SILENT
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 from store.vector_index import build_index
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from domain.people import tags_in_words
 from domain.time import TimeSpan
 from flows.video_locks import current_state, watched_videos
 from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
-from people.clip_people import ClipPeople
-from people.corrected import characters_at
+from people.characters import ClipPeople
+from people.overlay import characters_at
 from store.database import Store
 from store.queries import clips as stored_clips
 from store.queries import events as stored_events
-from store.queries import graph
+from store.queries import outline
 from store.queries.records import dump_video
 from store.queries.videos import find_video
 from views.library import ShownClip, VideoDetails, shown_clips, shown_segment
@@ -102,9 +102,9 @@ def events(
     with store.begin(snapshot=True) as session:
         known = find_video(session, video).id
         last = _last_clip(session, known, as_of)
-        some = graph.segments_in_time(session, known, last, offset, limit)
-        edges = graph.edges_among(session, [segment.id for segment in some], last)
-        total = graph.count_segments(session, known, last)
+        some = outline.segments_in_time(session, known, last, offset, limit)
+        edges = outline.edges_among(session, [segment.id for segment in some], last)
+        total = outline.count_segments(session, known, last)
         shown = _events(session, known, last, some, edges)
     return page(shown, total, offset)
 
@@ -113,9 +113,9 @@ def linked_events(store: Store, video: str, segment: int) -> dict[int, Event]:
     """Return an event and those that edges join it with, by id; empty: there is none of that id."""
     with store.begin(snapshot=True) as session:
         last = _last_clip(session, video)
-        edges = graph.edges_touching(session, segment, last)
+        edges = outline.edges_touching(session, segment, last)
         ends = {end for edge in edges for end in (edge.source, edge.target)} | {segment}
-        segments = graph.segments_named(session, video, last, sorted(ends))
+        segments = outline.segments_named(session, video, last, sorted(ends))
         found = {one.number: one for one in _events(session, video, last, segments, edges)}
     return found if segment in found else {}
 

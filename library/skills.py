@@ -12,10 +12,9 @@ from flows.learning import learn_in_batches, question_type
 from flows.workspace import Workspace
 from library.params import OnCommandLine
 from skills import library as skill_library
-from skills.files import read_skills, write_skills
 from skills.learn import LearningResult
 from skills.learn import judge as record_judgement
-from skills.library import LibrarySkill, store_skills
+from skills.library import LibrarySkill, read_skills, store_skills, write_skills
 from store.database import Store
 from store.queries.trajectories import find_trajectory
 

@@ -6,12 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from domain.asked import Answered, Asked, RoundLine
 from domain.asking import level_of_confidence
+from domain.moments import Answered, Asked, RoundLine
 from domain.people import tags_in_words
 from domain.trajectory import ForkEdit
-from graphs.edits import fork_line
-from graphs.forks import editable
+from graphs.forks import editable, fork_line
 from library.moments import moments_of
 from library.params import DEFAULT_LIMIT, Limit, Offset, OnCommandLine, Page, page
 from store.database import Store

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from domain.errors import InputError
 from flows.addresses import is_address
-from flows.allowed_folders import first_file, paths_within
+from flows.uploads import first_file, paths_within
 from ui.sign_in import SIGN_IN
 from views.translation import translate
 

@@ -11,8 +11,7 @@ from domain.errors import HomerError
 from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import Forked, ForkEdit
-from graphs.edits import plan_text, read_plan
-from graphs.forks import editable
+from graphs.forks import editable, plan_text, read_plan
 from graphs.replay import Replayed, replay
 from models.profile import profile_names
 from store.queries.trajectories import StoredTrajectory

@@ -17,7 +17,7 @@ from domain.asking import (
 from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
-from graphs.edits import fork_line
+from graphs.forks import fork_line
 from models.json_repair import latest_text
 from views.translation import format_number, translate
 from views.words import format_span, plain_line, short_times

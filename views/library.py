@@ -9,18 +9,18 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from domain import faults
-from domain.audit import Deed
 from domain.base import Frozen
 from domain.errors import BlobGone, NotFound
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Edge, Memory, Scope, Segment
 from domain.moments import Moment, image_path
 from domain.people import KnownName, PersonOfVideo
+from domain.rights import Deed
 from domain.time import TimeSpan
-from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, find_faults
-from people.clip_people import ClipPeople
-from people.corrected import characters_at
-from people.memory_lines import display_line
+from memory.event_graph import CheckedGraph, GraphFault, GraphFinding, find_faults
+from people.characters import ClipPeople
+from people.names import display_line
+from people.overlay import characters_at
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.progress import Megabytes, Progress
 from store.queries import (
@@ -31,7 +31,7 @@ from store.queries import (
     clips,
     events,
     keyframes,
-    library_pages,
+    library,
     memories,
     videos,
 )
@@ -43,7 +43,7 @@ from store.queries.clips import StoredClip
 from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.events import PatchAt
 from store.queries.keyframes import StoredKeyframe
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 from store.recap_files import remove_recap_files
 from views.built import BuiltOf, built_memories
 from views.streams import StreamDetails, stream_details
@@ -132,7 +132,7 @@ class VideoCheck(Frozen):
 def list_library(store: Store) -> list[LibraryEntry]:
     """Return all videos, by title, then id."""
     with store.begin(snapshot=True) as session:
-        return library_pages.videos_page(session)
+        return library.videos_page(session)
 
 
 def resolve_video(session: Session, name: str) -> Video:

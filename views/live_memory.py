@@ -12,8 +12,14 @@ from domain.base import Frozen
 from domain.built import Carried
 from store.database import Store
 from store.queries.clips import end_of_memory
-from store.queries.frames import blobs_at, carried_by
-from store.queries.kept_tiers import TierFrame, TierTotal, spread_of_tiers, tier_totals
+from store.queries.frames import (
+    TierFrame,
+    TierTotal,
+    blobs_at,
+    carried_by,
+    spread_of_tiers,
+    tier_totals,
+)
 from strategies.registry import all_strategies
 from views.translation import translate
 

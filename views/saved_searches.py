@@ -6,7 +6,7 @@ from domain.base import Frozen
 from domain.errors import InputError
 from domain.texts import make_storable
 from store.database import Store
-from store.queries import saved_searches as stored
+from store.queries import library as stored
 from views.library_search import LibraryQuery
 from views.translation import translate
 from views.words import plain_line

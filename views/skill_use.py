@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from domain.base import Frozen
 from domain.skills import Policy
-from skills.bans import Shares, usual_without
+from skills.learn import Shares, usual_without
 from store.queries import learning as stored
 from store.queries.learning import SkillTally, Unit, Use
 from views.translation import translate
@@ -33,7 +33,7 @@ class SkillUseRecord(Frozen):
     """The use of a skill. ``tallies`` are by ``unit``, without empty units.
 
     ``judged`` answers to questions that were given it, ``right`` of them; ``expected``: how many of
-    them would be right at the rate of similar answers without it (``skills.bans``).
+    them would be right at the rate of similar answers without it (``skills.learn``).
     """
 
     given: int

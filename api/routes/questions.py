@@ -14,8 +14,8 @@ from api.disconnect import ClientGone
 from api.params import as_of_ms
 from api.running_question import RunningQuestion
 from api.sse import MEDIA_TYPE, EventStream, wants_events
-from domain.asked import Answered
 from domain.asking import Question
+from domain.moments import Answered
 from graphs.runner import Runner
 from library.asking import make_question
 from strategies.registry import check_strategy

@@ -20,7 +20,7 @@ from graphs.ask import ask
 from library.memory import events
 from models.toolbox import Toolbox
 from people.across_videos import rename
-from perception.originals import cache_original, stat_digest
+from perception.source import cache_original, stat_digest
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

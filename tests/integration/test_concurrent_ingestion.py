@@ -17,8 +17,8 @@ from domain.errors import NotFound
 from domain.media import ClipState, Percept
 from library.memory import dump_lines
 from memory.captions import CaptionTrack, read_captions
+from memory.drafts import CallRecording
 from memory.write_clip import remember
-from memory.writer_calls import CallRecording
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.events import patches_of

@@ -18,7 +18,6 @@ from domain.people import Correction, CorrectionKind
 from library.memory import dump_lines
 from memory.write_clip import remember
 from people.across_videos import rename
-from people.corrected import characters_at
 from people.corrections import (
     history,
     keep_apart,
@@ -26,6 +25,7 @@ from people.corrections import (
     split,
     undo,
 )
+from people.overlay import characters_at
 from people.video_people import LAST_CLIP
 from store.database import Store
 from store.queries import characters as learned

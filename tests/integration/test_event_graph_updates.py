@@ -13,9 +13,8 @@ from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
 from library.memory import dump_lines
-from memory.event_graph import OpenGraph, apply_change, change_from_patch
+from memory.event_graph import GraphFault, OpenGraph, apply_change, change_from_patch
 from memory.event_graph_update import to_open_edge, to_open_segment
-from memory.graph_check import GraphFault
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store

@@ -13,7 +13,7 @@ from domain.media import ClipState, Group, Percept
 from domain.memories import ClipMemories
 from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from store.database import Store
 from store.tables.schema import IdentityStatementRow
 from tests.support.memory import (

@@ -25,7 +25,7 @@ from domain.errors import NotFound
 from domain.media import ClipState, Percept, Video
 from domain.settings import MemorySettings, Settings
 from library.memory import dump_lines
-from memory.graph_check import GraphFault
+from memory.event_graph import GraphFault
 from memory.write_clip import remember
 from store.database import Store, open_store
 from store.home import Home

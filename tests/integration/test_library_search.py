@@ -13,7 +13,7 @@ from domain.errors import InputError
 from people.across_videos import rename
 from people.forget import forget
 from store.database import Store
-from store.queries import library_search as stored_search
+from store.queries import library as stored_search
 from tests.support.app_pages import EVIL, app_over, open_page
 from tests.support.asking import PARTY
 from tests.support.library import FULL

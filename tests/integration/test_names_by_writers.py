@@ -13,7 +13,7 @@ from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement, PersonOfVideo
 from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from store.database import Store
 from tests.support.memory import (
     SETTINGS,

@@ -17,7 +17,7 @@ from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EventPatch
 from library.memory import dump_lines
-from memory.graph_check import GraphFault
+from memory.event_graph import GraphFault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch
 from memory.writers.port import EventWindow, Writers
 from models.chat import read_value
