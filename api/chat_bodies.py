@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from domain.asked import Answered
 from domain.errors import InputError
 from domain.moments import Moment
-from views.words import client_text, format_time, plain_line
+from domain.words import client_text, format_time, plain_line
 
 MOST_CHARS = 4000
 """Characters of a question."""

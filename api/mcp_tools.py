@@ -22,9 +22,9 @@ from api.routes.media import IMAGE_TYPE, image_bytes
 from domain.errors import NotFound
 from domain.moments import Moment, ShownMoment
 from domain.time import in_seconds
+from domain.words import client_data, client_text
 from library.registry import ACTS, Act
 from strategies.named_tools import ToolLine, list_tools
-from views.words import client_data, client_text
 
 CallContext = ServerRequestContext[Any, Any]
 Arguments = dict[str, Any]

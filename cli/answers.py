@@ -20,16 +20,12 @@ from cli.pictures import open_cited
 from cli.progress import meter
 from domain.asking import Question
 from domain.trajectory import PartialReply, RunEvent, RunListener
+from domain.words import counted, plain_line, printable
 from flows.workspace import Workspace, open_trajectory_workspace, open_workspace
 from graphs.ask import ask, resume
 from graphs.ask_result import AskResult, StoppedEarly, answer_json
 from graphs.batch import BatchResult, answered_ids, read_questions, run_batch, write_batch
-from library.asking import make_question
-from models.preload import Name, preloading
-from models.toolbox import Toolbox
-from store.progress import Meter
-from store.queries.videos import list_videos
-from views.answer_lines import (
+from library.answers import (
     answer_lines,
     citation_line,
     confidence_line,
@@ -37,8 +33,12 @@ from views.answer_lines import (
     one_line,
     reply_tail,
 )
-from views.rounds import search_in_words
-from views.words import counted, plain_line, printable
+from library.asking import make_question
+from library.rounds import search_in_words
+from models.preload import Name, preloading
+from models.toolbox import Toolbox
+from store.progress import Meter
+from store.queries.videos import list_videos
 
 ROOM = 24
 """Columns for the spinner, the call's purpose and the ends of a line."""

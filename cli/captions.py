@@ -15,6 +15,7 @@ from cli.options import Json, Profile
 from cli.progress import ImportProgress, meter
 from domain.errors import InputError, ModelError
 from domain.limits import ImportLimits
+from domain.words import plain_line
 from flows.due_windows import build_due_windows
 from flows.restore import import_exported_video
 from flows.workspace import Workspace, open_workspace
@@ -28,7 +29,6 @@ from store.home import Home
 from store.progress import SILENT, Meter
 from store.queries.videos import VideoState, find_video, video_state
 from store.vector_index import build_index
-from views.words import plain_line
 
 
 def import_captions(

@@ -21,17 +21,17 @@ from cli.options import (
 )
 from domain.asking import Question
 from domain.errors import HomerError
+from domain.words import counted, format_span, plain_line, shortened
 from flows.workspace import Workspace, open_workspace
 from graphs.runner import Runner
+from library.answers import one_line
 from library.asking import make_question
+from library.comparison import SideBySide, side_by_side
 from library.params import split_names
+from library.rounds import load_history
+from library.videos import all_titles
 from models.preload import preloading
 from strategies.registry import check_strategy, strategy_names
-from views.answer_lines import one_line
-from views.library import all_titles
-from views.side_by_side import SideBySide, side_by_side
-from views.trajectory import load_history
-from views.words import counted, format_span, plain_line, shortened
 
 SHOWN = 3
 """Pieces of evidence shown that only one strategy found."""

@@ -16,6 +16,7 @@ from cli.ingest import Reporter
 from cli.options import Json, MoreStrategies, Profile
 from cli.progress import answer_progress, meter
 from cli.reports import with_interval
+from domain.words import counted, plain_line, shortened
 from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
 from evals import local as local_evaluation
@@ -39,7 +40,6 @@ from flows.workspace import Workspace, open_workspace
 from library.params import split_names
 from store.progress import Meter, import_progress
 from strategies.registry import find_strategy
-from views.words import counted, plain_line, shortened
 
 MISSED = 1
 """Exit code where a bar is missed."""

@@ -14,10 +14,10 @@ from cli.eval_bars import code_of, report_json, show_bars
 from cli.options import Json, Profile
 from cli.progress import meter
 from domain.errors import SetupError
+from domain.words import plain_line
 from evals.export import write
 from models.profile import load_profile
 from store.home import Home
-from views.words import plain_line
 
 if TYPE_CHECKING:
     from benchmarks.perception.metrics import Cuts, SpeakerErrors

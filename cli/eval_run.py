@@ -12,9 +12,9 @@ from cli.ingest import STOPPED, Reporter
 from cli.options import Json, MoreStrategies, Profile
 from cli.progress import ImportProgress, meter
 from domain.evaluation_options import AblationStage, Protocol
+from domain.words import plain_line
 from library.params import split_names
 from store.progress import Meter
-from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.evaluation import Verdict

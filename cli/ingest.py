@@ -14,18 +14,18 @@ from cli.console import note, say, say_json
 from cli.options import Json, Profile, read_lines
 from cli.progress import meter
 from domain.errors import InputError
+from domain.words import counted, plain_line
 from library.params import split_names
 from store.home import Home
 from store.progress import Meter
-from views.words import counted, plain_line
 
 if TYPE_CHECKING:
     from domain.media import Video
     from flows.addresses import Fetched
     from flows.estimate import IngestEstimate
     from flows.ingest_files import FileOutcome
+    from library.usage import IngestUsage
     from store.database import Store
-    from views.usage import IngestUsage
 
 
 STOPPED = "stopped; nothing is lost: run the same command to continue"
@@ -180,7 +180,7 @@ class Reporter:
 def _usages(store: Store, outcomes: list[FileOutcome]) -> dict[str, IngestUsage]:
     """Return what language models took for each video of which clips were watched."""
     # Like the flows, it takes long to import.
-    from views.usage import ingest_usage
+    from library.usage import ingest_usage
 
     watched = [outcome.watched for outcome in outcomes if outcome.watched is not None]
     return {one.video.id: ingest_usage(store, one.video.id) for one in watched if one.fresh}

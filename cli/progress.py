@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cli.console import is_terminal, note
+from domain.words import plain_line
 from store.progress import Meter
-from views.words import plain_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress

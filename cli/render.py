@@ -15,11 +15,11 @@ from cli.console import escaped, note, say, say_json, table
 from domain.people import tags_in_words
 from domain.time import in_seconds
 from domain.trajectory import canonical_event
+from domain.words import counted, format_span, format_time, shortened
+from flows.recap_text import cited_times
+from library.answers import answer_line
 from library.params import Page
-from views.answer_lines import answer_line
-from views.recap_links import cited_times
-from views.skill_use import policy_lines, strategy_line
-from views.words import counted, format_span, format_time, shortened
+from library.skills import policy_lines, strategy_line
 
 Columns = Mapping[str, Callable[[Any], object]]
 

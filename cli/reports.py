@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from cli.console import table
-from views.words import counted, plain_line, shortened
+from domain.words import counted, plain_line, shortened
 
 MEGABYTE = 1e6
 FEW = 5

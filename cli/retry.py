@@ -10,12 +10,12 @@ from cli.console import note
 from cli.ingest import STOPPED, Reporter, show_outcomes
 from cli.options import Json, OneVideo, Profile
 from cli.progress import meter
+from domain.words import plain_line
 from flows.ingest_files import watch_files
 from flows.retry import clips_to_retry
 from flows.workspace import open_workspace
 from store.database import open_store
 from store.home import Home
-from views.words import plain_line
 
 
 def retry(

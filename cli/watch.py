@@ -13,6 +13,7 @@ import typer
 from cli.console import note, say, say_json
 from cli.options import Json, Profile, read_lines
 from domain.media import Video
+from domain.words import plain_line
 from flows.build import check_builds
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
@@ -20,7 +21,6 @@ from flows.workspace import open_workspace
 from library.params import split_names
 from perception.live import live_source
 from strategies.registry import find_strategy
-from views.words import plain_line
 
 _STOPPING = "stopping: what came is still watched; Ctrl-C again stops at once"
 _AT_ONCE = "stopped at once: what was not in memory yet is a gap; run the same command to continue"

@@ -14,7 +14,8 @@ from evals.bars import Bar
 from evals.first_questions import FirstQuestion, QuestionSet
 from flows.workspace import Workspace
 from store.database import Store
-from views.library import show_video
+from store.queries.clips import clips_of, memory_view
+from store.queries.memories import memories_of_clips
 
 RIGHT = {QuestionSet.WORK: 65.0, QuestionSet.HELD: 65.0}
 """Percent that must be right or rightly declined; of the other sets ``USUAL``."""
@@ -23,7 +24,7 @@ SURE = {QuestionSet.WORK: 5.0, QuestionSet.HELD: 5.0}
 """Percent that may be wrong with high confidence; of the other sets none."""
 SURE_RIGHT = 85.0
 """Percent of the answers with high confidence that must be right."""
-SPOKEN = (MemorySource.SAID, MemorySource.CAPTION, MemorySource.SUBTITLE)
+SPOKEN = {MemorySource.SAID, MemorySource.CAPTION, MemorySource.SUBTITLE}
 """Sources of lines of speech."""
 
 
@@ -147,9 +148,15 @@ def evaluate(
 
 def silent_clips(store: Store, videos: Sequence[str]) -> SilentClips:
     """Count the clips of videos that have no line of speech, and those of them with another."""
-    shown = [clip for video in videos for clip in show_video(store, video).clips]
-    silent = [clip for clip in shown if not any(line.source in SPOKEN for line in clip.lines)]
-    return SilentClips(len(silent), sum(bool(clip.lines) for clip in silent))
+    sources = list[set[MemorySource]]()
+    with store.begin(snapshot=True) as session:
+        for scope in memory_view(session, videos).scopes:
+            of_clip = {clip.index: set[MemorySource]() for clip in clips_of(session, scope.video)}
+            for row in memories_of_clips(session, scope.video, [*of_clip], scope.last_clip):
+                of_clip[row.memory.clip].add(row.memory.source)
+            sources += of_clip.values()
+    silent = [one for one in sources if not one & SPOKEN]
+    return SilentClips(len(silent), sum(map(bool, silent)))
 
 
 def judge(question: FirstQuestion, batch: Batch) -> FirstAnswer:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from domain.evaluation import ErrorType
 from domain.evaluation_options import AblationStage
 from domain.marked import marked, marked_each
+from domain.words import format_number, translate
 from evals.paired import Comparison
 from evals.tables import ALL, AnsweredQuestion, Effect, MeanInterval, RunReport, TypeScore
-from views.translation import format_number, translate
 
 CELL = 200
 """Maximum characters in a cell."""

@@ -40,6 +40,7 @@ from domain.errors import NotDelivered
 from domain.memories import MemoryView, Scope
 from domain.people import tags_in_words
 from domain.time import in_seconds
+from domain.words import counted, translate
 from flows.alert_judging import AlertJudge
 from flows.executors import Executor, Step
 from flows.workspace import Workspace
@@ -50,8 +51,6 @@ from store.database import Store
 from store.files import atomic_file, make_private
 from store.queries.alerts import count_hits, list_alerts, settle_hit, waiting_hits
 from store.queries.blobs import own_library_id
-from views.translation import translate
-from views.words import counted
 
 MAX_BYTES = 64 * 1024
 """Of the file of a delivery."""

@@ -20,6 +20,7 @@ from domain.media import Clip, Group, IdentityKind, Video
 from domain.memories import ClipMemories
 from domain.people import Identity
 from domain.settings import LINE_TOKENS, Subtitles
+from domain.words import format_time
 from flows.due_windows import builds_windows
 from flows.embedding_cost import (
     CHARACTERS_A_TOKEN,
@@ -47,7 +48,6 @@ from store.queries import clips as clip_rows
 from store.queries.calls import mean_call
 from store.queries.clips import StoredClip
 from store.queries.videos import known_video
-from views.words import format_time
 
 SAMPLES = 3
 """Clips that are perceived for an estimate, besides a short last one."""

@@ -10,12 +10,12 @@ from agent.builder import LoadClip, no_clip
 from domain.errors import BlobGone, InputError, MediaError
 from domain.media import Video
 from domain.time import TimeSpan
+from flows.cut import cut_moment
 from flows.workspace import Workspace
 from perception.clip_view import clip_view
 from perception.decode import read_clips
 from perception.source import probe
 from store.queries.audit import is_erased
-from views.cut import cut_moment
 
 
 def clip_loader(workspace: Workspace, video: Video) -> LoadClip:

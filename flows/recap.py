@@ -14,9 +14,10 @@ from domain.media import Video
 from domain.memories import Segment
 from domain.recaps import Period, Recap
 from domain.time import TimeSpan
-from flows.recap_text import RecapMaterial, plain, recap_text
+from flows.recap_text import RecapMaterial, linked_citations, plain, recap_text
 from people.clip_people import ClipPeople
 from people.corrected import characters_at
+from people.memory_lines import display_segment
 from services.app_address import app_address
 from store.database import Store
 from store.queries.graph import count_segments, segments_in_time
@@ -24,8 +25,6 @@ from store.queries.percepts import lock_video
 from store.queries.recaps import began_at, last_clip_within, put_recap
 from store.queries.videos import find_video, known_video, list_videos
 from store.recap_files import ALL, remove_recap_files, write_recap_file
-from views.library import shown_segment
-from views.recap_links import linked_citations
 
 MAX_EVENTS = 24
 """Most events of a recap: one of each 24th of its period, the longest one."""
@@ -136,7 +135,7 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     count = count_segments(session, video.id, clip)
     segments = segments_in_time(session, video.id, clip, 0, count)
     within = [one for one in segments if one.span.overlap_ms(span)]
-    events = tuple(shown_segment(one, people) for one in chosen_events(within, span))
+    events = tuple(display_segment(one, people) for one in chosen_events(within, span))
     material = RecapMaterial(period.name, began, events)
     return RecapDraft(video.id, known.title, span, clip, material)
 

@@ -17,12 +17,13 @@ from agent.ask_model import AskModel
 from agent.reasoners.port import Unreadable
 from domain.errors import ModelError
 from domain.memories import Segment
+from domain.texts import WORD_JOINER
+from domain.words import counted, shortened, without_markup
 from flows.prompts import prompt
 from memory.prompts import join_lines, sanitise
 from models.messages import assistant, system, user
 from models.reply_schema import StrictReply
 from retrieval.terms import terms
-from views.words import counted, shortened, without_markup
 
 MAX_SUMMARY = 400
 MAX_LINE = 600
@@ -30,6 +31,10 @@ MAX_LINE = 600
 MAX_LINES = 12
 """Most lines that a language model writes."""
 NOTHING = "No event is on record."
+_MOMENT = r"(?:d\d+ )?[\d:]+"
+_CITATION = re.compile(rf"(?<!\\)\[({_MOMENT})-({_MOMENT}), s(\d+)\]")
+_ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
+_LEADING_ZERO = re.compile(r"(?<![:\d])0(\d:)")
 _ENTITY = re.compile(r"&(?=\w+;)")
 """Begins a character by its name in HTML, such as ``&colon;``."""
 
@@ -166,3 +171,25 @@ def _ask(material: RecapMaterial, model: AskModel) -> WrittenRecap:
         if wrong := reply.complaints(events):
             raise Unreadable(wrong[0])
     return reply
+
+
+def linked_citations(text: str, video: str, app: str = "") -> str:
+    """Return a recap in Markdown whose citations lead to the events on the video's page.
+
+    Args:
+        text: the recap as it is stored.
+        video: the video's id.
+        app: the app's address; "": the link is for a page of the app itself.
+    """
+    page = f"{app}/video?video={video}"
+    return _CITATION.sub(lambda found: f"[{_times(found)}]({page}&segment={found[3]})", text)
+
+
+def cited_times(text: str) -> str:
+    """Return a recap for a terminal: citations are times alone, and Markdown is not escaped."""
+    shown = _ESCAPED.sub(r"\1", _CITATION.sub(lambda found: f"[{_times(found)}]", text))
+    return shown.replace(WORD_JOINER, "")
+
+
+def _times(found: re.Match[str]) -> str:
+    return _LEADING_ZERO.sub(r"\1", f"{found[1]}-{found[2]}")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, overload
 from domain.errors import BlobGone
 from domain.moments import Moment
 from domain.time import in_seconds
+from domain.words import format_time, plain_line
 from library.moments import frame_at
 from store.database import Store
-from views.words import format_time, plain_line
 
 if TYPE_CHECKING:
     import pandas

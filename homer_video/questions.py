@@ -6,11 +6,11 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from domain.asking import Answer, ConfidenceLevel, Question, level_of_confidence
+from domain.words import plain_line
 from graphs.ask_result import AskResult
 from homer_video.moments import FoundMoments, table_of
+from library.answers import answer_line, confidence_line
 from library.moments import moments_of
-from views.answer_lines import answer_line, confidence_line
-from views.words import plain_line
 
 if TYPE_CHECKING:
     from store.database import Store

@@ -19,7 +19,9 @@ from domain.memories import Scope
 from domain.moments import MemoryOfMoment, Moment, ShownMoment, image_path
 from domain.people import tags_in_words
 from domain.time import TimeSpan
+from library.memory import shown_clips
 from library.params import AsOf, Span, VideoName
+from library.videos import videos_named
 from people.clip_people import ClipPeople
 from people.corrected import characters_at, people_as_of
 from retrieval.people_in_query import view_people, with_current_names
@@ -38,7 +40,6 @@ from store.queries.moments import (
     relations_at,
 )
 from store.queries.videos import find_video
-from views.library import shown_clips, videos_named
 
 NEAR_MS = 20_000
 """A frame further from a moment than this many milliseconds does not show it."""

@@ -11,6 +11,7 @@ from pydantic import Field, PositiveInt
 from domain.errors import InputError
 from domain.marked import marked
 from domain.people import CharacterRef, Correction, Forgotten, LibraryPerson, PersonOfVideo
+from domain.words import counted, join_words
 from flows.workspace import Workspace
 from library.params import (
     DEFAULT_LIMIT,
@@ -40,7 +41,6 @@ from people.video_people import people_of_video as read_people
 from store.database import Store
 from store.queries.corrections import appearances_of
 from store.queries.videos import find_video, newest_titles
-from views.words import counted, join_words
 
 MOST_VIDEOS = 30
 """The newest videos whose people are compared with those of all others."""

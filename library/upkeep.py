@@ -11,6 +11,7 @@ from pydantic import Field
 from domain.audit import AuditEntry, Deed
 from domain.errors import InputError
 from domain.recaps import parse_period
+from domain.words import plain_line
 from flows.recap import RecapFile, write_recap
 from flows.recap_model import recap_model
 from flows.workspace import Workspace
@@ -25,7 +26,6 @@ from store.files import find_exposed, restrict_exposed
 from store.home import Home
 from store.progress import SILENT, Meter
 from store.queries.audit import audit_entries
-from views.words import plain_line
 
 MOST_NAMED = 10
 """How many files that could not be changed are named."""

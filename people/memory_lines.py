@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, with_attribution
+from domain.memories import (
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    MemorySource,
+    Segment,
+    with_attribution,
+)
 from domain.people import TAG
 from people.clip_people import ClipPeople
 
@@ -25,6 +32,15 @@ def display_line(memory: Memory, people: ClipPeople) -> str:
     """Format a memory for display, with one name or number for each person."""
     text = format_line(memory, people)
     return text if _is_name_statement(memory) else people.display(text)
+
+
+def display_segment(segment: Segment, people: ClipPeople) -> Segment:
+    """Return a segment with names in place of tags, and of replaced names, where known."""
+    texts = {
+        "label": people.update_names(segment.label),
+        "summary": people.update_names(segment.summary),
+    }
+    return segment.model_copy(update=texts)
 
 
 def _is_name_statement(memory: MemoryDraft | Memory) -> bool:

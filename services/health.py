@@ -46,7 +46,7 @@ PACKAGES = (
 )
 OUR_NAMES = {
     *("domain", "store", "telemetry", "auth", "models", "perception", "people", "memory"),
-    *("retrieval", "skills", "agent", "strategies", "nodes", "graphs", "views", "services"),
+    *("retrieval", "skills", "agent", "strategies", "nodes", "graphs", "services"),
     *("flows", "library"),
     *("cli", "evals", "ui", "api", "homer_video"),
 }

@@ -11,6 +11,7 @@ import streamlit as st
 from domain.marked import marked
 from domain.media import IdentityKind
 from domain.people import LibraryPerson, LikelySame, PersonOfVideo
+from domain.words import counted, format_number, format_span, join_words, translate
 from library import people as acts
 from people.likely_same import accept
 from store.database import Store
@@ -28,8 +29,6 @@ from ui.corrections import (
 from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.navigation import int_param, page_link, set_params
-from views.translation import format_number, translate
-from views.words import counted, format_span, join_words
 
 PERSONS_PER_PAGE = 12
 """Persons per page."""

@@ -7,6 +7,20 @@ from collections.abc import Sequence
 import streamlit as st
 
 from domain.errors import HomerError
+from domain.words import counted, format_time, translate, translate_sentence
+from library.library_search import (
+    Added,
+    LibraryQuery,
+    LibraryResult,
+    LibraryResults,
+    SavedSearch,
+    delete_search,
+    list_searches,
+    save_search,
+    search_library,
+)
+from library.transcript import GROUPS
+from library.videos import newest_titles
 from retrieval.search_cost import recorded_search
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
@@ -15,19 +29,6 @@ from ui.formatting import escape_markdown
 from ui.language import use_language
 from ui.media import stored_image
 from ui.navigation import page_link, set_params, show_empty, text_param, text_params
-from views.library import newest_titles
-from views.library_search import (
-    Added,
-    LibraryQuery,
-    LibraryResult,
-    LibraryResults,
-    search_library,
-)
-from views.saved_searches import SavedSearch, delete_search, list_searches, save_search
-from views.sentences import translate_sentence
-from views.transcript import GROUPS
-from views.translation import translate
-from views.words import counted, format_time
 
 MAX_CHARS = 200
 """Characters shown of a line."""

@@ -10,17 +10,12 @@ import streamlit as st
 from auth.signed_links import sign_path
 from domain.errors import HomerError
 from domain.media import Video
-from retrieval.search_cost import recorded_search
-from ui.app_state import PageState
-from ui.components import component
-from ui.errors import show_error
-from ui.evidence import show_limits
-from ui.player import seek, sought_moment
-from views.transcript import (
+from domain.moments import Moment
+from domain.words import counted, format_time, translate
+from library.transcript import (
     CHAPTER,
     GROUPS,
     SAID,
-    SceneStill,
     TranscriptLine,
     TranscriptWindow,
     find_close,
@@ -28,8 +23,12 @@ from views.transcript import (
     load_scenes,
     load_transcript,
 )
-from views.translation import translate
-from views.words import counted, format_time
+from retrieval.search_cost import recorded_search
+from ui.app_state import PageState
+from ui.components import component
+from ui.errors import show_error
+from ui.evidence import show_limits
+from ui.player import seek, sought_moment
 
 MAX_CHARS = 500
 """Characters shown of a line."""
@@ -93,12 +92,12 @@ def show_scenes(state: PageState, video: Video, start_ms: int) -> None:
     _play_picked(video, getattr(result, "picked", None))
 
 
-def _scene(scene: SceneStill) -> dict[str, Any]:
-    clock = format_time(scene.time_ms)
+def _scene(scene: Moment) -> dict[str, Any]:
+    clock = format_time(scene.span.start_ms)
     return {
-        "at": scene.time_ms,
+        "at": scene.span.start_ms,
         "clock": clock,
-        "label": f"{clock}  {scene.description}".strip(),
+        "label": f"{clock}  {scene.text}".strip(),
         "url": sign_path(f"/image/{scene.blob}"),
     }
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import Busy, InputError, MediaError
+from domain.words import counted
 from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import Listener
 from flows.workspace import Workspace
@@ -21,7 +22,6 @@ from store.database import Store
 from store.queries.audit import deleted_videos
 from store.queries.clips import next_clips
 from store.queries.schedules import processed_items, record_processed
-from views.words import counted
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import ClipState, Percept
 from domain.people import Correction
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
 from library.people import people_of_video
 from memory.write_clip import remember
 from people.across_videos import rename
@@ -32,7 +32,6 @@ from tests.support.memory import (
     voice,
 )
 from tests.support.several_videos import list_people
-from views.library import show_video
 
 Person = tuple[int, str | None, tuple[int, ...], tuple[int, ...]]
 Act = Callable[[Store], Correction]
@@ -177,7 +176,7 @@ def test_a_question_as_of_the_first_clip_knows_the_correction(
     talk: Store, act: Act, after: list[Person]
 ) -> None:
     act(talk)
-    then = show_video(talk, VIDEO, as_of_ms=30_000).people
+    then = show_video(talk, VIDEO, as_of=30_000).people
     now = {one.number: one.label for one in show_video(talk, VIDEO).people}
     assert [(one.number, one.label) for one in then] == [
         (one.number, now[one.number]) for one in then

@@ -24,6 +24,8 @@ from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.forks import editable
 from graphs.runner import Runner
+from library.comparison import compare_trajectories
+from library.rounds import load_history
 from retrieval.terms import content_words
 from skills.learn import judge, learn
 from skills.library import store_skills
@@ -33,8 +35,6 @@ from store.queries.trajectories import events_of, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.skills import a_skill
 from tests.support.wrong_day_house import OTHER_DAY, STORM, house
-from views.comparison import compare_trajectories
-from views.trajectory import load_history
 
 V = "abcdefabcdefabcd"
 BOTH = Question(text="What is opened and what is washed?", videos=(PARTY,))

@@ -11,17 +11,18 @@ import pytest
 from domain.errors import ModelError, NotFound
 from domain.media import Percept
 from domain.memories import ClipMemories
-from library.memory import dump_lines
+from flows.delete import delete_video_rows
+from library.memory import dump_lines, show_video
+from library.videos import all_videos
 from memory.captions import CaptionTrack, caption_clips, read_captions
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from people.clip_people import ClipPeople
 from store.database import Store
-from store.queries.videos import add_video
+from store.queries.videos import add_video, find_video
 from tests.support.event_graphs import import_with_events, update_event_graph
 from tests.support.memory import SETTINGS, Perceived, Tools, local_writers
-from views.library import delete_video_rows, list_library, resolve_video, show_video
 
 WORDS = ("tent", "soup", "laptop", "garden", "violin", "paper", "train", "coffee", "mirror")
 
@@ -74,7 +75,7 @@ def test_an_import_holds_what_was_said_by_whom_and_when_and_once_only(
     assert not [one for one in shown.segments if {29, 30} <= set(one.clips)]
     whole = list(dump_lines(store, "week"))
     assert brought_in(store, track) == whole
-    assert len(list_library(store)) == 1
+    assert len(all_videos(store).items) == 1
 
 
 class Stop(Exception):
@@ -86,9 +87,9 @@ def test_a_deleted_import_leaves_nothing_and_one_that_was_cut_off_ends_the_same(
 ) -> None:
     whole = brought_in(store, track, title="My week")
     with store.begin() as session:
-        assert resolve_video(session, "my w").title == "My week"
+        assert find_video(session, "my w").title == "My week"
     delete_video_rows(store, "My week")
-    assert list_library(store) == []
+    assert all_videos(store).items == ()
     with pytest.raises(NotFound):
         show_video(store, "My week")
 
@@ -97,7 +98,7 @@ def test_a_deleted_import_leaves_nothing_and_one_that_was_cut_off_ends_the_same(
 
     with pytest.raises(Stop):
         brought_in(store, track, progress=stop, title="My week")
-    assert list_library(store)[0].done == 20
+    assert all_videos(store).items[0].done == 20
     assert brought_in(store, track, title="My week") == whole
 
 
@@ -136,10 +137,10 @@ def test_only_the_clip_that_cannot_be_written_is_left_out(
 ) -> None:
     writers = Writers(Forgetful(), local_writers().event)
     import_with_events(store, track, writers, Tools(), SETTINGS)
-    (entry,) = list_library(store)
+    (entry,) = all_videos(store).items
     assert (entry.state, entry.done, entry.failed) == ("failed", 44, 1)
     assert show_video(store, "week").clips[7].error == "no words for it"
     brought_in(store, track)
-    (entry,) = list_library(store)
+    (entry,) = all_videos(store).items
     assert (entry.state, entry.done, entry.failed) == ("done", 45, 0)
     assert show_video(store, "week").pending == ()

@@ -10,6 +10,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.errors import InputError
+from library.library_search import (
+    MAX_SAVED,
+    Added,
+    LibraryQuery,
+    LibraryResults,
+    delete_search,
+    list_searches,
+    save_search,
+    search_library,
+)
+from library.transcript import ON_SCREEN, SAID, SEEN
 from people.across_videos import rename
 from people.forget import forget
 from store.database import Store
@@ -18,9 +29,6 @@ from tests.support.app_pages import EVIL, app_over, open_page
 from tests.support.asking import PARTY
 from tests.support.library import FULL
 from tests.support.remembered import Said, WordEmbedder, name, see, watch
-from views.library_search import Added, LibraryQuery, LibraryResults, search_library
-from views.saved_searches import MAX_SAVED, delete_search, list_searches, save_search
-from views.transcript import ON_SCREEN, SAID, SEEN
 
 TALK = FULL
 

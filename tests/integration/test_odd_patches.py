@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EventPatch
-from library.memory import dump_lines
+from flows.delete import delete_video_rows
+from library.memory import dump_lines, show_video
+from library.videos import check_video
 from memory.graph_check import GraphFault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch
 from memory.writers.port import EventWindow, Writers
@@ -26,7 +28,6 @@ from store.queries.clips import mark_clip
 from store.queries.events import patches_of
 from tests.support.event_graphs import update_event_graph
 from tests.support.memory import SETTINGS, Tools, known_video, local_writers
-from views.library import check_video, delete_video_rows, show_video
 
 TOOLS: Any = Tools()
 CLIPS = 12

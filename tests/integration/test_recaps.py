@@ -21,7 +21,7 @@ from domain.time import TimeSpan
 from flows.delete import delete_video
 from flows.recap import MAX_EVENTS, chosen_events, write_recap
 from flows.recap_model import recap_model
-from flows.recap_text import plain
+from flows.recap_text import cited_times, linked_citations, plain
 from flows.schedules import work
 from flows.schedules.kinds import RecapOptions
 from flows.workspace import Workspace
@@ -37,7 +37,6 @@ from tests.support.full_video import fill
 from tests.support.memory import SETTINGS, WordVectors
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
-from views.recap_links import cited_times, linked_citations
 
 VIDEO, OTHER = "a" * 16, "b" * 16
 BEGAN = datetime.fromtimestamp(1_700_000_000, UTC)

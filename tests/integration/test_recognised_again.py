@@ -11,6 +11,8 @@ from domain.audit import Deed
 from domain.errors import InputError, MediaError
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
+from library.memory import show_video
+from library.videos import all_videos
 from memory.captions import read_captions
 from models.profile import load_profile
 from store.database import Store
@@ -20,7 +22,6 @@ from tests.support.asking import WordToolbox
 from tests.support.event_graphs import import_with_events
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
-from views.library import list_library, show_video
 
 TOOLS: Any = Tools()
 
@@ -43,7 +44,7 @@ def test_captions_that_are_imported_under_another_title_are_reported_by_their_fi
     assert bring_in(store, path, "my week") == "my week"
     assert bring_in(store, path, "another") == "my week"
     assert bring_in(store, path.rename(tmp_path / "renamed.jsonl")) == "my week"
-    (entry,) = list_library(store)
+    (entry,) = all_videos(store).items
     assert entry.title == "my week"
     with store.begin() as session:
         added = [(one.deed, one.subject) for one in audit_entries(session)]
@@ -61,7 +62,7 @@ def test_a_file_that_was_renamed_is_found_where_it_is_now_under_its_first_title(
     with open_video(workspace, moved) as work:
         assert work.video.title == "talk"
         assert work.path == moved
-    (entry,) = list_library(workspace.store)
+    (entry,) = all_videos(workspace.store).items
     assert (entry.title, entry.path) == ("talk", str(moved))
 
 
@@ -94,7 +95,7 @@ def test_two_files_of_one_content_are_one_video_and_of_one_name_are_two(
         with open_video(workspace, path) as work:
             ids.append(work.video.id)
     assert ids[0] == ids[1] != ids[2]
-    assert [one.title for one in list_library(workspace.store)] == ["talk", "talk"]
+    assert [one.title for one in all_videos(workspace.store).items] == ["talk", "talk"]
 
 
 def test_a_video_is_opened_by_one_at_a_time_and_again_afterwards(

@@ -15,6 +15,7 @@ from domain.trajectory import ModelCalled, Prompted
 from graphs.ask import ask
 from graphs.ask_result import AskResult
 from graphs.homer import HOMER
+from library.usage import usage_in
 from models.profile import Profile
 from store.database import Store
 from store.queries.trajectories import events_of, marks_of
@@ -22,7 +23,6 @@ from tests.support.asking import PARTY
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event, Said, add_event_graph, watch
-from views.usage import usage_in
 
 QUESTION = Question(text="What happens at the long party?", videos=(PARTY,))
 STUBBORN = Settings(ask=AskSettings(saturated_after=30, empty_rounds=30, lock_on_rounds=30))

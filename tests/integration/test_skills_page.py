@@ -9,6 +9,7 @@ import pytest
 from domain.asking import Mode
 from domain.skills import JudgedTrajectory, Policy, Tone
 from evals.example import example_skills
+from library.skills import page_of_sources, page_of_uses, skill_use_record
 from skills.learn import count_waiting, judge, recorded_judgement
 from skills.library import find_skill, list_skills_page, store_skills
 from store.database import Store
@@ -27,7 +28,6 @@ from tests.support.app_pages import (
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import TYPE, a_run, fill_answers
 from tests.support.skills import a_skill
-from views.skill_use import page_of_sources, page_of_uses, skill_use_record
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_a_search_without_an_answer_has_nothing_to_judge(learned: Store) -> None
 
 
 def test_skills_of_a_video_that_is_gone_stay_with_no_use(learned: Store) -> None:
-    from views.library import delete_video_rows
+    from flows.delete import delete_video_rows
 
     delete_video_rows(learned, VIDEO)
     output = words(open_page("skills", skill="advice-0"))

@@ -18,6 +18,7 @@ from domain.trajectory import ForkEdit
 from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.background import BackgroundRuns
+from library.rounds import calls_in_round, load_history
 from store.database import Store
 from store.queries.trajectories import (
     add_trajectory,
@@ -33,8 +34,8 @@ from tests.support.obedient_model import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.searching_model import PLAY, ask_at_party, searching
 from ui.app_state import page_state
+from ui.harness_remarks import HarnessPart, ledger_changes
 from ui.trajectory_export import render_page
-from views.rounds import HarnessPart, calls_in_round, inspect_trajectory
 
 
 @pytest.fixture(scope="module")
@@ -189,11 +190,11 @@ def test_a_round_that_is_none_shows_the_first(party: Store, asked: AskResult) ->
 
 
 def test_the_ledger_marks_what_changed(party: Store, asked: AskResult) -> None:
-    shown = inspect_trajectory(party, asked.trajectory_id)
-    assert [change.marks for change in shown.ledger(0)] == [("new",), ("new",)]
-    first = next(change for change in shown.ledger(1) if change.subtask.id == "t1")
-    assert "attempt 1" in first.marks
-    assert any("evidence" in mark for mark in first.marks)
+    shown = load_history(party, asked.trajectory_id)
+    assert [marks for _, marks in ledger_changes(shown, 0)] == [["new"], ["new"]]
+    marks = next(marks for subtask, marks in ledger_changes(shown, 1) if subtask.id == "t1")
+    assert "attempt 1" in marks
+    assert any("evidence" in mark for mark in marks)
     page = open_page("trajectory", trajectory=asked.trajectory_id, round=1)
     assert "changed: pending -> partial" in words(page)
 
@@ -203,7 +204,7 @@ def test_calls_have_their_words_also_where_a_fork_took_them_over(
 ) -> None:
     made = fork(party, LlmToolbox(server), asked.trajectory_id, 2, ForkEdit())
     for name in (asked.trajectory_id, made.trajectory_id):
-        (plan,) = calls_in_round(party, inspect_trajectory(party, name), 0)
+        (plan,) = calls_in_round(party, load_history(party, name), 0)
         assert "what Bob plays" in plan.reply
         assert any("What does Bob play" in sent for _role, sent in plan.messages)
 
@@ -276,7 +277,7 @@ class Loads(HTMLParser):
 
 def test_the_exported_page_has_all_and_fetches_nothing(party: Store, server: OpenAIServer) -> None:
     made = ask(party, LlmToolbox(server), Question(text=f"{EVIL} {RTL}", videos=(PARTY,)))
-    page = render_page(party, inspect_trajectory(party, made.trajectory_id))
+    page = render_page(party, load_history(party, made.trajectory_id))
     seen = Loads()
     seen.feed(page)
     assert seen.found == []
@@ -312,7 +313,7 @@ def test_a_run_goes_on_without_anybody_and_stops_when_it_is_told_to(
     runs = BackgroundRuns()
     with Runner(party, LlmToolbox(server)) as runner:
         name = runs.ask(runner, PLAY)
-        while not inspect_trajectory(party, name).history.rounds:
+        while not load_history(party, name).rounds:
             time.sleep(0.02)
         runs.stop(name)
         runs.wait(name, 60)

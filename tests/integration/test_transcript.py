@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from people.across_videos import rename
-from store.database import Store
-from tests.support.asking import PARTY
-from tests.support.big_library import CLIP_MS, fill_library
-from tests.support.full_suite import sample
-from tests.support.machine import VIDEO
-from tests.support.remembered import Said, WordEmbedder, name, see, watch
-from views.transcript import (
+from library.transcript import (
     CHAPTER,
     GROUPS,
     HEARD,
@@ -25,6 +18,13 @@ from views.transcript import (
     load_scenes,
     load_transcript,
 )
+from people.across_videos import rename
+from store.database import Store
+from tests.support.asking import PARTY
+from tests.support.big_library import CLIP_MS, fill_library
+from tests.support.full_suite import sample
+from tests.support.machine import VIDEO
+from tests.support.remembered import Said, WordEmbedder, name, see, watch
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_of_a_long_video_a_window_around_the_moment_is_read(store: Store) -> Non
     assert len({line.span.start_ms // CLIP_MS for line in window.lines}) == WINDOW_CLIPS
     assert window.lines[0].text.startswith("Guest ")
     scenes = load_scenes(store, VIDEO, moment)
-    assert {one.time_ms // CLIP_MS for one in scenes} <= set(range(96, 116))
+    assert {one.span.start_ms // CLIP_MS for one in scenes} <= set(range(96, 116))
     assert len(scenes) <= 40
 
 
@@ -171,7 +171,7 @@ def test_a_window_with_too_many_lines_ends_where_the_next_one_begins(
     fill_library(store, 20, videos=1)
     whole = load_transcript(store, VIDEO, 0, GROUPS)
     assert whole is not None
-    monkeypatch.setattr("views.transcript.MAX_LINES", len(whole.lines) * 2 // 5)
+    monkeypatch.setattr("library.transcript.MAX_LINES", len(whole.lines) * 2 // 5)
     at_ms: int | None = 0
     found: set[int] = set()
     while at_ms is not None:

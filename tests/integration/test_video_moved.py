@@ -14,11 +14,13 @@ from sqlalchemy import select
 from domain.errors import DatabaseError, InputError
 from domain.skills import JudgedTrajectory
 from domain.trajectory import ForkEdit
+from flows.delete import delete_video_rows
 from flows.restore import import_exported_video
 from graphs.replay import replay
 from graphs.runner import Runner
 from library.memory import dump_lines
 from library.removal import export_video
+from library.videos import all_videos
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -32,7 +34,6 @@ from tests.support.asking import PARTY, WordToolbox
 from tests.support.commands import run
 from tests.support.full_suite import sample
 from tests.support.library import FULL, OTHER, Quiet, all_images, all_rows, fill_library
-from views.library import delete_video_rows, list_library
 
 LIBRARY_WIDE = {
     "alerts",
@@ -100,7 +101,7 @@ def test_a_video_dumps_the_same_in_an_empty_library(
 ) -> None:
     import_exported_video(empty, exported / f"{video}.zip", Quiet())
     assert dumped(empty, video) == dumped(library[0], video)
-    assert [one.id for one in list_library(empty)] == [video]
+    assert [one.id for one in all_videos(empty).items] == [video]
     assert all_images(empty).items() <= all_images(library[0]).items()
     export_video(empty, video, empty.home.root / "again.zip")
     if video == PARTY:
@@ -256,7 +257,7 @@ def test_a_torn_export_changes_nothing(
     torn.write_bytes(data[: int(share * len(data))])
     with pytest.raises(InputError, match="torn or altered"):
         import_exported_video(empty, torn, Quiet())
-    assert list_library(empty) == []
+    assert all_videos(empty).items == ()
 
 
 def test_ctrl_c_leaves_neither_rows_nor_images(exported: Path, empty: Store) -> None:
@@ -268,7 +269,7 @@ def test_ctrl_c_leaves_neither_rows_nor_images(exported: Path, empty: Store) -> 
 
     with pytest.raises(KeyboardInterrupt):
         import_exported_video(empty, exported / f"{FULL}.zip", Stops())
-    assert (list_library(empty), all_images(empty)) == ([], {})
+    assert (all_videos(empty).items, all_images(empty)) == ((), {})
 
 
 def test_a_damaged_image_is_reported_when_it_is_exported(store: Store, tmp_path: Path) -> None:

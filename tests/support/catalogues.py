@@ -28,6 +28,7 @@ from domain.media import ClipState
 from domain.memories import EdgeType, MemorySource, Relation
 from domain.skills import Tone, Topic
 from domain.streams import LEVELS, GapReason
+from domain.words import SAMPLE, plural
 from flows.http_file import IsPage
 from flows.perception_workers import WorkerKilled
 from memory.writers.llm_clip import BudgetSpent
@@ -39,10 +40,9 @@ from nodes.stop import WHY
 from nodes.tool_loop.check import ANSWERED
 from store.queries.videos import DONE, FAILED, WATCHING
 from strategies.registry import find_strategy, strategy_names
-from views.rounds import HarnessPart
-from views.sentences import SENTENCES as SENTENCES_FILE
-from views.translation import DOMAIN, LOCALE, SAMPLE
-from views.words import plural
+from ui.harness_remarks import HarnessPart
+from ui.language import DOMAIN, LOCALE
+from ui.language import SENTENCES as SENTENCES_FILE
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
@@ -56,7 +56,6 @@ PACKAGES = (
         "store",
         "strategies",
         "ui",
-        "views",
     ),
 )
 NOT_SHOWN = (

@@ -13,6 +13,7 @@ from agent.harness import constrain, correct, inform, verify
 from agent.reasoners import question_parts, replies
 from agent.reasoners.replies import read_lines
 from benchmarks.perception.metrics import words_of
+from domain import words
 from domain.media import IdentityKind
 from domain.memories import EventPatch, MemorySource, SegmentDraft
 from domain.people import Character, Identity, escape_tags, tags_in_words
@@ -45,7 +46,6 @@ from retrieval.heuristics.language import detect_language, language_note
 from telemetry.redaction import redact_log
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
 from ui.formatting import escape_markdown
-from views import words
 
 Reader = Callable[[str], object]
 

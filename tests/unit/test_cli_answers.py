@@ -26,7 +26,7 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.ask_result import AskResult, answer_json
-from views.answer_lines import answer_line, citation_line, event_lines
+from library.answers import answer_line, citation_line, event_lines
 
 VIDEO = "0123456789abcdef"
 QUESTION = Question(text="Where?", videos=(VIDEO,), options=("Paris", "Berlin"))

@@ -24,6 +24,7 @@ from cli.ingest import Reporter, _as_json, _line
 from cli.progress import BarMeter, ImportProgress, PlainMeter
 from domain.errors import MediaError
 from domain.media import Video
+from domain.words import plain_line, shortened
 from flows.ingest_files import FileOutcome
 from flows.ingest_video import IngestResult
 from library import weights
@@ -36,7 +37,6 @@ from services import health
 from services.health import Check
 from store.home import Home
 from store.progress import Meter
-from views.words import plain_line, shortened
 
 VIDEO = Video(id="0" * 16, title="my\x1b[31m talk", path=None, duration_ms=1)
 LATIN = os.fsdecode(b"caf\xe9.mp4")

@@ -13,7 +13,8 @@ from domain.memories import Edge, Relation, Segment
 from domain.moments import Moment
 from domain.people import KnownName, PersonOfVideo
 from domain.time import TimeSpan
-from views.library import ClipCost, ShownClip, VideoDetails
+from library.memory import ShownClip, VideoDetails
+from library.usage import CallTotals
 
 VIDEO = "0123456789abcdef"
 
@@ -117,8 +118,9 @@ def test_a_failed_clip_says_why_how_often_and_how_it_is_tried_again(
 
 
 def test_what_each_clip_and_all_took_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    cost = ClipCost(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123, seconds=4.26)
-    lines = shown(capsys, clips=(clip(0).model_copy(update={"cost": cost}), clip(1)), cost=cost)
+    cost = CallTotals(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123)
+    dear = clip(0).model_copy(update={"cost": cost, "seconds": 4.26})
+    lines = shown(capsys, clips=(dear, clip(1)), cost=cost, seconds=4.26)
     spent = "3 calls (1 failed), 900+80 tokens, $0.0123, 4.3 s"
     assert f"clip 0  0:00-0:30  [{spent}]" in lines
     assert "clip 1  0:30-1:00" in lines
@@ -143,11 +145,9 @@ def test_a_clip_tells_its_budget_and_what_its_writer_was_not_shown(
 
 
 def test_costs_add_up() -> None:
-    one = ClipCost(calls=1, tokens_in=10, cost_usd=0.5, seconds=1.5)
-    both = one + ClipCost(calls=2, failed=1, tokens_out=7, seconds=1.0)
-    assert both == ClipCost(
-        calls=3, failed=1, tokens_in=10, tokens_out=7, cost_usd=0.5, seconds=2.5
-    )
+    one = CallTotals(calls=1, tokens_in=10, cost_usd=0.5, ms=15)
+    both = one + CallTotals(calls=2, failed=1, tokens_out=7, ms=10)
+    assert both == CallTotals(calls=3, failed=1, tokens_in=10, tokens_out=7, cost_usd=0.5, ms=25)
 
 
 def test_a_video_says_what_its_images_and_its_words_come_from(

@@ -23,14 +23,13 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
+from library.answers import citation_line
+from library.rounds import History, ShownCall
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import VIDEO
 from tests.support.stored_rounds import ROW
 from ui import trajectory_export
-from views.answer_lines import citation_line
-from views.rounds import InspectedTrajectory, ShownCall
-from views.trajectory import history_of
 
 EVIL = "<script>x()</script>\"'&<b onclick=y>"
 FILM = Video(id=VIDEO, title=EVIL, path=None, duration_ms=100_000)
@@ -110,8 +109,7 @@ def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def page_of(*events: Event, row: StoredTrajectory = ASKED) -> str:
 
-    shown = InspectedTrajectory(row, history_of(row, events), at_work=False)
-    return trajectory_export.render_page(cast(Store, Shelf()), shown)
+    return trajectory_export.render_page(cast(Store, Shelf()), History(row, events))
 
 
 def test_no_word_from_outside_is_markup(around: pytest.MonkeyPatch) -> None:

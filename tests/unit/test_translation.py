@@ -17,7 +17,19 @@ from domain.built import RULES
 from domain.errors import InputError, MediaError, ModelError, NotFound, WeightsMissing
 from domain.ledger import Edits
 from domain.trajectory import EvidenceRetrieved, Replanned
+from domain.words import (
+    ENGLISH,
+    capitalized,
+    counted,
+    format_number,
+    join_words,
+    reader,
+    translate,
+    translate_count,
+    translate_sentence,
+)
 from library.alerts import _delivery
+from library.answers import FIXED_NOTES
 from models.chat import read_value
 from models.profile import load_profile
 from models.weights import verified_folder
@@ -36,28 +48,15 @@ from tests.support.catalogues import (
 )
 from tests.support.shown_words import unwrapped
 from ui.formatting import format_bytes, format_date, format_duration, format_usage
+from ui.harness_remarks import harness_remarks
+from ui.language import SENTENCES, best_language, in_english, literals_of, readers
 from ui.shared_page import HEADERS
-from views.answer_lines import FIXED_NOTES
-from views.rounds import harness_remarks
-from views.sentences import SENTENCES, literals_of, translate_sentence
-from views.translation import (
-    ENGLISH,
-    best_language,
-    format_number,
-    in_english,
-    language,
-    language_names,
-    translate,
-    translate_count,
-)
-from views.words import capitalized, counted, join_words
 
 ROOT = Path(__file__).parents[2]
 NO_PAGES = {"__main__.py", "application.py", "media.py", "server.py", "outline_graph.py"}
 """Files of ``ui`` that draw nothing in words: the server, its files over HTTP, and a graph."""
-VIEWS = (
-    *("views/library_search", "views/live_memory", "views/rounds", "views/saved_searches"),
-    *("views/skill_use", "views/streams", "views/transcript", "library/shared"),
+VIEWS = tuple(
+    f"library/{name}" for name in ("library_search", "live_memory", "shared", "transcript")
 )
 """Modules whose words are all on pages."""
 NO_WORDS = frozenset(
@@ -249,7 +248,7 @@ def test_sentences_with_values_are_beside_the_catalogues() -> None:
 
 
 def test_english_is_as_it_is_written() -> None:
-    assert language.get() == ENGLISH
+    assert reader.get() is ENGLISH
     assert translate("Open") == "Open"
     assert (counted(1, "memory"), counted(1_200, "memory")) == ("1 memory", "1,200 memories")
     assert translate_count("{number} is", "{number} are", 2) == "2 are"
@@ -393,8 +392,8 @@ def test_why_a_search_or_a_change_of_the_plan_was_refused_is_translated(in_germa
 
 
 def test_each_language_is_named_by_itself() -> None:
-    assert language_names()["en"] == "English"
-    assert language_names()["de"] == "Deutsch"
+    assert readers()["en"].gettext("English") == "English"
+    assert readers()["de"].gettext("English") == "Deutsch"
 
 
 @pytest.mark.parametrize(

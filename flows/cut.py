@@ -17,7 +17,7 @@ from perception.originals import original_file, previews_of
 from store.database import Store
 from store.files import atomic_file
 from store.queries.recordings import StoredRecording, recordings_in
-from views.library import resolve_video
+from store.queries.videos import find_video
 
 PREVIEW_MS = 30_000
 """A file that a browser cannot play is copied for it in parts of this length."""
@@ -46,7 +46,7 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
         MediaError: nothing decodes in the span.
     """
     with store.begin() as session:
-        found = resolve_video(session, video)
+        found = find_video(session, video)
         recordings = recordings_in(session, found.id, span)
     if recordings:
         return _cut_recordings(store, recordings, span, out)

@@ -10,11 +10,22 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
+from domain.errors import InputError
 from domain.marked import marked
 from domain.memories import MemorySource, Scope
 from domain.people import Character, tags_in_words
 from domain.texts import make_storable
 from domain.time import TimeSpan
+from domain.words import plain_line, translate
+from library.transcript import (
+    GROUPS,
+    SEEN,
+    TranscriptLine,
+    group_of,
+    shown_lines,
+    sources_of,
+    split_names,
+)
 from models.ports import ImageEncoder, TextEmbedder
 from people.clip_people import ClipPeople
 from people.corrected import people_in_view
@@ -22,6 +33,7 @@ from retrieval.close_lines import close_lines, embed_words
 from retrieval.image_encoders import close_pictures
 from retrieval.terms import plain_words
 from store.database import Store
+from store.queries import saved_searches as stored
 from store.queries.clips import memory_view
 from store.queries.library_search import (
     LibraryLine,
@@ -33,15 +45,6 @@ from store.queries.library_search import (
 )
 from store.queries.likeness import AlikeKeyframe
 from store.queries.people_in_view import videos_naming
-from views.transcript import (
-    GROUPS,
-    SEEN,
-    TranscriptLine,
-    group_of,
-    shown_lines,
-    sources_of,
-    split_names,
-)
 
 MAX_WITH_WORDS, MAX_CLOSE = 24, 12
 """Results that are shown: with the words, and close in meaning."""
@@ -49,6 +52,8 @@ MAX_CANDIDATES = 200
 """Close lines among which those that pass the filters are found."""
 MAX_CHIPS = 8
 """Videos and people that a search is narrowed to by a press."""
+MAX_SAVED = 50
+"""Searches that are saved, at most."""
 
 
 class Added(StrEnum):
@@ -236,3 +241,43 @@ class _ResultMaker:
                 if person.name and any(tag in said for tag in (*person.tags, person.name)):
                     counts[person.name] = counts.get(person.name, 0) + 1
         yield from sorted(counts, key=lambda name: (-counts[name], name))
+
+
+class SavedSearch(Frozen):
+    """A search and its name."""
+
+    name: str
+    query: LibraryQuery
+
+
+def list_searches(store: Store) -> list[SavedSearch]:
+    """Return the saved searches by name."""
+    with store.begin() as session:
+        rows = stored.list_searches(session)
+    return [SavedSearch(name=name, query=LibraryQuery.model_validate(it)) for name, it in rows]
+
+
+def save_search(store: Store, name: str, query: LibraryQuery) -> None:
+    """Save a search; one of the same name is replaced.
+
+    Raises:
+        InputError: there is no name, or there are ``MAX_SAVED`` others.
+    """
+    wanted = plain_line(make_storable(name))
+    if not wanted:
+        raise InputError(translate("write a name for the search"))
+    with store.begin() as session:
+        others = {saved for saved, _ in stored.list_searches(session)} - {wanted}
+        if len(others) >= MAX_SAVED:
+            raise InputError(
+                translate("there are {count} saved searches: delete one first").format(
+                    count=MAX_SAVED
+                )
+            )
+        stored.put_search(session, wanted, query.model_dump(mode="json"))
+
+
+def delete_search(store: Store, name: str) -> None:
+    """Delete a saved search, if there is one of that name."""
+    with store.begin() as session:
+        stored.delete_search(session, name)

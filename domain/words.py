@@ -1,20 +1,74 @@
-"""Text from outside, made harmless for where it is shown; nothing else does so.
+"""Words that are shown: in the reader's language, and harmless where they come from outside.
 
-A terminal gets ``printable`` or ``plain_line``, a client that chats (MCP, chat completions)
-``client_text``. Markdown escapes ``without_markup``, HTML needs no more than ``html.escape``.
+Nothing else makes text harmless. A terminal gets ``printable`` or ``plain_line``, a client that
+chats (MCP, chat completions) ``client_text``. Markdown escapes ``without_markup``, HTML needs no
+more than ``html.escape``. Only the app has readers of languages other than
+English (``ui.language``).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextvars import ContextVar
+from gettext import NullTranslations
 from typing import TYPE_CHECKING, Any
 
 from domain.texts import JOINERS, WORD_JOINER
-from views.translation import translate, translate_count
 
 if TYPE_CHECKING:
     from domain.time import TimeSpan
+
+SAMPLE = "1,234.5%"
+"""A number; its translation shows how a language writes numbers."""
+
+
+class Reader(NullTranslations):
+    """A language by its code, with its words. English ones are the keys, and stay as they are."""
+
+    code = "en"
+
+    def sentence(self, text: str) -> str:
+        """Return a sentence that has values in it."""
+        return text
+
+
+ENGLISH = Reader()
+reader: ContextVar[Reader] = ContextVar("reader", default=ENGLISH)
+"""Who reads what is drawn now."""
+
+
+def translate(text: str) -> str:
+    """Return a text in the language of the page; unchanged where the catalogue has none."""
+    # To gettext, "" is the key of a catalogue's header.
+    return reader.get().gettext(text) if text else text
+
+
+def translate_count(one: str, many: str, number: int) -> str:
+    """Return the form for a number, with the number in place of ``{number}``.
+
+    ``translate_count("{number} day left", "{number} days left", 2)`` is ``2 days left``.
+    """
+    form = reader.get().ngettext(one, many, number)
+    return form.replace("{number}", format_number(number))
+
+
+def translate_sentence(text: str) -> str:
+    """Return a sentence, or one with values in it, in the language of the page.
+
+    ``person 2`` matches ``person {0}`` and becomes ``Person 2``. Values that are sentences of the
+    catalogue themselves are translated as well, or lists of some with ``; `` between them. All
+    others stay: a title may be one or two words of the catalogue.
+    """
+    return reader.get().sentence(text)
+
+
+def format_number(value: float, spec: str = ",") -> str:
+    """Format a number: ``1,234``; with ``.2f`` ``0.85``; with ``.0%`` ``85%``."""
+    sample = translate(SAMPLE)
+    marks = str.maketrans({",": sample[1], ".": sample[5], "%": sample[7:]})
+    return format(value, spec).translate(marks)
+
 
 _IRREGULAR = {"person": "people", "piece of evidence": "pieces of evidence"}
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sqlalchemy.orm import Session
+
 from agent.replay_source import inherited_count
 from domain.base import Frozen
 from domain.media import ClipState
@@ -18,7 +20,10 @@ from store.tables.schema import ModelCallRow
 
 
 class CallTotals(Frozen):
-    """The totals of some calls. ``failed`` ones gave an error or an invalid reply."""
+    """The totals of some calls. ``failed`` ones gave an error or an invalid reply.
+
+    ``cost_usd`` counts where prices are known.
+    """
 
     calls: int = 0
     failed: int = 0
@@ -27,8 +32,22 @@ class CallTotals(Frozen):
     cost_usd: float = 0.0
     ms: int = 0
 
+    def __add__(self, other: CallTotals) -> CallTotals:
+        """Return the sum of both."""
+        ours, theirs = self.model_dump(), other.model_dump()
+        return CallTotals(**{name: ours[name] + theirs[name] for name in ours})
 
-class IngestUsage(Frozen):
+
+def usage_of_clips(session: Session, video: str) -> dict[int | None, CallTotals]:
+    """Return the calls for each clip of a video; those for a patch count for its last clip.
+
+    Under None are those for no single clip: vectors of captions, and new vectors.
+    """
+    used = (vars(one).copy() for one in usage_by_clip(session, video))
+    return {one.pop("clip"): CallTotals(**one) for one in used}
+
+
+class IngestUsage(CallTotals):
     """What language models and an embeddings endpoint took to write the memory of a video.
 
     ``clips`` are in memory.
@@ -36,9 +55,6 @@ class IngestUsage(Frozen):
 
     clips: int
     images: int
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
 
     def __str__(self) -> str:
         """Return the usage of a clip in words; "" without any."""
@@ -53,16 +69,10 @@ class IngestUsage(Frozen):
 def ingest_usage(store: Store, video: str) -> IngestUsage:
     """Return what models on servers took to write the memory of a video so far."""
     with store.begin(snapshot=True) as session:
-        used = usage_by_clip(session, video)
+        used = sum(usage_of_clips(session, video).values(), CallTotals())
         done = [clip for clip in clips_of(session, video) if clip.state == ClipState.DONE]
         images = images_sent(session, video)
-    return IngestUsage(
-        clips=len(done),
-        images=images,
-        tokens_in=sum(one.tokens_in for one in used),
-        tokens_out=sum(one.tokens_out for one in used),
-        cost_usd=sum(one.cost_usd for one in used),
-    )
+    return IngestUsage(clips=len(done), images=images, **dict(used))
 
 
 class TrajectoryUsage(Frozen):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
@@ -10,24 +10,19 @@ from sqlalchemy.orm import Session
 from agent.strategy import Strategy
 from domain.base import Frozen
 from domain.built import Carried
+from domain.words import translate
 from store.database import Store
 from store.queries.clips import end_of_memory
 from store.queries.frames import blobs_at, carried_by
-from store.queries.kept_tiers import TierFrame, TierTotal, spread_of_tiers, tier_totals
+from store.queries.kept_tiers import TierTotal, spread_of_tiers, tier_totals
 from strategies.registry import all_strategies
-from views.translation import translate
 
 MAX_TIME_MS = (1 << 63) - 1
 """The greatest number that a column of the database takes."""
 MAX_OF_TIER = 12
 """Frames of a tier that are shown, evenly spread."""
-
-
-class HeldFrame(Frozen):
-    """A frame with the SHA-256 of its JPEG."""
-
-    time_ms: int
-    blob: str
+Frames = Mapping[int, str]
+"""The SHA-256 of the JPEGs of frames, by their times in milliseconds."""
 
 
 class ShownHeldEvent(Frozen):
@@ -38,18 +33,15 @@ class ShownHeldEvent(Frozen):
 
     number: int
     seen: int
-    frames: tuple[HeldFrame, ...]
+    frames: Frames
 
 
 class ShownTier(Frozen):
-    """A tier of kept frames, of which ``frames`` are some; ``last_ms`` is the time of the last."""
+    """A tier of kept frames by its name, and some of its frames."""
 
     name: str
-    count: int
-    bytes: int
-    first_ms: int
-    last_ms: int
-    frames: tuple[HeldFrame, ...]
+    all: TierTotal
+    frames: Frames
 
 
 class KeptNow(Frozen):
@@ -61,18 +53,11 @@ class KeptNow(Frozen):
     tiers: tuple[ShownTier, ...]
 
 
-class LiveMemory(Frozen):
-    """What is in memory of a stream up to a moment, and what strategies keep of it.
+def load_live_memory(store: Store, video: str) -> tuple[int, list[KeptNow]]:
+    """Return what strategies keep of a video now, those that keep anything of it.
 
-    ``through_ms`` is where the last clip in memory ends, 0 without any.
+    The number before it is where its last clip in memory ends, in milliseconds; 0 without any.
     """
-
-    through_ms: int
-    kept: tuple[KeptNow, ...]
-
-
-def load_live_memory(store: Store, video: str) -> LiveMemory:
-    """Return what strategies keep of a video now, those that keep anything of it."""
     keepers = [one for one in all_strategies() if one.keeper is not None]
     with store.begin(snapshot=True) as session:
         carried = carried_by(session, video, [one.memory for one in keepers])
@@ -82,12 +67,24 @@ def load_live_memory(store: Store, video: str) -> LiveMemory:
                 strategy=one.name,
                 title=one.title,
                 events=_events(session, video, one, carried[one.memory]),
-                tiers=tuple(_tiers(one, totals, spread)),
+                tiers=tuple(
+                    ShownTier(
+                        name=_name_of_tier(one, total.tier),
+                        all=total,
+                        frames={
+                            frame.time_ms: frame.blob
+                            for frame in spread
+                            if (frame.builder, frame.tier) == (total.builder, total.tier)
+                        },
+                    )
+                    for total in totals
+                    if total.builder == one.memory
+                ),
             )
             for one in keepers
             if one.memory in carried
         ]
-        return LiveMemory(through_ms=end_of_memory(session, video), kept=tuple(kept))
+        return end_of_memory(session, video), kept
 
 
 def _events(
@@ -108,32 +105,10 @@ def _events(
         ShownHeldEvent(
             number=event.number + 1,
             seen=event.seen,
-            frames=tuple(
-                HeldFrame(time_ms=time, blob=blobs[time])
-                for time in event.times_ms
-                if time in blobs
-            ),
+            frames={time: blobs[time] for time in event.times_ms if time in blobs},
         )
         for event in events
     )
-
-
-def _tiers(
-    strategy: Strategy, totals: Collection[TierTotal], spread: Sequence[TierFrame]
-) -> Iterator[ShownTier]:
-    own = strategy.memory
-    for total in totals:
-        if total.builder != own:
-            continue
-        frames = [one for one in spread if (one.builder, one.tier) == (own, total.tier)]
-        yield ShownTier(
-            name=_name_of_tier(strategy, total.tier),
-            count=total.frames,
-            bytes=total.bytes,
-            first_ms=total.first_ms,
-            last_ms=total.last_ms,
-            frames=tuple(HeldFrame(time_ms=one.time_ms, blob=one.blob) for one in frames),
-        )
 
 
 def _name_of_tier(strategy: Strategy, tier: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from domain.asking import (
@@ -17,108 +17,67 @@ from domain.asking import (
 from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
+from domain.words import format_number, format_span, plain_line, short_times, translate
 from graphs.edits import fork_line
 from models.json_repair import latest_text
-from views.translation import format_number, translate
-from views.words import format_span, plain_line, short_times
 
 SHOWN = 160
 """Characters of a citation's text that are shown."""
 
 
-def event_lines(event: RunEvent) -> Iterator[str]:
-    """Yield the lines of text for an event of a run; most events have none."""
-    write = _WRITERS.get(event.kind)
-    if write is not None:
-        yield from write(event)
+def event_lines(event: RunEvent) -> Iterable[str]:
+    """Return the lines of text for an event of a run; most events have none."""
+    write = _LINES.get(event.kind)
+    return write(event) if write is not None else ()
 
 
-def _question(event: Any) -> Iterator[str]:
-    if event.choice is not None:
-        yield f"strategy: {plain_line(event.choice.why)}"
-
-
-def _plan(event: Any) -> Iterator[str]:
-    for subtask in event.subtasks:
-        yield f"plan {subtask.id}: {one_line(subtask.text)}"
-
-
-def _skills(event: Any) -> Iterator[str]:
-    if event.skills:
-        names = ", ".join(f"{skill.name} ({skill.score:.2f})" for skill in event.skills)
-        yield f"skills: {names}"
-
-
-def _round(event: Any) -> Iterator[str]:
-    yield f"round {event.round}: {event.subtask}: {one_line(event.text)}"
-
-
-def _guard(event: Any) -> Iterator[str]:
-    if not event.accepted:
-        yield f"  refused ({event.rule}): {one_line(event.complaint)}"
-
-
-def _retrieve(event: Any) -> Iterator[str]:
-    prefix = f"  {event.mode} {one_line(event.query)!r}:"
+def _found(event: Any) -> str:
     if event.refused:
-        yield f"{prefix} {one_line(event.refused)}"
-    elif event.nothing_close or not event.evidence:
-        yield f"{prefix} nothing close"
-    else:
-        best = event.evidence[0]
-        place = format_span(best.span)
-        yield f"{prefix} {len(event.evidence)} found, best {place} ({best.score:.2f})"
+        return one_line(event.refused)
+    if event.nothing_close or not event.evidence:
+        return "nothing close"
+    best = event.evidence[0]
+    return f"{len(event.evidence)} found, best {format_span(best.span)} ({best.score:.2f})"
 
 
-def _call(event: Any) -> Iterator[str]:
-    usage = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.ms / 1000:.1f} s"
-    yield f"  {event.purpose}: {event.model}: {usage}"
+def _plan(event: Any) -> list[str]:
+    return [f"plan {subtask.id}: {one_line(subtask.text)}" for subtask in event.subtasks]
 
 
-def _look(event: Any) -> Iterator[str]:
-    yield f"  {len(event.shown)} images looked at"
-    for one in event.seen:
-        yield f"  seen: {one_line(one.text)} [{one.ref}]"
+def _skills(event: Any) -> list[str]:
+    names = ", ".join(f"{skill.name} ({skill.score:.2f})" for skill in event.skills)
+    return [f"skills: {names}"] if names else []
 
 
-def _assess(event: Any) -> Iterator[str]:
-    for resolution in event.resolved:
-        refs = " ".join(f"[{ref}]" for ref in resolution.refs)
-        yield f"  {resolution.subtask} resolved: {one_line(resolution.answer)} {refs}".rstrip()
-
-
-def _warning(event: Any) -> Iterator[str]:
-    if event.warning:
-        yield f"  {plain_line(event.warning)}"
-
-
-def _force(event: Any) -> Iterator[str]:
-    yield f"  next: {event.mode}, because {one_line(event.reason)}"
-
-
-def _error(event: Any) -> Iterator[str]:
-    yield f"  {event.where} failed: {plain_line(event.message)}"
-
-
-def _fork(event: Any) -> Iterator[str]:
-    yield one_line(fork_line(event))
-
-
-_WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
-    "question": _question,
-    "fork": _fork,
+_LINES: Mapping[str, Callable[[Any], list[str]]] = {
+    "question": lambda event: (
+        [f"strategy: {plain_line(event.choice.why)}"] if event.choice is not None else []
+    ),
+    "fork": lambda event: [one_line(fork_line(event))],
     "skills": _skills,
     "plan": _plan,
     "replan": _plan,
-    "round": _round,
-    "call": _call,
-    "guard": _guard,
-    "retrieve": _retrieve,
-    "look": _look,
-    "assess": _assess,
-    "record": _warning,
-    "force": _force,
-    "error": _error,
+    "round": lambda event: [f"round {event.round}: {event.subtask}: {one_line(event.text)}"],
+    "call": lambda event: [
+        f"  {event.purpose}: {event.model}: {event.tokens_in} tokens in, {event.tokens_out} out, "
+        f"{event.ms / 1000:.1f} s"
+    ],
+    "guard": lambda event: (
+        [] if event.accepted else [f"  refused ({event.rule}): {one_line(event.complaint)}"]
+    ),
+    "retrieve": lambda event: [f"  {event.mode} {one_line(event.query)!r}: {_found(event)}"],
+    "look": lambda event: [
+        f"  {len(event.shown)} images looked at",
+        *(f"  seen: {one_line(one.text)} [{one.ref}]" for one in event.seen),
+    ],
+    "assess": lambda event: [
+        f"  {one.subtask} resolved: {one_line(one.answer)} "
+        f"{' '.join(f'[{ref}]' for ref in one.refs)}".rstrip()
+        for one in event.resolved
+    ],
+    "record": lambda event: [f"  {plain_line(event.warning)}"] if event.warning else [],
+    "force": lambda event: [f"  next: {event.mode}, because {one_line(event.reason)}"],
+    "error": lambda event: [f"  {event.where} failed: {plain_line(event.message)}"],
 }
 
 

@@ -13,16 +13,18 @@ from sqlalchemy.orm import Session
 from domain.base import Frozen
 from domain.marked import marked
 from domain.memories import MemorySource, Scope
+from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.texts import make_storable
 from domain.time import TimeSpan
+from library.memory import shown_frame
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
 from people.corrected import people_as_of
 from retrieval.close_lines import close_lines, embed_words
 from store.database import Store
 from store.queries.clips import memory_view
-from store.queries.keyframes import StoredKeyframe, frames_of
+from store.queries.keyframes import frames_of
 from store.queries.library_search import LibraryLine
 from store.queries.transcript import (
     MARK_END,
@@ -77,14 +79,6 @@ class TranscriptLine(Frozen):
     who: str
     text: str
     marks: tuple[Mark, ...] = ()
-
-
-class SceneStill(Frozen):
-    """A picture of a scene: the SHA-256 of its JPEG, and what it shows."""
-
-    time_ms: int
-    blob: str
-    description: str
 
 
 class TranscriptWindow(Frozen):
@@ -149,29 +143,21 @@ def _cut(
     return [line for line in lines if line.span.start_ms < last_ms], last_ms
 
 
-def load_scenes(store: Store, video: str, at_ms: int) -> tuple[SceneStill, ...]:
-    """Return the pictures of the window of a video around a moment, in order of time."""
+def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
+    """Return the pictures of the window of a video around a moment, in order of time.
+
+    They are ``MAX_SCENES`` at most, evenly chosen.
+    """
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
         around = clips_around(session, scope, at_ms, CLIPS_BEFORE, WINDOW_CLIPS)
         if around is None:
-            return ()
-        frames = _thinned(frames_of(session, video, range(around.first, around.last + 1)))
-        described = any(frame.description for frame in frames)
+            return []
+        frames = frames_of(session, video, range(around.first, around.last + 1))
+        chosen = frames[:: max(1, -(-len(frames) // MAX_SCENES))]
+        described = any(frame.description for frame in chosen)
         people = _people(session, scope) if described else ClipPeople()
-    return tuple(
-        SceneStill(
-            time_ms=frame.time_ms,
-            blob=frame.blob,
-            description=_in_words(frame.description or "", people),
-        )
-        for frame in frames
-    )
-
-
-def _thinned(frames: Sequence[StoredKeyframe]) -> Sequence[StoredKeyframe]:
-    """Return at most ``MAX_SCENES`` pictures, evenly chosen."""
-    return frames[:: max(1, -(-len(frames) // MAX_SCENES))]
+    return [shown_frame(video, frame, people).in_words() for frame in chosen]
 
 
 def find_words(store: Store, video: str, words: str, groups: Collection[str]) -> FoundLines:
