@@ -51,8 +51,9 @@ def add_acts(app: FastAPI) -> None:
     described = app.openapi
 
     def openapi() -> dict[str, Any]:
+        is_new = app.openapi_schema is None  # It is kept once it is made.
         schema = described()
-        for model in schema["components"]["schemas"].values():
+        for model in schema["components"]["schemas"].values() if is_new else ():
             describe_in_seconds(model)
         return schema
 

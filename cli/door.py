@@ -12,7 +12,7 @@ import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
-from cli.console import confirm, note
+from cli.console import confirm
 from cli.options import SEVERAL_WORDS, Json, Profile, WordsCommand
 from cli.progress import meter
 from library.params import agreed
@@ -90,10 +90,6 @@ def command_of(act: Act) -> Any:
             with shown as bar:
                 result = act.call(where, given, progress=bar, confirm=agreed if yes else confirm)
             render(result, json=json, empty=act.empty)
-        if isinstance(result, list) and "offset" in act.parameters and not json:
-            first = int(given.get("offset", 0))
-            if len(result) == int(given.get("limit", act.parameters["limit"].default)):
-                note(f"there may be more: --offset {first + len(result)}")
         done = result if isinstance(result, list) else getattr(result, "items", None)
         rows = done if isinstance(done, list | tuple) else [result]
         # That of a list is the worst of its entries.

@@ -146,11 +146,7 @@ def _rights(all_of_them: Any) -> Iterator[str]:
         sees = one.folder or one.title or one.video or "everything, and may change it"
         yield f"{who}  {sees}"
     yield from (f"{one.member} is in the group {one.group}" for one in all_of_them.members)
-    yield (
-        "rights are enforced"
-        if all_of_them.enforced
-        else "rights are not enforced, everybody sees everything: homer rights on"
-    )
+    yield all_of_them.standing
 
 
 def _sees(one: Any) -> Iterator[str]:

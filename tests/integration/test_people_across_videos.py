@@ -56,7 +56,7 @@ def fill_three(store: Store) -> None:
 
 def persons(store: Store) -> list[set[Place]]:
     """The persons of several characters."""
-    found = people_of_library(store)
+    found = people_of_library(store).items
     return [set(places(one.characters)) for one in found if len(one.characters) > 1]
 
 
