@@ -23,7 +23,7 @@ from domain.errors import NotFound
 from domain.moments import Moment, ShownMoment
 from domain.time import in_seconds
 from domain.words import client_data, client_text
-from library.registry import ACTS, Act
+from library.registry import ACTS, Act, act_of
 from strategies.named_tools import ToolLine, list_tools
 
 CallContext = ServerRequestContext[Any, Any]
@@ -125,7 +125,7 @@ def strategy_tools(strategy: str) -> Iterator[McpTool]:
 
 
 def _strategy_tool(line: ToolLine) -> McpTool:
-    act = next(act for act in ACTS if act.place == "search.use_tool")
+    act = act_of("search.use_tool")
     of_all = act.remote_arguments.model_json_schema()["properties"]
     properties = {name: of_all[name] for name in SCOPE[1:]} | line.arguments["properties"]
 

@@ -207,7 +207,7 @@ def _asked(one: Any) -> Iterator[str]:
     yield from one.steps
     if one.result is None:
         yield "no answer"
-        yield f"resume it with: homer ask --resume {one.id}"
+        yield f"resume it with: homer resume {one.id}"
         return
     option = f"{one.result.option}. " if one.result.option else ""
     yield f"answer: {option}{one.result.answer}"
@@ -325,6 +325,8 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "Outline": _from("outline", "outline_lines"),
     "Found": _found,
     "Asked": _asked,
+    "Answered": _from("answers", "answered_lines"),
+    "SideBySide": _from("answers", "compared_lines"),
     "ForkEdit": _round,
     "TrajectoryUsage": _usage,
     "Replayed": _replayed,
@@ -344,6 +346,9 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
 NOTES: dict[str, Callable[[Any], Iterable[str]]] = {}
 """What is said beside these, in lines for the reader and not for a program."""
 
+NOTES["SideBySide"] = lambda compared: [
+    f"{name}: {why}" for one in compared for name, why in one.failed.items()
+]
 NOTES["SharedLink"] = lambda links: [
     f"valid until {_clock(links[0].expires_at)}; homer share revoke {links[0].id}"
 ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from domain.asked import Answered
 from domain.asking import (
     LIKELIEST_ONLY,
     NOTE,
     PICTURES_NOT_SEARCHED,
     Answer,
-    Citation,
     Question,
     level_of_confidence,
 )
@@ -20,9 +20,6 @@ from domain.trajectory import PartialReply, RunEvent
 from domain.words import format_number, format_span, plain_line, short_times, translate
 from graphs.edits import fork_line
 from models.json_repair import latest_text
-
-SHOWN = 160
-"""Characters of a citation's text that are shown."""
 
 
 def event_lines(event: RunEvent) -> Iterable[str]:
@@ -90,7 +87,7 @@ FIXED_NOTES = (
 """Sentences of notes that are stored with answers."""
 
 
-def confidence_line(answer: Answer) -> str:
+def confidence_line(answer: Answer | Answered) -> str:
     """Return an answer's confidence in words and as a number, and its standing."""
     confidence = translate("confidence {level} ({number})").format(
         level=translate(level_of_confidence(answer.confidence)),
@@ -107,16 +104,24 @@ def note_line(answer: Answer) -> str:
     return note
 
 
+def chosen_option(answer: Answer, question: Question) -> str | None:
+    """Return the option that an answer chose; None without any."""
+    if answer.option is None:
+        return None
+    place = ord(answer.option) - ord("A")
+    return plain_line(question.options[place]) if place < len(question.options) else ""
+
+
 def answer_line(answer: Answer, question: Question) -> str:
     """Return the answer's text, with the letter of the chosen option."""
-    text = one_line(answer.text)
-    if answer.option is None:
+    return option_line(one_line(answer.text), answer.option, chosen_option(answer, question))
+
+
+def option_line(text: str, letter: str | None, option: str | None) -> str:
+    """Return the text of an answer with the option that it chose, if there were any."""
+    if letter is None:
         return text
-    place = ord(answer.option) - ord("A")
-    option = plain_line(question.options[place]) if place < len(question.options) else ""
-    return f"{answer.option}. {option}" + (
-        "" if text in ("", option, answer.option) else f" ({text})"
-    )
+    return f"{letter}. {option}" + ("" if text in ("", option, letter) else f" ({text})")
 
 
 def answer_lines(answer: Answer, question: Question) -> list[str]:
@@ -128,14 +133,6 @@ def answer_lines(answer: Answer, question: Question) -> list[str]:
 def one_line(text: str) -> str:
     """Return ``text`` on one line, with words for people without a name, and short times."""
     return plain_line(short_times(tags_in_words(text)))
-
-
-def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
-    """Return ``m:ss-m:ss``, what was said or seen, the video's title and the reference."""
-    text = one_line(citation.full_text)
-    text = text if len(text) <= SHOWN else text[: SHOWN - 3].rstrip() + "..."
-    title = plain_line(titles.get(citation.video, citation.video))
-    return f"{format_span(citation.span)}  {text}  ({title}) [{plain_line(citation.ref)}]"
 
 
 def reply_tail(reply: PartialReply, width: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 from pydantic import NonNegativeInt
@@ -133,11 +133,16 @@ class StrategyRow(Frozen):
 
 
 class SideBySide(Frozen):
-    """The rows in the order of asking. ``shared`` counts the evidence that all of them found."""
+    """The rows in the order of asking. ``shared`` counts the evidence that all of them found.
+
+    ``titles`` are those of the videos by id, ``failed`` why the others failed.
+    """
 
     question: Question
     rows: tuple[StrategyRow, ...]
     shared: NonNegativeInt
+    titles: Mapping[str, str] = {}
+    failed: Mapping[str, str] = {}
 
     @property
     def answers_agree(self) -> bool:

@@ -9,10 +9,11 @@ from pydantic import Field
 from domain.asked import Answered, Asked, RoundLine
 from domain.asking import level_of_confidence
 from domain.people import tags_in_words
+from domain.skills import StrategyChoice
 from domain.trajectory import Failed, ForkEdit
 from graphs.edits import fork_line
 from graphs.forks import editable
-from library.answers import event_lines
+from library.answers import chosen_option, event_lines
 from library.comparison import Difference, compare_trajectories
 from library.moments import moments_of
 from library.params import DEFAULT_LIMIT, Limit, Offset, OnCommandLine, Page, page
@@ -104,14 +105,16 @@ def trajectory(store: Store, id: Id) -> Asked:  # noqa: A002 - what users type
         history.row,
         at_work=history.at_work,
         rounds=tuple(rounds),
-        result=answered(store, history.row, len(rounds)),
+        result=answered(store, history.row, len(rounds), history.choice),
         errors=tuple(one.message for one in history.of(Failed)),
         choice=history.choice.why if history.choice else None,
         steps=tuple(line for event in history.events for line in event_lines(event)),
     )
 
 
-def answered(store: Store, row: StoredTrajectory, rounds: int) -> Answered | None:
+def answered(
+    store: Store, row: StoredTrajectory, rounds: int, choice: StrategyChoice | None
+) -> Answered | None:
     """Return the answer of a recorded question, or None if it has none."""
     answer, as_of_ms = row.answer, row.question.as_of_ms
     if answer is None:
@@ -121,6 +124,7 @@ def answered(store: Store, row: StoredTrajectory, rounds: int) -> Answered | Non
         state=row.state,
         answer=tags_in_words(answer.text),
         option=answer.option,
+        chosen=chosen_option(answer, row.question),
         confidence=round(answer.confidence, 4),
         confidence_level=level_of_confidence(answer.confidence),
         standing=answer.standing,
@@ -132,6 +136,7 @@ def answered(store: Store, row: StoredTrajectory, rounds: int) -> Answered | Non
         rounds=rounds,
         tokens=row.tokens,
         seconds=round(row.seconds, 3),
+        choice=choice.why if choice else None,
     )
 
 

@@ -95,13 +95,6 @@ class TranscriptWindow(Frozen):
     later_ms: int | None = None
 
 
-class FoundLines(Frozen):
-    """Lines with the words that were sought, the first ones of ``total``."""
-
-    lines: tuple[TranscriptLine, ...]
-    total: int
-
-
 def load_transcript(
     store: Store, video: str, at_ms: int, groups: Collection[str]
 ) -> TranscriptWindow | None:
@@ -160,8 +153,10 @@ def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
     return [shown_frame(video, frame, people).in_words() for frame in chosen]
 
 
-def find_words(store: Store, video: str, words: str, groups: Collection[str]) -> FoundLines:
-    """Return the lines of a video with all the words, marked, in order of time.
+def find_words(
+    store: Store, video: str, words: str, groups: Collection[str]
+) -> tuple[list[TranscriptLine], int]:
+    """Return the first lines of a video with all the words, marked, and how many there are.
 
     A name stands for what that person says, and for the lines that have them.
     """
@@ -173,8 +168,7 @@ def find_words(store: Store, video: str, words: str, groups: Collection[str]) ->
         sources = sources_of(groups)
         found, total = lines_with_words(session, scope, others, named, sources, MAX_FOUND)
     sought = (others, *(one.name for one in named))
-    lines = [_with_marks(line, sought) for line in shown_lines(found, people)]
-    return FoundLines(lines=tuple(lines), total=total)
+    return [_with_marks(line, sought) for line in shown_lines(found, people)], total
 
 
 def split_names(words: str, people: ClipPeople) -> tuple[str, list[SoughtPerson]]:

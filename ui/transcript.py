@@ -54,20 +54,18 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
         ]
     if words.strip():
         seek_token, at_ms = sought_moment(video, 0)
-        found = find_words(state.store, video.id, words, groups)
-        known = {line.id for line in found.lines}
+        found, total = find_words(state.store, video.id, words, groups)
+        known = {line.id for line in found}
         close: Sequence[TranscriptLine] = ()
         try:
             with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
                 tools = state.toolbox(video.profile)
                 close = find_close(state.store, tools.text, video.id, words, groups, known)
-            nothing = not found.lines and (not close)
+            nothing = not found and (not close)
             show_limits(cost.usage, unseen=nothing and (not tools.profile.image_model))
         except HomerError as error:
             show_error(error)
-        parts = (
-            [_part(found.lines, _with_words(found.total, len(found.lines)))] if found.lines else []
-        )
+        parts = [_part(found, _with_words(total, len(found)))] if found else []
         if close:
             parts.append(_part(close, translate("Close in meaning")))
         if not parts:

@@ -81,30 +81,30 @@ def test_a_kind_of_lines_is_shown_alone_below_the_headings(party: Store, group: 
 
 
 def test_words_are_found_by_stem_and_marked_where_they_are(party: Store) -> None:
-    found = find_words(party, PARTY, "paint", GROUPS)
-    marked = [[line.text[a:b] for a, b in line.marks] for line in found.lines]
+    found, total = find_words(party, PARTY, "paint", GROUPS)
+    marked = [[line.text[a:b] for a, b in line.marks] for line in found]
     assert marked == [["painted"], ["Paint"]]
-    assert found.total == 2
-    assert find_words(party, PARTY, "paint", (SEEN,)).total == 0
-    assert find_words(party, PARTY, '"lighthouse paint"', GROUPS).total == 0
+    assert total == 2
+    assert find_words(party, PARTY, "paint", (SEEN,))[1] == 0
+    assert find_words(party, PARTY, '"lighthouse paint"', GROUPS)[1] == 0
 
 
 @pytest.mark.parametrize("words", ["ghthou", "The lighthouse", "the"])
 def test_part_of_a_word_and_words_of_no_meaning_are_found_as_written(
     party: Store, words: str
 ) -> None:
-    found = find_words(party, PARTY, words, (SAID,)).lines
+    found, _ = find_words(party, PARTY, words, (SAID,))
     assert [line.text for line in found] == ["I painted the lighthouse green."]
     assert found[0].marks
 
 
 def test_a_name_stands_for_what_somebody_says_and_for_lines_about_them(party: Store) -> None:
-    found = find_words(party, PARTY, "ann", GROUPS).lines
+    found, _ = find_words(party, PARTY, "ann", GROUPS)
     assert [line.text for line in found] == ["I painted the lighthouse green.", "Ann is on screen."]
     assert found[1].marks == ((0, 3),)
-    (said,) = find_words(party, PARTY, "Ann lighthouse", GROUPS).lines
+    (said,), _ = find_words(party, PARTY, "Ann lighthouse", GROUPS)
     assert said.who == "Ann"
-    assert find_words(party, PARTY, "Ann slowly", GROUPS).total == 0
+    assert find_words(party, PARTY, "Ann slowly", GROUPS)[1] == 0
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_name_stands_for_what_somebody_says_and_for_lines_about_them(party: St
     sample(["%", "\\", "<face_1>"], ["%", "\\", "'", "& | !", "\x02", ".*", "face", "<face_1>"]),
 )
 def test_no_words_are_an_expression_or_a_tag(party: Store, words: str) -> None:
-    assert find_words(party, PARTY, words, GROUPS).total == 0
+    assert find_words(party, PARTY, words, GROUPS)[1] == 0
 
 
 def test_only_what_is_close_in_meaning_is_added(party: Store) -> None:
@@ -185,4 +185,4 @@ def test_a_window_with_too_many_lines_ends_where_the_next_one_begins(
 
 def test_words_of_any_characters_are_sought(party: Store) -> None:
     for words in ("\0", "light\0house", "\ud800", "\x02painted\x03", "'\\%_:*&|!"):
-        assert find_words(party, PARTY, words, GROUPS).total >= 0
+        assert find_words(party, PARTY, words, GROUPS)[1] >= 0

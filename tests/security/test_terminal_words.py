@@ -6,7 +6,6 @@ import ast
 import json
 import re
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from graphs.ask import ask
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
 from library.answers import reply_tail
+from library.asking import answer_of
 from library.trajectories import trajectory
 from store.database import Store
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -141,8 +141,8 @@ def test_objects_of_a_program_show_none(store: Store) -> None:
     remember_party(store)
     question = Question(text=f"Who opens the gate {EVIL}?", videos=(PARTY,))
     made = ask(store, WordToolbox(), question)
-    made = replace(made, answer=made.answer.model_copy(update={"note": EVIL}))
-    assert is_calm(repr(VideoAnswer(made, question, store)))
+    told = answer_of(store, made).model_copy(update={"note": EVIL})
+    assert is_calm(repr(VideoAnswer(told, store)))
     assert is_calm(str(trajectory(store, made.trajectory_id)))
 
 

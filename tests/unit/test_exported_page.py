@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from cli.answers import citation_line
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
 from domain.errors import BlobGone
 from domain.media import Video
@@ -23,7 +24,6 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from library.answers import citation_line
 from library.rounds import History, ShownCall
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
@@ -186,5 +186,5 @@ def test_a_call_has_its_words_or_its_error(around: pytest.MonkeyPatch) -> None:
 
 
 def test_a_terminal_is_shown_nothing_but_words_either() -> None:
-    cited = CITED.model_copy(update={"ref": "m1\x1b[2J", "text": "a\x1b[31mb"})
-    assert citation_line(cited, {VIDEO: "t\x07"}).isprintable()
+    cited = Moment(ref="m1\x1b[2J", title="t\x07", span=TimeSpan.of(0, 1), text="a\x1b[31mb")
+    assert citation_line(cited).isprintable()
