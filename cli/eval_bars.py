@@ -12,7 +12,6 @@ import typer
 from pydantic_core import to_jsonable_python
 
 from cli.console import note, say, say_json, say_table
-from cli.ingest import Reporter
 from cli.options import Json, MoreStrategies, Profile
 from cli.progress import answer_progress, meter
 from cli.reports import with_interval
@@ -38,6 +37,7 @@ from evals.word_baseline import WORDS
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
 from library.params import split_names
+from library.progress import Reporter
 from store.progress import Meter, import_progress
 from strategies.registry import find_strategy
 

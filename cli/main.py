@@ -35,7 +35,7 @@ Start with:
 COMMANDS = {
     "ingest": ("ingest", "Watch video files and store what was said, read and seen."),
     "watch": ("watch", "Watch a live source: a camera, an RTSP or HLS stream, or a pipe."),
-    "retry": ("retry", "Retry the failed clips of a video, however often they have failed."),
+    "retry": ("door", "Retry the failed clips of a video, however often they have failed."),
     "ask": ("door", "Answer a question, with the times in the video that support the answer."),
     "resume": ("door", "Continue an interrupted question after its last finished step."),
     "batch": ("batch", "Answer the questions of a file, several at a time."),
@@ -81,7 +81,7 @@ COMMANDS = {
     "fork": ("door", "Continue an answer from one of its rounds, with something changed."),
     "diff": ("door", "Compare two trajectories: their actions, evidence and answers."),
     "import": (
-        "captions",
+        "door",
         "Import a video from an export, or from timed captions without its frames.",
     ),
     "doctor": ("door", "Check this machine, and say how to fix what is missing."),

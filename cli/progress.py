@@ -107,27 +107,6 @@ def meter() -> Iterator[Meter]:
         yield BarMeter(progress)
 
 
-class ImportProgress:
-    """Moves a meter to where an import of captions is, and counts its new clips in ``fresh``.
-
-    Args:
-        bar: the meter.
-        title: what is imported.
-        done: clips that were in memory before.
-    """
-
-    def __init__(self, bar: Meter, title: str, done: int) -> None:
-        self._bar, self._title, self._done, self.fresh = bar, title, done, 0
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` clips are in memory."""
-        if not self.fresh:
-            self._bar.start(self._title, total, self._done)
-        self._bar.step(done - self._done)
-        self.fresh += done - self._done
-        self._done = done
-
-
 def answer_progress(bar: Meter) -> Callable[[BatchResult], None]:
     """Return a callback that moves the bar by an answer, or says why there is none."""
 

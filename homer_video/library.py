@@ -8,7 +8,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Self, cast
 
-from cli.ingest import Reporter
 from cli.progress import meter
 from domain.asked import Answered
 from domain.moments import Found
@@ -18,6 +17,7 @@ from flows.workspace import Workspace, open_workspace
 from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
+from library.progress import Reporter
 from library.registry import ACTS, OF_THE_DOOR
 from library.videos import all_videos
 from perception.live import live_source

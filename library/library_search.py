@@ -88,12 +88,11 @@ class LibraryQuery(Frozen):
         return not (self.words.strip() or self.person)
 
 
-class LibraryResult(Frozen):
+class LibraryResult(TranscriptLine):
     """A line that was found, its video, and the SHA-256 of the picture nearest to it."""
 
     video: str
     title: str
-    line: TranscriptLine
     blob: str | None
 
 
@@ -163,10 +162,17 @@ def search_library(
 
 
 def _picture(one: AlikeKeyframe, title: str) -> LibraryResult:
-    frame, text = one.frame, tags_in_words(one.frame.description or "")
-    span = TimeSpan.of(frame.time_ms, frame.time_ms)
-    line = TranscriptLine(id=frame.id, span=span, group=SEEN, who="", text=text)
-    return LibraryResult(video=one.video, title=title, line=line, blob=frame.blob)
+    frame = one.frame
+    return LibraryResult(
+        id=frame.id,
+        span=TimeSpan.of(frame.time_ms, frame.time_ms),
+        group=SEEN,
+        who="",
+        text=tags_in_words(frame.description or ""),
+        video=one.video,
+        title=title,
+        blob=frame.blob,
+    )
 
 
 def _others(
@@ -225,12 +231,8 @@ class _ResultMaker:
         """Yield the results for some of the lines."""
         for line in lines:
             (shown,) = shown_lines([line], self._people[line.video])
-            yield LibraryResult(
-                video=line.video,
-                title=self._titles[line.video],
-                line=shown,
-                blob=self._blobs.get(line.id),
-            )
+            where = {"video": line.video, "title": self._titles[line.video]}
+            yield LibraryResult(**dict(shown), **where, blob=self._blobs.get(line.id))
 
     def names(self) -> Iterator[str]:
         """Yield the names of the people whom these lines mention, the most frequent first."""
@@ -243,18 +245,11 @@ class _ResultMaker:
         yield from sorted(counts, key=lambda name: (-counts[name], name))
 
 
-class SavedSearch(Frozen):
-    """A search and its name."""
-
-    name: str
-    query: LibraryQuery
-
-
-def list_searches(store: Store) -> list[SavedSearch]:
+def list_searches(store: Store) -> dict[str, LibraryQuery]:
     """Return the saved searches by name."""
     with store.begin() as session:
         rows = stored.list_searches(session)
-    return [SavedSearch(name=name, query=LibraryQuery.model_validate(it)) for name, it in rows]
+    return {name: LibraryQuery.model_validate(query) for name, query in rows}
 
 
 def save_search(store: Store, name: str, query: LibraryQuery) -> None:

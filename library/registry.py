@@ -209,6 +209,8 @@ ACTS = (
     Act("reruns.replay", "replay"),
     Act("trajectories.diff", "diff"),
     # Videos and what is in memory of them
+    Act("watching.retry", "retry"),
+    Act("watching.import_video", "import"),
     Act("videos.all_videos", "videos"),
     Act("videos.videos", route="GET /videos", tool="videos", viewers=True),
     Act("videos.video", route="GET /videos/{video}", viewers=True),

@@ -194,7 +194,7 @@ def test_any_search_finds_what_only_an_image_shows(recorded_video: Filmed) -> No
     (seen,) = search_library(
         store, Tools().text, LibraryQuery(words="all red"), images=encoder
     ).pictures[:1]
-    assert seen.line.span.start_ms == 14_000
+    assert seen.span.start_ms == 14_000
     blind = Retrievers(store, Tools(), Settings()).search(view, Mode.VIDEO, "all red")
     assert blind.nothing_close
     assert blind.unseen

@@ -295,7 +295,8 @@ def test_the_commands_take_a_video_from_the_embedded_to_another_database_and_bac
         assert run("export", FULL, "--out", tmp_path / "back.zip").exit_code == 0
     assert run("delete", FULL, "--yes").exit_code == 0
     output = json.loads(run("import", tmp_path / "back.zip", "--json").stdout)
-    assert output == {"video": FULL, "title": "full", "clips": 3, "answers": 0, "left": 0}
+    counts = {"clips": 3, "fresh": 3, "failed": 0, "answers": 0}
+    assert output == [{"video": FULL, "title": "full", **counts}]
     assert run("dump", FULL).stdout.splitlines() == known
     again = run("import", out)
     assert (again.exit_code, "in this library already" in again.stderr) == (2, True)
