@@ -11,8 +11,7 @@ This module is the interface. Homer's other packages may change without notice.
 
 from __future__ import annotations
 
-from domain.asked import Asked
-from domain.asking import Answer, ConfidenceLevel, Standing
+from domain.asked import Answered, Asked
 from domain.errors import (
     Ambiguous,
     DatabaseError,
@@ -33,18 +32,19 @@ from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments
 from homer_video.questions import VideoAnswer
 from library.strategies import StrategyLine
+from library.watching import Imported, Watched
 from store.queries.library_pages import LibraryEntry
 
 __all__ = [
     "Ambiguous",
-    "Answer",
+    "Answered",
     "Asked",
-    "ConfidenceLevel",
     "Correction",
     "DatabaseError",
     "Forgotten",
     "FoundMoments",
     "HomerError",
+    "Imported",
     "InputError",
     "LibraryEntry",
     "LibraryPerson",
@@ -57,10 +57,10 @@ __all__ = [
     "Replayed",
     "RunEvent",
     "SetupError",
-    "Standing",
     "StrategyLine",
     "TimeSpan",
     "VideoAnswer",
     "VideoLibrary",
+    "Watched",
     "open",
 ]

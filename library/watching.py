@@ -192,11 +192,7 @@ def import_video(
     limits = load_profile(profile, home.config).settings.imports
     if scale or captions is None:
         if video is None or (scale and captions is None):
-            raise InputError(
-                "--scale needs VIDEO and --captions FILE"
-                if scale
-                else "give a FILE that homer export wrote, or --captions FILE"
-            )
+            raise InputError("give a FILE of homer export, or --captions FILE; --scale needs VIDEO")
         with open_store(home) as store:
             if captions is None:
                 try:

@@ -63,7 +63,7 @@ NOT_SHOWN = (
     *("auth/listen.py", "auth/oidc.py", "auth/password.py", "domain/schedules.py"),
     *("flows/build.py", "flows/reembed.py", "flows/schedules/kinds.py"),
     *("services/bug_report.py", "skills/files.py", "store/usage.py"),
-    "library/weights.py",
+    *("library/watching.py", "library/weights.py"),
     # Streams are watched by a command.
     "perception/live*.py",
     # Evaluations that the app does not start, and what a command is given for one.
