@@ -29,8 +29,7 @@ from graphs.replay import Replayed
 from homer_video.library import VideoLibrary
 from homer_video.library import open_library as open  # noqa: A004 - called homer_video.open
 from homer_video.live import LiveWatch
-from homer_video.moments import FoundMoments
-from homer_video.questions import VideoAnswer
+from homer_video.moments import FoundMoments, VideoAnswer
 from library.strategies import StrategyLine
 from library.watching import Imported, Watched
 from store.queries.library_pages import LibraryEntry

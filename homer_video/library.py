@@ -15,8 +15,7 @@ from flows.addresses import find_files
 from flows.ingest_files import watch_files
 from flows.workspace import Workspace, open_workspace
 from homer_video.live import LiveWatch
-from homer_video.moments import FoundMoments
-from homer_video.questions import VideoAnswer
+from homer_video.moments import FoundMoments, VideoAnswer
 from library.progress import Reporter
 from library.registry import ACTS, OF_THE_DOOR
 from library.videos import all_videos

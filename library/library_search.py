@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -146,17 +147,20 @@ def search_library(
         pictures = list[AlikeKeyframe]()
         if sought and shown is not None:
             pictures = close_pictures(session, scopes, sought, shown, MAX_CLOSE)
-        maker = _ResultMaker(session, scopes, titles, [*lines, *close])
+        videos = {line.video for line in [*lines, *close]}
+        in_view = people_in_view(session, [one for one in scopes if one.video in videos])
+        blobs = frames_of_lines(session, [*lines, *close])
+        people = {video: ClipPeople(characters=tuple(found)) for video, found in in_view.items()}
         groups = {group_of(MemorySource(source)) for source in found.sources}
         ranked = sorted(found.videos, key=lambda video: -found.videos[video])
         return LibraryResults(
-            with_words=tuple(maker.results(lines)),
-            close=tuple(maker.results(close)),
+            with_words=_results(lines, people, titles, blobs),
+            close=_results(close, people, titles, blobs),
             pictures=tuple(_picture(one, titles[one.video]) for one in pictures),
             total=sum(found.videos.values()),
             more=found.more,
             videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
-            people=tuple(maker.names())[:MAX_CHIPS],
+            people=tuple(_names([*lines, *close], people)[:MAX_CHIPS]),
             groups=tuple(group for group in GROUPS if group in groups),
         )
 
@@ -202,47 +206,40 @@ def _split_person(
             return words, None
         name = found[0].name
         words, _ = split_names(words, ClipPeople(characters=(Character(number=0, name=name),)))
-    return words, (name, {video: _tags_of(of_video, name) for video, of_video in people.items()})
-
-
-def _tags_of(people: Iterable[Character], name: str) -> list[str]:
     called = name.casefold()
-    return [tag for one in people if (one.name or "").casefold() == called for tag in one.tags]
+    tags = {
+        video: [tag for one in known if (one.name or "").casefold() == called for tag in one.tags]
+        for video, known in people.items()
+    }
+    return words, (name, tags)
 
 
-class _ResultMaker:
-    """Lines as readers see them, with the names of the people of their videos."""
+def _results(
+    lines: Sequence[LibraryLine],
+    people: Mapping[str, ClipPeople],
+    titles: Mapping[str, str],
+    blobs: Mapping[int, str],
+) -> tuple[LibraryResult, ...]:
+    """Return lines as readers see them, with the names of the people of their videos."""
+    return tuple(
+        LibraryResult(
+            **dict(shown), video=line.video, title=titles[line.video], blob=blobs.get(line.id)
+        )
+        for line in lines
+        for shown in shown_lines([line], people[line.video])
+    )
 
-    def __init__(
-        self,
-        session: Session,
-        scopes: Sequence[Scope],
-        titles: Mapping[str, str],
-        lines: Sequence[LibraryLine],
-    ) -> None:
-        videos = {line.video for line in lines}
-        shown = [scope for scope in scopes if scope.video in videos]
-        people = people_in_view(session, shown) if shown else {}
-        self._titles, self._lines = titles, lines
-        self._people = {one: ClipPeople(characters=tuple(found)) for one, found in people.items()}
-        self._blobs = frames_of_lines(session, lines)
 
-    def results(self, lines: Iterable[LibraryLine]) -> Iterator[LibraryResult]:
-        """Yield the results for some of the lines."""
-        for line in lines:
-            (shown,) = shown_lines([line], self._people[line.video])
-            where = {"video": line.video, "title": self._titles[line.video]}
-            yield LibraryResult(**dict(shown), **where, blob=self._blobs.get(line.id))
-
-    def names(self) -> Iterator[str]:
-        """Yield the names of the people whom these lines mention, the most frequent first."""
-        counts: dict[str, int] = {}
-        for line in self._lines:
-            for person in self._people[line.video].characters:
-                said = f"{line.text} {line.speaker or ''}"
-                if person.name and any(tag in said for tag in (*person.tags, person.name)):
-                    counts[person.name] = counts.get(person.name, 0) + 1
-        yield from sorted(counts, key=lambda name: (-counts[name], name))
+def _names(lines: Iterable[LibraryLine], people: Mapping[str, ClipPeople]) -> list[str]:
+    """Return the names of the people whom these lines mention, the most frequent first."""
+    counts = Counter(
+        person.name
+        for line in lines
+        for person in people[line.video].characters
+        if person.name
+        and any(tag in f"{line.text} {line.speaker or ''}" for tag in (*person.tags, person.name))
+    )
+    return sorted(counts, key=lambda name: (-counts[name], name))
 
 
 def list_searches(store: Store) -> dict[str, LibraryQuery]:

@@ -5,6 +5,8 @@ A module of its own since the flows are slow to import: help does without them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from domain.media import Video
 from domain.words import plain_line
 from store.progress import Meter
@@ -37,3 +39,29 @@ class Reporter:
     def said(self, text: str) -> None:
         """Say another message."""
         self._bar.say(text)
+
+
+class LiveReporter:
+    """Says a line for each clip of a stream, which comes every half minute.
+
+    Args:
+        said: says a line.
+        ends: how the stream is ended, after the first line.
+    """
+
+    def __init__(self, said: Callable[[str], None], ends: str = "") -> None:
+        self.said, self._ends = said, ends
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        """Say that the stream is being watched."""
+        del done
+        resumed = f", going on after {clips} clips" if clips else ""
+        self.said(f"watching {video.title} (id {video.id}){resumed}{self._ends}")
+
+    def remembered(self, video: Video, clip: int) -> None:
+        """Say that a clip is in memory."""
+        self.said(f"{video.title}: clip {clip} is in memory")
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        """Say that a clip is lost."""
+        self.said(f"{video.title}: clip {clip} is lost: {error}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Header, Request
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from api.app_state import ApiState, State
@@ -31,6 +31,9 @@ Accept = Annotated[str, Header(description="text/event-stream: the events of the
 class Ask(act_of("asking.ask").remote_arguments):  # type: ignore[misc]
     """A question, its videos and its time."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"question": "Who opens the talk?", "video": ["talk"]}]}
+    )
     profile: Annotated[str, Field(max_length=200)] | None = Field(
         default=None, description="Set of models; the server's default."
     )

@@ -23,8 +23,7 @@ from domain.errors import HomerError
 from domain.moments import Moment
 from domain.time import TimeSpan
 from graphs.ask import ask
-from homer_video.moments import FoundMoments
-from homer_video.questions import VideoAnswer
+from homer_video.moments import FoundMoments, VideoAnswer
 from library.answers import reply_tail
 from library.asking import answer_of
 from library.trajectories import trajectory
