@@ -1,24 +1,25 @@
-"""A memory builder: what a strategy keeps of a video, built from what was watched.
-
-A build goes forward in steps of clips. Each step is applied in one transaction together with how
-far it went, so a build that was killed resumes with the next step. A row holds from the clip on
-after which it was known, so a question as of a moment sees what was built by then.
-"""
+"""The port to the profile's language model for tools, policies and builders of strategies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from agent.ask_model import AskModel
-from agent.pictures import LoadImage
-from domain.built import BuiltMemory, Change, WatchedClip
+from pydantic import BaseModel
+from typing_extensions import TypedDict, Unpack
+
+from agent.harness.inform import LoadImage
+from domain.built import RULES, BuiltMemory, Change, WatchedClip
 from domain.errors import BlobGone
 from domain.media import Video
 from domain.settings import MemorySettings, Settings
 from domain.time import TimeSpan
+from models.messages import Message
 from models.sentences import SentenceParser
 
 if TYPE_CHECKING:
@@ -30,6 +31,85 @@ if TYPE_CHECKING:
     from memory.writers.port import Writers
     from retrieval.chapters import Word
     from store.database import Store
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+
+class AskOptions(TypedDict, total=False):
+    """What a call may say besides what it asks.
+
+    ``temperature`` of the sampling, 0 by default; ``images`` are JPEG files, ``labels`` a text
+    before each of them, or none.
+    """
+
+    temperature: float
+    images: Sequence[bytes]
+    labels: Sequence[str]
+
+
+class AskModel(Protocol):
+    """Asks the profile's language model; each call is recorded with its cost."""
+
+    @property
+    def sees(self) -> bool:
+        """Check whether the model accepts images."""
+
+    def ask(
+        self,
+        purpose: str,
+        messages: Sequence[Message],
+        schema: type[Reply],
+        **options: Unpack[AskOptions],
+    ) -> Reply:
+        """Ask for a reply in ``schema``.
+
+        Args:
+            purpose: what the call is for, a word or two, for the record.
+            messages: the turns; the images go with the last user turn.
+            schema: a pydantic model.
+            options: the temperature, and images with their labels.
+
+        Raises:
+            Unreadable: the reply does not fit the schema.
+            BudgetExceeded: the tokens or the seconds of a question are spent.
+            ModelError: the model cannot be reached.
+        """
+
+
+# Who writes in a step of a build, or in a tool: rules, or a language model by name.
+
+_writers: ContextVar[list[str] | None] = ContextVar("step_writers", default=None)
+
+
+@contextmanager
+def step_writers() -> Iterator[list[str]]:
+    """Yield a list that fills with who writes within, each once."""
+    names: list[str] = []
+    token = _writers.set(names)
+    try:
+        yield names
+    finally:
+        _writers.reset(token)
+
+
+def note_writer(name: str) -> None:
+    """Note who wrote; outside of a step nothing is noted."""
+    names = _writers.get()
+    if names is not None and name not in names:
+        names.append(name)
+
+
+def note_rules(log: logging.Logger, message: str, *args: object) -> None:
+    """Log, and note, that rules wrote what the language model was to write."""
+    log.warning(message, *args)
+    note_writer(RULES)
+
+
+# A memory builder: what a strategy keeps of a video, built from what was watched.
+#
+# A build goes forward in steps of clips. Each step is applied in one transaction together with how
+# far it went, so a build that was killed resumes with the next step. A row holds from the clip on
+# after which it was known, so a question as of a moment sees what was built by then.
 
 Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 """Returns the unit vector of each text, (N, D)."""

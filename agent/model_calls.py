@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
 
-from agent.ask_model import AskOptions, Reply
 from agent.budget import RunBudget
-from agent.harness.shorten import shortened
+from agent.builder import AskOptions, Reply, note_writer
+from agent.harness.inform import shortened
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
-from agent.step_writers import note_writer
 from domain.calls import CallRecord
 from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
 from domain.marked import marked
@@ -82,7 +81,7 @@ class Calls:
     ) -> Reply:
         """Ask for a reply in ``schema``; ``last`` may use what is reserved for the final answer.
 
-        A request that the model could not read to its end is shortened (``agent.harness.shorten``),
+        A request that the model could not read to its end is shortened (``agent.harness.inform``),
         and its images take at most half of it.
 
         ``labels``: a text before each of the images, or none. ``for_tool``: a tool asks; a replay
@@ -203,7 +202,7 @@ def record_call_of(store: Store, trajectory: str, call: CallRecord) -> None:
 
 
 class ToolCalls:
-    """The calls of a tool, as ``agent.ask_model.AskModel``; a replay repeats them by the record.
+    """The calls of a tool, as ``agent.builder.AskModel``; a replay repeats them by the record.
 
     Args:
         calls: those of the run.

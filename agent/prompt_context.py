@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from agent.harness.constrain import EarlierSearch
-from agent.harness.inform import card_lines
-from agent.pictures import pictures_found
+from agent.harness.inform import card_lines, pictures_found
 from agent.reasoners.port import (
     CompletedRound,
     CompletedSearch,

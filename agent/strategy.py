@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from pydantic import Field, ValidationError
 
-from agent.ask_model import AskModel
 from agent.budget import RunBudget
-from agent.builder import MemoryBuilder, WindowBuilder
+from agent.builder import AskModel, MemoryBuilder, WindowBuilder
+from agent.harness.inform import LoadImage
 from agent.model_calls import Calls
-from agent.pictures import LoadImage
-from agent.reasoners.port import DecisionContext, Responder
+from agent.reasoners.port import Conclusion, DecisionContext, Responder
 from domain.asking import MOST_OPTIONS, Action
 from domain.base import Frozen
 from domain.built import OutlineLevel
@@ -287,3 +286,47 @@ class ToolLoop:
     run_tool: RunNamedTool
     calls: Calls | None
     offered: tuple[str, ...]
+
+
+# A policy by rules: each tool is used once with the question, then the answer is given.
+
+
+class SearchEach:
+    """Uses each tool once with the question, and answers from everything that was found.
+
+    Args:
+        parts: what a policy may use; the profile's model or rules answer.
+        reasons: why each tool is used, by its name, in the order of using them.
+        done: why it answers then.
+        note: what the user must know besides what the responder says.
+    """
+
+    def __init__(
+        self, parts: PolicyParts, reasons: Mapping[str, str], done: str, note: str = ""
+    ) -> None:
+        self._responder, self._reasons, self._done = parts.responder, reasons, done
+        self.name = parts.responder.name
+        self.note = " ".join(part for part in (parts.responder.note, note) if part)
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Use the next tool with the question and its options; then answer."""
+        made = {search.found.mode for search in decision.searches}
+        options = [option[:LONGEST_OPTION] for option in decision.question.options]
+        for tool, reason in self._reasons.items():
+            if tool not in made:
+                return Action(
+                    kind="search",
+                    reason=reason,
+                    mode=tool,
+                    query=decision.question.text,
+                    arguments={"options": options} if options else {},
+                )
+        return Action(kind="answer", reason=self._done)
+
+    def rescue(self, decision: DecisionContext) -> Action:
+        """Return the same: the rules do not depend on replies."""
+        return self.act(decision)
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        """Answer with the profile's model or rules."""
+        return self._responder.conclude(decision)

@@ -16,9 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.problems import RequestRefused, problem_response
 from auth.headers import same_origin
 from auth.listen import LOOPBACK, is_loopback
-from domain.audit import acting_user
 from domain.errors import SetupError
-from domain.rights import KEY_PREFIX, LABEL
+from domain.rights import KEY_PREFIX, LABEL, acting_user
 from models.secrets import read_key
 
 KEY_VARIABLE = "HOMER_API_KEY"

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from domain.asked import Answered
 from domain.errors import InputError
-from domain.moments import Moment
+from domain.moments import Answered, Moment
 from domain.words import client_text, format_time, plain_line
 
 MOST_CHARS = 4000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from api.problems import RequestRefused
 from domain.errors import InputError, NotFound
-from flows.allowed_folders import first_file, paths_within
+from flows.uploads import first_file, paths_within
 
 _URL = re.compile(r"\s*[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 URL_REFUSED = (

@@ -12,7 +12,7 @@ from api.app_state import ApiState
 from api.mcp_tools import Arguments, CallContext, McpTool, listed_tool, told
 from api.routes.questions import Ask, prepare_question
 from api.running_question import RunningQuestion, ServerStopping
-from domain.asked import Answered
+from domain.moments import Answered
 from domain.people import tags_in_words
 from domain.trajectory import RoundOpened
 from domain.words import client_text

@@ -17,8 +17,8 @@ from pydantic import BaseModel
 
 from api.app_state import ApiState
 from api.mcp_tools import for_client
-from domain.asked import Asked
 from domain.errors import InputError, NotFound
+from domain.moments import Asked
 from domain.words import client_text
 from library.memory import clips, events
 from library.outlines import outline
@@ -26,7 +26,7 @@ from library.params import MAX_LIMIT, page
 from library.people import people_of_video
 from library.trajectories import trajectories, trajectory, trajectory_events
 from library.videos import page_of_videos, video
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 
 SCHEME = "homer"
 JSON_TYPE = "application/json"

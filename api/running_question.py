@@ -12,8 +12,8 @@ from starlette.requests import Request
 from api.app_state import ApiState
 from api.disconnect import NoEvent, until_disconnect
 from api.problems import RequestRefused
-from domain.asked import Answered
 from domain.asking import Question
+from domain.moments import Answered
 from domain.trajectory import RunEvent
 from graphs.ask_result import AskResult
 from graphs.runner import Runner

@@ -17,7 +17,7 @@ from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from perception import worker
 from perception.perceive_clip import Perceived
 from store.database import Store

@@ -29,9 +29,8 @@ from perception.frame_keeper import (
     kept_jpeg,
 )
 from perception.jpeg import Blobs
-from strategies.vam.keeper import MomentKeeper
 from strategies.vam.settings import HOUR, VisualMemorySettings
-from strategies.vam.visual_memory import FrameReason
+from strategies.vam.visual_memory import FrameReason, MomentKeeper
 
 DAY_H, CLIP_MS, EVENT_S = 26, 30_000, 120
 WIDTH, HEIGHT, THIRD = 320, 176, 3

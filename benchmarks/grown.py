@@ -25,8 +25,8 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from models.ports import TextEmbedder
-from store.bulk_insert import HALFVEC, allocate_ids, pack_halfvec
 from store.database import Store, open_store
+from store.driver import HALFVEC, allocate_ids, pack_halfvec
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from tests.support.big_library import (

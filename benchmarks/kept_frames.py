@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2, chisquare
 
-from agent.ask_model import Reply
-from agent.builder import BuildModels
+from agent.builder import BuildModels, Reply
 from benchmarks.grown import scratch_store
 from benchmarks.lines import Line, Taken, costs
 from benchmarks.macro_event import CountedEncoder
@@ -33,14 +32,18 @@ from store.database import Store, remove_unused_blobs
 from store.home import Home
 from store.queries.percepts import add_blobs
 from store.tables.schema import FrameRow, KeeperRow
-from strategies.eventmem.keeper import EventKeeper
+from strategies.eventmem.event_memory import EventKeeper
 from strategies.eventmem.settings import EventMemorySettings
 from strategies.eventmem.short_term import EventFrames, ShortTermMemory
 from strategies.vam.builder import EventBuilder
-from strategies.vam.keeper import MomentKeeper
 from strategies.vam.settings import VisualMemorySettings
-from strategies.vam.tiers import ThinningState, TierState
-from strategies.vam.visual_memory import FrameReason, VisualState
+from strategies.vam.visual_memory import (
+    FrameReason,
+    MomentKeeper,
+    ThinningState,
+    TierState,
+    VisualState,
+)
 from tests.support.memory import VIDEO, known_video
 
 KEPT, CLIP_MS, CLIPS = 5_000, 30_000, 8

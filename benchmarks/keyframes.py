@@ -45,11 +45,10 @@ import numpy as np
 from benchmarks.lines import RUNS, Line, Taken
 from domain.settings import WatchSettings
 from perception.decode import read_clips
+from perception.frames import SampleGrid
 from perception.keyframes import Candidate, choose_keyframes, keyframe_candidates, shot_positions
 from perception.picture_stream import read_pictures
-from perception.quality import layout_similarity
-from perception.sampling import SampleGrid
-from perception.shots import number_shots
+from perception.quality import layout_similarity, number_shots
 from perception.source import SourceInfo, probe
 
 HEIGHTS = (360, 720, 1080)

@@ -41,9 +41,9 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
+from store import vector_index
 from store.database import Store
 from store.home import Home
-from store.queries import hnsw
 from store.queries.clips import memory_view
 from store.queries.videos import video_titles
 from store.vector_index import VectorIndex, build_index
@@ -64,7 +64,7 @@ def lines(videos: int = VIDEOS, clips: int = CLIPS) -> Iterator[Line]:
     made = world(model)
     with scratch_store() as store:
         films = grow(store, made, short_videos(videos, clips))
-        build_index(store, Quiet(), [VectorIndex(hnsw.MEMORIES, model.dimensions)])
+        build_index(store, Quiet(), [VectorIndex(vector_index.MEMORIES, model.dimensions)])
         exact = np.concatenate([vectors_of(made, film) for film in films])
         yield from measured(store, Tools(model), made, exact)
 

@@ -33,7 +33,7 @@ from perception.decode import RawClip, read_clips
 from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
 from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
-from perception.objects import find_objects
+from perception.perceive_clip import find_objects
 from perception.screen_text import read_screen
 from perception.sounds import find_sounds
 from perception.source import probe

@@ -2,7 +2,7 @@
 
 The videos must be in memory (``homer eval run DATASET FOLDER`` imports them). Each signal of the
 ranking is switched off in turn; "general" is the ranking without
-``retrieval.heuristics.captioned_options``. The last column is the mean and the spread over
+``retrieval.heuristics.options``. The last column is the mean and the spread over
 ``FOLDS`` parts of the videos; the last line takes the way that is best in the other parts.
 """
 

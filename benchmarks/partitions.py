@@ -32,8 +32,7 @@ from psycopg.sql import SQL, Composed, Identifier, Literal
 from benchmarks.grown import Vectors, unit
 from benchmarks.lines import RUNS, Line, Taken, costs, in_turn, milliseconds
 from benchmarks.search import NEAREST, nearest
-from store.bulk_insert import HALFVEC, pack_halfvec
-from store.driver import libpq_url, parse_url
+from store.driver import HALFVEC, libpq_url, pack_halfvec, parse_url
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from tests.support.big_library import LINES

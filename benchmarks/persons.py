@@ -32,17 +32,16 @@ from domain.media import IdentityKind
 from domain.people import CharacterRef
 from models.profile import load_profile
 from people.across_videos import person_links
-from people.corrected import characters_at
 from people.likely_same import NEAREST, join_sure, likely_in_other_videos
+from people.overlay import characters_at
 from people.video_people import LAST_CLIP
-from store.bulk_insert import copy_rows
 from store.database import Store
+from store.driver import copy_rows
 from store.home import Home
-from store.queries.hnsw import EXEMPLARS
 from store.queries.identities import SightingAt, sightings_of
-from store.queries.nearest_identities import NearIdentity, nearest_identities
+from store.queries.people_in_view import NearIdentity, nearest_identities
 from store.queries.videos import video_titles
-from store.vector_index import VectorIndex, build_index
+from store.vector_index import EXEMPLARS, VectorIndex, build_index
 from tests.support.library import Quiet
 
 FACES, OF_VIDEO = 100_000, 20

@@ -6,7 +6,7 @@ Twenty questions are asked in each mode, over all videos, one video, half of the
 end) and about one person. A question's vector is known before on both sides: embedding it is the
 model's time. Ours is the 95th percentile of a whole search, evidence and all; the references find
 the ten nearest vectors by numpy, and by faiss. The search index is built where a view may be wide
-enough for it (``store.queries.view_sizes.WIDE``), and recall is that of the ten nearest lines and
+enough for it (``store.queries.search.WIDE``), and recall is that of the ten nearest lines and
 clips by whatever way a search takes, beside exact ones. Processes of their own tell what the first
 search takes, how much memory a process that asks has, and what searching takes while another one
 writes clips.
@@ -39,9 +39,9 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from retrieval.candidates import BY_QUESTION
 from retrieval.retrievers import Retrievers
+from store import vector_index
 from store.database import Store
 from store.home import Home
-from store.queries import hnsw
 from store.queries.candidates import (
     EVERYTHING,
     Restriction,
@@ -49,9 +49,8 @@ from store.queries.candidates import (
     near_lines,
 )
 from store.queries.clips import memory_view
-from store.queries.hnsw import has_index, index_name
-from store.queries.view_sizes import WIDE, view_size
-from store.vector_index import VectorIndex, build_index
+from store.queries.search import WIDE, view_size
+from store.vector_index import VectorIndex, build_index, has_index, index_name
 from tests.support.big_library import CLIP_MS, LINES, Film, times, who
 
 SIZES = (1_000, 10_000, 100_000)
@@ -198,7 +197,7 @@ def _megabytes(session: Session, size: str) -> Taken:
 def indexed(bench: Bench) -> Iterator[Line]:
     """Build the search index: how long it takes, and how large it is."""
     size = bench.tools.text.dimensions
-    index = VectorIndex(hnsw.MEMORIES, size)
+    index = VectorIndex(vector_index.MEMORIES, size)
     built = milliseconds(lambda: build_index(bench.store, _Silent(), [index])) / 1000
     ours, filled = Taken((built,), "s"), Taken((bench.filled_s,), "s")
     yield costs("building the search index", ours, filled, "filling the library",

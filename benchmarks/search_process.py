@@ -35,8 +35,8 @@ from domain.settings import Settings
 from models.ports import TextEmbedder
 from models.sentences import SentenceParser
 from retrieval.retrievers import Retrievers
-from store.bulk_insert import HALFVEC, allocate_ids, pack_halfvec
 from store.database import Store, open_store
+from store.driver import HALFVEC, allocate_ids, pack_halfvec
 from store.home import Home
 from store.queries.videos import add_video
 from tests.support.big_library import CLIP_MS, LINES, OF_CLIP, put, times

@@ -20,7 +20,7 @@ from agent.strategy import Strategy
 from domain.asking import Question
 from domain.errors import HomerError
 from domain.trajectory import Acted, Guarded, ModelCalled, RunEvent
-from evals.first_questions import FirstQuestion, read_first_questions
+from evals.first import FirstQuestion, read_first_questions
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
 from graphs.ask_result import answer_json

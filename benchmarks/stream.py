@@ -50,8 +50,8 @@ from flows.workspace import Workspace
 from library.memory import load_stream_details
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from perception.degradation import DegradationPolicy
 from perception.live import live_source
+from perception.live_clips import DegradationPolicy
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

@@ -13,8 +13,8 @@ import psycopg
 from benchmarks.lines import Line, costs, in_turn
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.time import TimeSpan
-from store.bulk_insert import pack_halfvec
 from store.database import Store, open_store
+from store.driver import pack_halfvec
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.memories import add_memories

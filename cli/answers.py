@@ -15,8 +15,7 @@ from rich.status import Status
 from rich.text import Text
 
 from cli.console import is_terminal, note, table
-from domain.asked import Answered
-from domain.moments import Moment
+from domain.moments import Answered, Moment
 from domain.trajectory import PartialReply, RunEvent, RunListener
 from domain.words import counted, format_span, plain_line, printable, shortened
 from library.answers import confidence_line, event_lines, one_line, option_line, reply_tail

@@ -19,10 +19,9 @@ from domain.words import plain_line
 from evals import egolife, first, local
 from evals.baseline import Closest
 from evals.datasets import read, source
-from evals.egolife_questions import CAPTIONS, TITLE
-from evals.first_questions import QuestionSet, read_first_questions
-from evals.local import split_by_presence
-from evals.media_questions import read_media_questions
+from evals.egolife import CAPTIONS, TITLE
+from evals.first import QuestionSet, read_first_questions
+from evals.local import read_media_questions, split_by_presence
 from evals.plan import checked_name, plan, run_name
 from evals.records import run_report
 from evals.run import run

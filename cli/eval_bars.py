@@ -20,20 +20,19 @@ from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
 from evals import local as local_evaluation
 from evals.bars import Bar, all_met
+from evals.baseline import WORDS
 from evals.egolife import (
+    CAPTIONS,
+    TITLE,
     EgoReport,
     import_week,
     iou_times,
     questions_in,
     top_3_times,
 )
-from evals.egolife_questions import CAPTIONS, TITLE
-from evals.first import FirstReport
-from evals.first_questions import QuestionSet, read_first_questions
-from evals.local import LocalReport, OfVideo, split_by_presence, watch_all
-from evals.media_questions import read_media_questions
+from evals.first import FirstReport, QuestionSet, read_first_questions
+from evals.local import LocalReport, OfVideo, read_media_questions, split_by_presence, watch_all
 from evals.scores import PercentInterval, Summary
-from evals.word_baseline import WORDS
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
 from library.params import split_names

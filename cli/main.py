@@ -13,7 +13,7 @@ import typer
 
 from cli.edge import STOPPED, ErrorBoundary
 from cli.lazy_group import LazyGroup
-from services.job_status import ACTING, END, write_exit_code
+from services.daemon import ACTING, END, write_exit_code
 from store.files import set_private_umask
 from store.home import Home
 from telemetry.logging_setup import set_up_telemetry
@@ -201,7 +201,7 @@ def options(
 
 def _act_for(user: str) -> None:
     # Pydantic, which is slow to import: jobs of the app and the API need it, ``--help`` does not.
-    from domain.audit import acting_user
+    from domain.rights import acting_user
 
     acting_user.set(user)
 

@@ -16,7 +16,7 @@ from domain.people import tags_in_words
 from domain.time import in_seconds
 from domain.trajectory import canonical_event
 from domain.words import counted, format_span, format_time, shortened
-from flows.recap_text import cited_times
+from flows.recap import cited_times
 from library.answers import answer_line
 from library.params import Page
 from library.skills import policy_lines, strategy_line

@@ -14,8 +14,7 @@ from cli.options import Json
 from domain.errors import InputError
 from flows.schedules.api import start_schedules
 from flows.schedules.worker import ScheduleWorker
-from services.prefect import PrefectServer, api_url
-from services.prefect_login import login_file
+from services.prefect import PrefectServer, api_url, login_file
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

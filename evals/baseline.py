@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from domain.evaluation import BASELINE_ARM, Verdict
 from evals.dataset import EvalQuestion
-from evals.judges.options import ANSWERS_WITHHELD
+from evals.judging import ANSWERS_WITHHELD
 from evals.scores import Span
 from memory.import_captions import Progress
 from models.ports import TextEmbedder, embed_queries
+from retrieval.signals import WordScores
+from retrieval.terms import terms
 from store.database import Store
 from store.queries.candidates import near_clips
 from store.queries.clips import memory_view
@@ -104,3 +106,39 @@ class Closest:
         chosen = self.option(question, video)
         why = f"chose {chosen}, right is {question.answer}"
         return Verdict(right=chosen == question.answer, judge=BASELINE_ARM, why=why)
+
+
+# The baseline of words: clips ranked by BM25.
+
+WORDS = "BM25 of words"
+
+
+@dataclass(frozen=True)
+class WordBaseline:
+    """The clips of one video, in order, and the search terms of each."""
+
+    clips: Sequence[ClipText]
+    words: Sequence[list[str]]
+
+    @classmethod
+    def of(cls, store: Store, video: str) -> WordBaseline:
+        """Read the words of every clip."""
+        with store.begin() as session:
+            clips = clip_texts(session, video)
+        return cls(clips, [terms(clip.text) for clip in clips])
+
+    def answer(self, question: str, options: Sequence[str], as_of_s: float) -> Plain:
+        """Answer from the clips that have ended by ``as_of_s``.
+
+        Chooses the option that has the best clip for the question and the option together. Words
+        are weighed by how rare they are in those clips only: nothing later is known.
+        """
+        seen = sum(clip.end_ms <= as_of_s * 1000 for clip in self.clips)
+        if not seen:
+            return Plain(0, ())
+        ranking = WordScores(self.words[:seen])
+        scores = ranking.of(terms(question))
+        order = np.argsort(-scores, kind="stable")[:RETRIEVED]
+        best = [self.clips[n] for n in order if scores[n] > 0]
+        option = np.argmax([ranking.of(terms(f"{question} {one}")).max() for one in options])
+        return Plain(int(option), tuple((one.start_ms / 1000, one.end_ms / 1000) for one in best))

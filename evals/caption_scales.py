@@ -23,7 +23,7 @@ from domain.errors import InputError
 from domain.media import Video
 from domain.memories import Memory, MemoryKind, MemorySource
 from flows.build import builder_of
-from memory.scaled_captions import REFERENCE
+from memory.import_captions import REFERENCE
 from models.sentences import SentenceParser
 from store.database import Store
 from store.queries.builds import read_built

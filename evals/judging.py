@@ -1,28 +1,138 @@
-"""Judging: right or wrong, the moments, the citations, and the fault of a wrong answer."""
+"""Multiple choice: judged by code alone, by the chosen letter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from string import Template
+from typing import Any, Protocol
 
+from pydantic import BaseModel, Field
+
+from agent.harness.inform import quote_untrusted
 from domain.asking import Answer, Mode
 from domain.calls import CallRecord
-from domain.errors import HomerError, InputError
+from domain.errors import HomerError, InputError, ModelError, SetupError
 from domain.evaluation import ErrorType, Verdict
 from domain.memories import MemoryView
 from domain.search import Aim
-from evals.attribution import FAULT, fault_of, judged_fault, reference
+from evals.attribution import (
+    FAULT,
+    fault_of,
+    judge_citations,
+    judge_moments,
+    judged_fault,
+    reference,
+)
 from evals.dataset import EvalQuestion
-from evals.judges.moments import judge_citations, judge_moments
-from evals.judges.options import judge_options
-from evals.judges.words import M3_BENCH, PURPOSE, ROLE, judge_model, judge_words
 from flows.workspace import Workspace
-from models.chat import Recorded, StructuredChat
+from models.chat import ChatReply, Recorded, StructuredChat
+from models.messages import Message, user
+from models.profile import Profile
+from models.specs import IN_PROCESS
 from retrieval.retrievers import Retrievers
 from store.queries.calls import add_call, find_call
 from store.queries.memories import memories_within
 from store.queries.trajectories import events_of, find_trajectory
+
+NAME = "options"
+ANSWERS_WITHHELD = "the data set keeps its answer to itself"
+
+
+def judge_options(question: EvalQuestion, answer: Answer) -> Verdict:
+    """Judge the chosen option; unjudged if the set has no reference."""
+    if not question.answer:
+        return Verdict(right=None, judge=NAME, why=ANSWERS_WITHHELD)
+    right = answer.option == question.answer
+    why = f"chose {answer.option or 'nothing'}, right is {question.answer}"
+    return Verdict(right=right, judge=NAME, why=why)
+
+
+# Open answers: a strong language model judges whether an answer means the reference.
+#
+# Temperature 0, and recorded like any other call. Without such a model, or if it fails, the answer
+# is unjudged, never wrong.
+
+NOBODY = "nobody"
+ROLE, PURPOSE = "judge", "judge"
+LONGEST = 2_000
+PROMPT = Path(__file__).parent / "prompts" / "judge.md"
+M3_BENCH = PROMPT.with_name("m3_bench.md")
+"""After the rule of that data set's authors, which allows what follows reasonably."""
+WEAK = (
+    "no strong language model to judge an open answer: use a profile with one, or give the profile "
+    "a [chat.judge]"
+)
+
+
+class Ruling(BaseModel):
+    """Whether an answer is right."""
+
+    reason: str = Field(max_length=600)
+    right: bool
+
+
+class JudgeChat(Protocol):
+    """A chat with the model (``models.chat.StructuredChat``)."""
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        schema: type[Ruling],
+        *,
+        purpose: str,
+        temperature: float | None = None,
+    ) -> ChatReply[Ruling]:
+        """Ask for a value of type ``schema``."""
+
+
+def judge_model(profile: Profile) -> str:
+    """Return the model that judges open answers; "" if the profile has no strong enough one.
+
+    It is the profile's own for the role, else the one that answers, unless that runs in this
+    process: such a model is too small to judge.
+    """
+    if ROLE not in profile.chat and profile.reasoner != "llm":
+        return ""
+    try:
+        spec = profile.chat_for(ROLE)
+    except SetupError:
+        return ""
+    weak = spec.provider == IN_PROCESS and ROLE not in profile.chat
+    return "" if weak else spec.model
+
+
+def judge_words(
+    question: EvalQuestion,
+    answer: Answer,
+    model: str,
+    chat: Callable[[], JudgeChat],
+    rule: Path = PROMPT,
+) -> Verdict:
+    """Judge by the model and a rule; unjudged without a model, a reference, or a readable reply."""
+    if not question.answer:
+        return Verdict(right=None, judge=NOBODY, why=ANSWERS_WITHHELD)
+    if not model:
+        return Verdict(right=None, judge=NOBODY, why=WEAK)
+    try:
+        messages = [user(_prompt(question, answer, rule))]
+        reply = chat().ask(messages, Ruling, purpose=PURPOSE, temperature=0.0)
+    except ModelError as error:
+        return Verdict(right=None, judge=model, why=f"the judge failed: {error}", failed=True)
+    return Verdict(right=reply.value.right, judge=model, why=reply.value.reason)
+
+
+def _prompt(question: EvalQuestion, answer: Answer, rule: Path) -> str:
+    answer_text = "The memory does not hold it." if answer.not_in_memory else answer.text
+    return Template(rule.read_text(encoding="utf-8")).substitute(
+        question=quote_untrusted(question.question, LONGEST),
+        reference=quote_untrusted(question.answer, LONGEST),
+        answer=quote_untrusted(answer_text, LONGEST),
+    )
+
+
+# Judging: right or wrong, the moments, the citations, and the fault of a wrong answer.
 
 CLOSEST = 12
 """Lines of memory closest to the reference that the judge is shown."""

@@ -2,19 +2,110 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, Protocol, TypeVar
 
+from pydantic import BaseModel, Field, ValidationError, field_validator
+
+from domain.base import Frozen, first_problem
+from domain.errors import InputError
 from evals.asking import Batch, OnResult, ask_all, spans_of
 from evals.bars import Bar
 from evals.conduct import Conduct, conduct
-from evals.media_questions import MediaQuestion
 from evals.sampling import mean, median
+from evals.scores import Span
 from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import Listener
 from flows.workspace import Workspace
+from graphs.batch import BatchQuestion
+
+# Read a JSON file of questions.
+
+Document = TypeVar("Document", bound=BaseModel)
+
+
+def read_question_file(path: Path, schema: type[Document], kind: str) -> Document:
+    """Read a file of questions; a list is taken as the document's ``questions``.
+
+    Args:
+        schema: the document's form.
+        kind: what the file should hold, for the error.
+
+    Raises:
+        InputError: the file cannot be read, or does not have this form.
+    """
+    try:
+        parsed = json.loads(path.read_text(encoding="utf-8"))
+        return schema.model_validate({"questions": parsed} if isinstance(parsed, list) else parsed)
+    except (OSError, ValueError, RecursionError) as error:
+        problem = first_problem(error) if isinstance(error, ValidationError) else error
+        raise InputError(f"{path} holds no {kind}: {problem}") from error
+
+
+# Questions about real clips, with the spans in which the answer is said or shown.
+
+
+class MediaQuestion(Frozen):
+    """A question about the clip ``video``, a file in the folder of the questions."""
+
+    id: str
+    video: str
+    question: str
+    answer: str
+    spans_s: tuple[Span, ...] = Field(min_length=1)
+    source: str = ""
+    options: tuple[str, ...] = Field(default=(), max_length=26)
+    answer_option: str | None = Field(default=None, pattern=r"^[A-Z]$")
+
+    @field_validator("video")
+    @classmethod
+    def _file_name_only(cls, name: str) -> str:
+        if Path(name).name != name or name in ("", ".", ".."):
+            raise ValueError("a video is named by its file name alone")
+        return name
+
+    @property
+    def chance(self) -> float:
+        """Return the share right by guessing; 0 without options."""
+        return 1 / len(self.options) if self.options else 0.0
+
+    def is_right(self, option: str | None) -> bool:
+        """Check whether this letter is the right option's."""
+        return option is not None and option == self.right
+
+    @property
+    def right(self) -> str:
+        """Return the letter of the right option."""
+        if self.answer_option or self.answer not in self.options:
+            return self.answer_option or ""
+        return ascii_uppercase[self.options.index(self.answer)]
+
+    def is_cited(self, span: Span) -> bool:
+        """Check whether a cited span overlaps a marked one."""
+        return any(start < span[1] and span[0] < end for start, end in self.spans_s)
+
+    def to_batch_question(self, video: str) -> BatchQuestion:
+        """Return the question for a batch, about the video with this id."""
+        return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
+
+
+class _MediaFile(Frozen):
+    about: str = ""
+    questions: tuple[MediaQuestion, ...] = Field(min_length=1)
+
+
+def read_media_questions(path: Path) -> tuple[MediaQuestion, ...]:
+    """Read the questions of a JSON file with ``questions``.
+
+    Raises:
+        InputError: the file cannot be read as such.
+    """
+    return read_question_file(path, _MediaFile, "questions about media").questions
+
 
 CITED = 80.0
 """Percent of questions whose first citation must overlap a marked span."""

@@ -14,7 +14,7 @@ from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
 from domain.texts import make_storable
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
-from evals.judges.words import judge_model
+from evals.judging import judge_model
 from models.profile import Profile
 from skills.learn import BATCH
 from strategies.registry import check_strategy

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.reasoners.question_parts import kind_of
+from agent.reasoners.concluding import kind_of
 from agent.strategy import AUTO
 from domain.evaluation import (
     BASELINE_ARM,

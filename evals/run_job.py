@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from domain.audit import acting_user
+from domain.rights import acting_user
 from domain.texts import make_storable
 from evals.datasets import read
-from services.daemon import log_file
-from services.job_status import ACTING
+from services.daemon import ACTING, log_file
 from store.files import MODULE
 from store.home import Home
 

@@ -23,7 +23,7 @@ from evals.datasets.m3_bench import SOURCES as M3_BENCH
 from evals.judging import judge, unanswered
 from evals.plan import Plan, PlannedQuestion, settings_of
 from flows.build import build_each
-from flows.due_windows import build_due_windows
+from flows.clip_memory import build_due_windows
 from flows.ingest_files import watch_files
 from flows.ingest_steps import Listener
 from flows.learning import question_type

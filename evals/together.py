@@ -11,8 +11,7 @@ from evals.baseline import Closest
 from evals.dataset import EvalQuestion
 from evals.egolife import EgoReport
 from evals.first import FirstReport
-from evals.local import LocalReport
-from evals.media_questions import MediaQuestion
+from evals.local import LocalReport, MediaQuestion
 from evals.sampling import interval, mean
 from evals.scores import PercentInterval, Summary
 from evals.tables import RunReport

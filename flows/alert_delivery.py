@@ -44,7 +44,7 @@ from domain.words import counted, translate
 from flows.alert_judging import AlertJudge
 from flows.executors import Executor, Step
 from flows.workspace import Workspace
-from people.corrected import characters_at
+from people.overlay import characters_at
 from perception.allowed_hosts import AllowedHosts, HostForbidden
 from retrieval.citations import cite
 from store.database import Store

@@ -20,9 +20,9 @@ from domain.time import TimeSpan
 from domain.wording import split_sentences
 from flows.workspace import Workspace
 from models.text_endpoint import recorded_embeddings
-from people.corrected import characters_at
-from people.model_calls import record_call
-from retrieval.line_set import Matrix
+from people.model_transactions import record_call
+from people.overlay import characters_at
+from retrieval.lines import Matrix
 from retrieval.people_in_query import line_text, view_people, with_current_names, with_names
 from retrieval.standing import StandingQuestions
 from store.queries.alerts import (
@@ -36,7 +36,7 @@ from store.queries.alerts import (
     take_clip,
     waiting_clips,
 )
-from store.queries.graph import segments_written
+from store.queries.outline import segments_written
 
 ATTEMPTS = 5
 """How often a clip is judged at most, if a model fails with it but answers otherwise."""

@@ -12,9 +12,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.builder import Build, BuildModels, MemoryBuilder, no_clip
+from agent.builder import Build, BuildModels, MemoryBuilder, no_clip, note_writer, step_writers
 from agent.reasoners.reader import worded_chapter
-from agent.step_writers import note_writer, step_writers
 from agent.strategy import Strategy
 from domain import faults
 from domain.built import RULES, BuiltMemory, Change, WatchedClip
@@ -22,12 +21,11 @@ from domain.errors import Busy, InputError
 from domain.media import Video
 from flows.build_frames import keep_missing_frames
 from flows.build_windows import WindowsBuild, run_windows
-from flows.builder_model import ModelUse, builder_model
-from flows.event_clips import clip_loader
+from flows.builder_model import ModelUse, builder_model, clip_loader
 from flows.executors import DirectExecutor, Executor, Step
 from flows.workspace import Workspace
 from models.text_endpoint import recorded_embeddings
-from people.model_calls import record_call
+from people.model_transactions import record_call
 from store.database import Store
 from store.queries.audit import erasures
 from store.queries.build_changes import apply_change

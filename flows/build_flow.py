@@ -14,7 +14,7 @@ from domain.media import Video
 from flows.build import Built
 from flows.executors import Executor
 from flows.prefect_executor import InProcess, PrefectExecutor, thread_runner
-from services.library_tag import library_id, library_tag_name
+from services.prefect import library_id, library_tag_name
 from services.stale_runs import label_run, mark_dead_runs
 from store.database import Store
 

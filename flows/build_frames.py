@@ -12,11 +12,9 @@ from domain.media import Clip, ClipState, Video
 from flows.workspace import Workspace
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.model_transactions import run_with_models
-from perception.decode import RawClip, read_clips
+from perception.decode import ClipReader, RawClip, read_clips
 from perception.frame_keeper import FrameKeeper, sample_frames
-from perception.originals import original_file
-from perception.reader import ClipReader
-from perception.source import clips_of, probe
+from perception.source import clips_of, original_file, probe
 from retrieval.looking import ERASED
 from store.database import remove_unused_blobs
 from store.queries import clips as clip_rows
@@ -24,6 +22,7 @@ from store.queries.audit import is_erased
 from store.queries.frames import carried_by
 from store.queries.percepts import lock_video
 from store.queries.videos import find_video
+from strategies.registry import find_strategy
 
 OnClip = Callable[[int, int], None]
 """Called with how many clips were gone through, of how many."""
@@ -108,3 +107,13 @@ def _keep(workspace: Workspace, keepers: VideoKeepers, clip: Clip, raw: RawClip)
     run_with_models(store, run)
     faults.fault_point(faults.FaultPoint.BUILD_COMMITTED)
     remove_unused_blobs(store, keeping.unused)
+
+
+# The keepers of frames of the strategies whose memory is asked for.
+
+
+def keepers_of(workspace: Workspace, video: Video) -> VideoKeepers:
+    """Return the keepers that run while a video is watched."""
+    wanted = [find_strategy(name) for name in workspace.settings.memory.strategies]
+    keepers = {one.memory: one.keeper() for one in wanted if one.keeper is not None}
+    return VideoKeepers(video, keepers, lambda: workspace.toolbox.images)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from domain.base import Frozen
 from domain.errors import BlobGone
 from domain.media import ClipState
-from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, find_faults
+from memory.event_graph import CheckedGraph, GraphFault, GraphFinding, find_faults
 from store.database import Store
 from store.progress import Megabytes, Progress
 from store.queries import blobs, clips, events

@@ -2,28 +2,153 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Future
+from contextvars import Context, copy_context
 from functools import cached_property
 
-from domain.errors import ModelError, NotFound
+from agent.builder import WindowParts
+from domain.errors import DatabaseError, ModelError, NotFound
 from domain.marked import marked
 from domain.media import ClipState, Video
-from flows.clip_drafts import ClipDrafts
-from flows.due_windows import build_due_windows
-from flows.frame_keepers import keepers_of
+from domain.settings import MemorySettings, Settings
+from flows.build_frames import keepers_of
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
 from memory.kept_frames import ClipKeeping, VideoKeepers
+from memory.ports import MemoryModels
 from memory.write_clip import ClipPercept, draft_ahead, remember
 from memory.writers import make_writers
 from memory.writers.port import Writers
 from perception.perceive_clip import Perceived
+from store.database import Store
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.videos import VideoState
+from strategies.registry import find_strategy
 from telemetry.ingest_spans import traced_step
+
+# Drafts of clips that a language model writes in advance, several calls at a time.
+#
+# Only the calls overlap. Clips are stored in order, one after the other, and a draft is not stored
+# except in the record of its calls: a run that was killed asks again and gets the recorded replies.
+
+Write = Callable[[Sequence[ClipPercept]], WrittenDraft | None]
+"""Writes the last of these clips, given those that will be stored before it."""
+
+
+class ClipDrafts:
+    """Drafts of the next clips, written as soon as they are perceived; safe between threads.
+
+    Args:
+        write: writes a clip.
+        at_once: how many clips are written at a time; as many perceived clips are held in memory.
+    """
+
+    def __init__(self, write: Write, at_once: int) -> None:
+        self._write, self._at_once = write, at_once
+        self._lock = threading.Lock()
+        self._expected: list[int] = []
+        self._ready: dict[int, tuple[ClipPercept, Context]] = {}
+        self._futures: dict[int, Future[WrittenDraft | None]] = {}
+
+    def expect(self, clips: Iterable[int]) -> None:
+        """Announce the clips that will be stored next, in order."""
+        with self._lock:
+            self._expected += clips
+
+    def perceived(self, clip: int, percept: ClipPercept) -> None:
+        """Note that a clip is perceived, and start to write it when it is due."""
+        with self._lock:
+            self._ready[clip] = (percept, copy_context())
+            self._start_due()
+
+    def settled(self, clip: int) -> None:
+        """Note that a clip was stored or given up, and start the next ones."""
+        with self._lock:
+            self._expected = [expected for expected in self._expected if expected != clip]
+            self._ready.pop(clip, None)
+            self._futures.pop(clip, None)
+            self._start_due()
+
+    def draft(self, clip: int) -> WrittenDraft | None:
+        """Wait for the draft of a clip; None where the clip has to be written now.
+
+        Raises:
+            Exception: an error of the writing other than a failure of the model.
+        """
+        with self._lock:
+            future = self._futures.get(clip)
+        try:
+            return future.result() if future is not None else None
+        except DatabaseError:
+            # Storing the clip meets the same error, and retries it.
+            return None
+
+    def _start_due(self) -> None:
+        """Start the writing of clips that are due; called with the lock held."""
+        due = self._expected[: self._at_once]
+        for place, clip in enumerate(due):
+            if clip not in self._ready:
+                return
+            if clip not in self._futures:
+                self._start(clip, [self._ready[earlier][0] for earlier in due[: place + 1]])
+
+    def _start(self, clip: int, percepts: Sequence[ClipPercept]) -> None:
+        future: Future[WrittenDraft | None] = Future()
+        self._futures[clip] = future
+        args = (_set_result, future, self._write, percepts)
+        # A daemon thread: Ctrl-C does not wait for a model.
+        thread = threading.Thread(
+            target=self._ready[clip][1].run, args=args, daemon=True, name=f"write {clip}"
+        )
+        thread.start()
+
+
+def _set_result(
+    future: Future[WrittenDraft | None], write: Write, percepts: Sequence[ClipPercept]
+) -> None:
+    """Write a draft and set it, or the error, as the result of ``future``."""
+    try:
+        future.set_result(write(percepts))
+    except BaseException as error:  # noqa: BLE001 - raised where the draft is waited for
+        future.set_exception(error)
+
+
+# Builds what is due of memories that are built window by window, while a video is watched.
+
+
+def builds_windows(settings: MemorySettings) -> bool:
+    """Check whether a memory that the settings name is built window by window."""
+    return any(find_strategy(name).windows is not None for name in settings.strategies)
+
+
+def build_due_windows(
+    store: Store,
+    video_id: str,
+    writers: Writers,
+    models: MemoryModels,
+    settings: Settings,
+    is_final: bool = False,
+) -> None:
+    """Build every window that is due of the memories that the settings name.
+
+    Args:
+        settings: the strategies whose memory is built, and the length of a window.
+        is_final: no more clips will follow.
+
+    Raises:
+        ModelError: one could not be written; calling again tries again.
+    """
+    parts = WindowParts(store, writers, models, settings)
+    for name in settings.memory.strategies:
+        if windows := find_strategy(name).windows:
+            builder = windows()
+            while builder.build_next(parts, video_id, ended=is_final):
+                continue
 
 
 class ClipFailed(ModelError):
@@ -34,7 +159,7 @@ class Ingestion(ABC):
     """The ingestion of a video, clip by clip, in steps that are safe to repeat.
 
     It holds what is perceived of each clip until it is stored. No two steps of a kind run in here
-    at a time. A language model may write clips in advance, in threads (``flows.clip_drafts``).
+    at a time. A language model may write clips in advance, in threads (``flows.clip_memory``).
     ``fresh`` counts the clips that were remembered in here, ``failed`` those that could not be.
     """
 

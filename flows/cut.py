@@ -13,10 +13,10 @@ from domain.errors import InputError
 from domain.media import Video
 from domain.time import TimeSpan
 from perception.cut_file import CutFile, FileSpan, cut_file, join_parts
-from perception.originals import original_file, previews_of
+from perception.source import original_file, previews_of
 from store.database import Store
 from store.files import atomic_file
-from store.queries.recordings import StoredRecording, recordings_in
+from store.queries.blobs import StoredRecording, recordings_in
 from store.queries.videos import find_video
 
 PREVIEW_MS = 30_000

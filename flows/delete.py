@@ -10,10 +10,10 @@ from typing import Annotated
 from pydantic import PlainSerializer
 
 from domain import faults
-from domain.audit import Deed
 from domain.base import Frozen
 from domain.errors import NotFound
 from domain.media import Video
+from domain.rights import Deed
 from domain.time import TimeSpan
 from domain.words import translate
 from flows.addresses import forget_fetched
@@ -21,12 +21,12 @@ from flows.jobs import Jobs
 from flows.uploads import delete_uploads, uploaded_files
 from flows.workspace import Workspace
 from memory.delete_span import DeletionRange, SpanDeletion, delete_span, find_deletion_range
-from perception.originals import drop_cached_original
+from perception.source import drop_cached_original
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.home import Home
 from store.queries import videos as stored
 from store.queries.audit import record_deed
-from store.queries.library_pages import Holdings, video_holdings
+from store.queries.library import Holdings, video_holdings
 from store.queries.videos import clear_path, find_video, known_video
 from store.recap_files import remove_recap_files
 

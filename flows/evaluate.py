@@ -8,7 +8,7 @@ from flows.evaluation_steps import Evaluation, run_evaluation
 from flows.learning import learn_in_batches
 from flows.prefect_executor import InProcess, PrefectExecutor, thread_runner
 from flows.workspace import Workspace
-from services.library_tag import library_id, library_tag_name
+from services.prefect import library_id, library_tag_name
 from services.stale_runs import label_run, mark_killed_runs
 
 

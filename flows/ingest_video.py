@@ -14,10 +14,10 @@ from threading import Lock
 from unicodedata import normalize
 
 from domain import faults
-from domain.audit import Deed
 from domain.errors import InputError, MediaError, ModelError
 from domain.marked import marked
 from domain.media import Video
+from domain.rights import Deed
 from domain.settings import Subtitles
 from domain.words import counted
 from flows.clip_memory import Ingestion
@@ -28,10 +28,16 @@ from models.extras import LITERT
 from models.ports import Speech, Word
 from models.profile import Profile
 from perception.audio import lookahead_ms
-from perception.decode import read_clips, read_sound
-from perception.originals import cache_original, stat_digest
-from perception.reader import ClipReader
-from perception.source import SourceInfo, SourceProbe, clips_of, probe_source, video_id
+from perception.decode import ClipReader, read_clips, read_sound
+from perception.source import (
+    SourceInfo,
+    SourceProbe,
+    cache_original,
+    clips_of,
+    probe_source,
+    stat_digest,
+    video_id,
+)
 from perception.speech import recognise, speaking_track
 from perception.worker import Delivery, Order, decode_and_perceive
 from store.queries import clips as clip_rows

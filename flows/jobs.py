@@ -1,7 +1,7 @@
 """Ingestion jobs: processes that outlive the command that started them, each with a file.
 
 ``HOMER_HOME/run/ingest-ID.json`` has the process, its host and its sources; its output is in the
-log. The process writes down how it ended (``services.job_status``); one that ended without was
+log. The process writes down how it ended (``services.daemon``); one that ended without was
 killed. Containers share the data directory but no process ids: a job in another container is known
 to be alive by the lock that it holds; nothing is known of one on another machine.
 """
@@ -20,19 +20,27 @@ from pathlib import Path
 
 import psutil
 
-from domain.audit import acting_user
 from domain.errors import InputError
+from domain.rights import acting_user
 from domain.texts import make_storable
 from flows.addresses import fetched_files, is_address
 from flows.retry import ClipsToRetry
 from models.secrets import redacted_url, without_login
 from perception.source import find_media
-from services.daemon import DaemonProcess, is_process_alive, log_file
-from services.job_status import ACTING, END, JobState, state_at_end, write_stop_request
+from services.daemon import (
+    ACTING,
+    END,
+    DaemonProcess,
+    JobState,
+    is_process_alive,
+    log_file,
+    state_at_end,
+    write_stop_request,
+)
 from store.file_locks import file_lock, lock_file, try_lock_file
 from store.files import MODULE
 from store.home import Home
-from store.host_identity import HostIdentity
+from store.postmaster import HostIdentity
 
 PREFIX = "ingest-"
 TAIL = 8_000

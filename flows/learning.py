@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from agent.reasoners.question_parts import kind_of
+from agent.reasoners.concluding import kind_of
 from domain.calls import CallRecord
 from retrieval.terms import content_words
 from skills.learn import BATCH, LearningResult, learn
-from skills.llm_writer import LlmSkillWriter
-from skills.writer import LocalSkillWriter, SkillWriter
+from skills.writer import LlmSkillWriter, LocalSkillWriter, SkillWriter
 from store.queries.calls import add_call
 
 if TYPE_CHECKING:

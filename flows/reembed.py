@@ -15,7 +15,7 @@ from domain.errors import Busy, WeightsMissing
 from domain.media import Video
 from domain.settings import Settings
 from domain.words import counted, format_time
-from flows.embedding_cost import (
+from flows.estimate import (
     CHARACTERS_A_TOKEN,
     embedding_cost,
     embedding_seconds,
@@ -30,7 +30,7 @@ from models.profile import Profile
 from store.advisory_locks import claim_encoder
 from store.database import Store
 from store.progress import Progress
-from store.queries.reembed import count_pictures_left, rows_left
+from store.queries.encoders import count_pictures_left, rows_left
 from store.queries.videos import find_video, list_videos
 
 USUAL = "minilm"

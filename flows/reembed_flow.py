@@ -11,7 +11,7 @@ from prefect import flow, tags
 from flows.prefect_executor import InProcess
 from flows.reembed import ReembedPlan, reembed_videos
 from flows.workspace import Workspace
-from services.library_tag import library_id, library_tag_name
+from services.prefect import library_id, library_tag_name
 from services.stale_runs import label_run, mark_killed_runs
 from store.progress import Progress
 

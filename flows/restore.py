@@ -10,9 +10,8 @@ from graphs.checkpoints import make_checkpoint_tables
 from store.archive import Manifest
 from store.backup import check_archive, require_empty_library, restore_backup
 from store.database import Store, open_store
-from store.export import open_export
+from store.export import ImportedVideo, import_video, open_export
 from store.home import Home
-from store.import_video import ImportedVideo, import_video
 from store.migrations import has_tables, migrate
 from store.progress import Progress
 

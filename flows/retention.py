@@ -13,9 +13,9 @@ from itertools import groupby
 
 from sqlalchemy.orm import Session
 
-from domain.audit import Deed
 from domain.errors import BlobGone, NotFound
 from domain.retention import Tier
+from domain.rights import Deed
 from flows.delete import delete_video, preview_video_deletion
 from flows.video_locks import watched_videos
 from flows.workspace import Workspace
@@ -23,12 +23,11 @@ from perception.jpeg import shrink_jpeg
 from store.database import Store, remove_unused_blobs
 from store.queries import keyframes as stored
 from store.queries.audit import record_deed
-from store.queries.blobs import lock_blobs_shared
+from store.queries.blobs import drop_recordings, lock_blobs_shared, size_of_recordings
 from store.queries.forget import delete_unnamed_blob_rows
 from store.queries.frames import delete_kept, kept_images, replace_kept
 from store.queries.keyframes import AgedVideo, StoredFrame
 from store.queries.percepts import add_blobs, lock_video
-from store.queries.recordings import drop_recordings, size_of_recordings
 from store.queries.videos import known_video
 
 

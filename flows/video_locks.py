@@ -13,7 +13,7 @@ from store.advisory_locks import claim_video, claimed_videos
 from store.database import Store
 from store.file_locks import locked_paths, try_file_lock
 from store.queries import videos as video_rows
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 
 PAUSED = "paused"
 

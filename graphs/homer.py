@@ -9,21 +9,11 @@ from domain.asking import Action
 from domain.ledger import begin_attempt, next_subtask
 from domain.settings import AskSettings
 from graphs.machine import Machine
-from nodes.act import act
-from nodes.answer import answer
-from nodes.assess import assess
-from nodes.bind import bind
-from nodes.close_round import record
-from nodes.finish import finish
-from nodes.force import force
-from nodes.guard import bounds_of, guard
-from nodes.plan import plan
-from nodes.progress import progress
-from nodes.replan import replan
-from nodes.retrieve import retrieve
-from nodes.route import route
-from nodes.schedule import schedule
-from nodes.synthesize import synthesize
+from nodes.act import act, bounds_of, force, guard
+from nodes.assess import assess, record
+from nodes.finish import answer, finish, synthesize
+from nodes.plan import plan, progress, replan, route, schedule
+from nodes.retrieve import bind, retrieve
 
 
 def complaint(action: Action, start: State, context: RunContext) -> str:

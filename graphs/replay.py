@@ -46,7 +46,7 @@ from graphs.start_state import start_of
 from models.chat import Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
 from models.specs import ChatSpec
-from nodes.stop import stop
+from nodes.finish import stop
 from retrieval.result import Retrieval
 from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
 from strategies.registry import find_strategy

@@ -21,9 +21,9 @@ from agent.state import view_of as scope_of
 from agent.strategy import Strategy
 from domain import faults
 from domain.asking import Question
-from domain.audit import Deed
 from domain.errors import DatabaseError, InputError, NotFound
 from domain.memories import MemoryView
+from domain.rights import Deed
 from domain.settings import AskSettings
 from domain.trajectory import (
     Ended,
@@ -37,14 +37,12 @@ from domain.trajectory import (
 )
 from graphs.ask_result import AskResult, StoppedEarly
 from graphs.checkpoints import Checkpoints
-from graphs.context_factory import ProfileContexts
-from graphs.first_event import first_event, models_on_record
+from graphs.context_factory import ProfileContexts, StrategyChooser
 from graphs.forks import Parent, forked, round_state
 from graphs.machines import BOUNDARIES, machine_of
-from graphs.start_state import first_state, start_of
-from graphs.strategy_choice import StrategyChooser
+from graphs.start_state import first_event, first_state, models_on_record, start_of
 from models.text_endpoint import recorded_embeddings
-from nodes.stop import stop
+from nodes.finish import stop
 from retrieval.built_views import check_any_built
 from store.driver import driver_of
 from store.queries.audit import record_deed

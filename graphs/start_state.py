@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agent.state import State, plain
-from domain.trajectory import Event, Forked
+from domain.trajectory import Event, Forked, QuestionAsked, Setup
+from graphs.context_factory import ROLES
 from graphs.machines import machine_of
 from strategies.registry import find_strategy
 
 if TYPE_CHECKING:
+    from agent.run_context import RunContext
     from agent.strategy import Strategy
     from domain.asking import Question
     from domain.memories import MemoryView
+    from domain.skills import StrategyChoice
+    from models.profile import Profile
     from store.queries.trajectories import StoredTrajectory
 
 
@@ -35,3 +39,48 @@ def first_state(trajectory: str, question: Question, view: MemoryView, strategy:
         "round": 0,
         "next": machine_of(strategy).start,
     }
+
+
+# The first event of a run: the question, and what the run decides with.
+
+
+def first_event(
+    profile: Profile,
+    question: Question,
+    view: MemoryView,
+    context: RunContext,
+    choice: StrategyChoice | None,
+) -> QuestionAsked:
+    """Return the first event of a run; ``choice`` says how its strategy was chosen, if it was."""
+    return QuestionAsked(
+        question=question,
+        machine=context.recorder.strategy.name,
+        profile=profile.name,
+        reasoner=context.reasoner.name,
+        view=view,
+        setup=_setup(profile, context),
+        version=context.recorder.strategy.version,
+        choice=choice,
+    )
+
+
+def _setup(profile: Profile, context: RunContext) -> Setup:
+    return Setup(
+        settings=context.settings,
+        people=context.people,
+        contents=context.contents,
+        languages=context.languages,
+        calibration=profile.calibration,
+        tools=context.recorder.strategy.narrowed_tools(profile),
+        writers=context.writers,
+        **models_on_record(profile),
+    )
+
+
+def models_on_record(profile: Profile) -> dict[str, Any]:
+    """Return the fields of a setup that name the models of a profile."""
+    role = ROLES.get(profile.answering)
+    spec = profile.chat_for(role) if role else None
+    seeing = {"sees": bool(spec and spec.images), "image_model": profile.image_model}
+    named = {"model": spec.model, "room": spec.room} if spec else {"model": "", "room": None}
+    return named | seeing

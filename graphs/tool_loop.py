@@ -10,13 +10,8 @@ from agent.state import State
 from domain.asking import Action
 from graphs.machine import Machine
 from nodes.act import act
-from nodes.finish import finish
-from nodes.synthesize import synthesize
-from nodes.tool_loop.begin import begin
-from nodes.tool_loop.check import check, complaint_about
-from nodes.tool_loop.close_round import close_round
-from nodes.tool_loop.open_round import open_round
-from nodes.tool_loop.use_tool import use_tool
+from nodes.finish import finish, synthesize
+from nodes.tool_loop import begin, check, close_round, complaint_about, open_round, use_tool
 
 
 def complaint(action: Action, start: State, context: RunContext) -> str:  # noqa: ARG001

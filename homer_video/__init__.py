@@ -11,7 +11,6 @@ This module is the interface. Homer's other packages may change without notice.
 
 from __future__ import annotations
 
-from domain.asked import Answered, Asked
 from domain.errors import (
     Ambiguous,
     DatabaseError,
@@ -21,7 +20,7 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
-from domain.moments import Moment
+from domain.moments import Answered, Asked, Moment
 from domain.people import Correction, Forgotten, LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
 from domain.trajectory import RunEvent
@@ -32,7 +31,7 @@ from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments, VideoAnswer
 from library.strategies import StrategyLine
 from library.watching import Imported, Watched
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 
 __all__ = [
     "Ambiguous",

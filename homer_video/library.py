@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from cli.progress import meter
-from domain.asked import Answered
-from domain.moments import Found
+from domain.moments import Answered, Found
 from flows.addresses import find_files
 from flows.ingest_files import watch_files
 from flows.workspace import Workspace, open_workspace
@@ -22,7 +21,7 @@ from library.videos import all_videos
 from perception.live import live_source
 from store.home import Home
 from store.progress import SILENT
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 from store.vector_index import build_index
 
 

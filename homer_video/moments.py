@@ -8,9 +8,8 @@ from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
-from domain.asked import Answered
 from domain.errors import BlobGone
-from domain.moments import Moment
+from domain.moments import Answered, Moment
 from domain.time import in_seconds
 from domain.words import format_time, plain_line
 from library.answers import confidence_line, one_line, option_line

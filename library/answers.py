@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from domain.asked import Answered
 from domain.asking import (
     LIKELIEST_ONLY,
     NOTE,
@@ -15,10 +14,11 @@ from domain.asking import (
     level_of_confidence,
 )
 from domain.marked import marked
+from domain.moments import Answered
 from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
 from domain.words import format_number, format_span, plain_line, short_times, translate
-from graphs.edits import fork_line
+from graphs.forks import fork_line
 from models.json_repair import latest_text
 
 

@@ -9,10 +9,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from domain.asked import Answered
 from domain.asking import Question, check_options
 from domain.base import first_problem
 from domain.errors import HomerError, InputError, NotFound
+from domain.moments import Answered
 from domain.trajectory import ForkEdit, PartialReply, RunEvent, RunListener
 from flows.workspace import Workspace, open_trajectory_workspace
 from graphs.ask_result import AskResult, StoppedEarly

@@ -14,8 +14,7 @@ from flows.build import Built, OnUse
 from flows.builder_model import ModelUse
 from flows.reembed import ReembedPlan, fitting_thresholds, plan_reembedding
 from flows.reembed import reembed as run_reembedding
-from flows.reported_build import build_reported
-from flows.reporting import connect_to_prefect
+from flows.reporting import build_reported, connect_to_prefect
 from flows.workspace import Workspace
 from library.params import OnCommandLine, VideoName, Videos, split_names
 from store.progress import SILENT, Meter, import_progress

@@ -16,10 +16,10 @@ from evals.calibration import fit, save
 from evals.caption_scales import ScaleAgreement, compare_scales
 from evals.dataset import DatasetSource
 from evals.datasets import read, source, sources
-from evals.datasets.census import Census, census
+from evals.datasets.registry import Census, census
+from evals.export import write_submissions
 from evals.paired import Comparison, changes, effect
 from evals.records import as_it_is, run_report, stored_run, tested_rows
-from evals.submission import write_submissions
 from evals.tables import RunReport
 from flows.workspace import Workspace
 from library.params import (

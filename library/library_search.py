@@ -28,15 +28,16 @@ from library.transcript import (
     split_names,
 )
 from models.ports import ImageEncoder, TextEmbedder
-from people.clip_people import ClipPeople
-from people.corrected import people_in_view
-from retrieval.close_lines import close_lines, embed_words
-from retrieval.image_encoders import close_pictures
+from people.characters import ClipPeople
+from people.overlay import people_in_view
+from retrieval.encoders import close_pictures
+from retrieval.relevance import close_lines, embed_words
 from retrieval.terms import plain_words
 from store.database import Store
-from store.queries import saved_searches as stored
+from store.queries import library as stored
 from store.queries.clips import memory_view
-from store.queries.library_search import (
+from store.queries.keyframes import AlikeKeyframe
+from store.queries.library import (
     LibraryLine,
     Tags,
     frames_of_lines,
@@ -44,7 +45,6 @@ from store.queries.library_search import (
     lines_in_library,
     videos_added,
 )
-from store.queries.likeness import AlikeKeyframe
 from store.queries.people_in_view import videos_naming
 
 MAX_WITH_WORDS, MAX_CLOSE = 24, 12

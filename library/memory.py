@@ -19,11 +19,11 @@ from flows.video_locks import current_state, watched_videos
 from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
 from library.strategies import BuiltOf, built_memories
 from library.usage import CallTotals, usage_of_clips
-from people.clip_people import ClipPeople
-from people.corrected import characters_at
-from people.memory_lines import display_line, display_segment
+from people.characters import ClipPeople
+from people.names import display_line, display_segment
+from people.overlay import characters_at
 from store.database import Store
-from store.queries import clip_contents, graph, keyframes, memories, streams
+from store.queries import clip_contents, keyframes, memories, outline, streams
 from store.queries import clips as stored_clips
 from store.queries import events as stored_events
 from store.queries.characters import CharacterAt
@@ -259,9 +259,9 @@ def events(
     with store.begin(snapshot=True) as session:
         known = find_video(session, video).id
         last = _last_clip(session, known, as_of)
-        some = graph.segments_in_time(session, known, last, offset, limit)
-        edges = graph.edges_among(session, [segment.id for segment in some], last)
-        total = graph.count_segments(session, known, last)
+        some = outline.segments_in_time(session, known, last, offset, limit)
+        edges = outline.edges_among(session, [segment.id for segment in some], last)
+        total = outline.count_segments(session, known, last)
         shown = _events(session, known, last, some, edges)
     return page(shown, total, offset)
 
@@ -270,9 +270,9 @@ def linked_events(store: Store, video: str, segment: int) -> dict[int, Event]:
     """Return an event and those that edges join it with, by id; empty: there is none of that id."""
     with store.begin(snapshot=True) as session:
         last = _last_clip(session, video)
-        edges = graph.edges_touching(session, segment, last)
+        edges = outline.edges_touching(session, segment, last)
         ends = {end for edge in edges for end in (edge.source, edge.target)} | {segment}
-        segments = graph.segments_named(session, video, last, sorted(ends))
+        segments = outline.segments_named(session, video, last, sorted(ends))
         found = {one.number: one for one in _events(session, video, last, segments, edges)}
     return found if segment in found else {}
 

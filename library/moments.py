@@ -24,15 +24,14 @@ from domain.time import TimeSpan
 from library.memory import shown_clips
 from library.params import AsOf, Span, VideoName
 from library.videos import videos_named
-from people.clip_people import ClipPeople
-from people.corrected import characters_at, people_as_of
+from people.characters import ClipPeople
+from people.overlay import characters_at, people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
 from store.files import create_private, make_private
 from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.events import patch_writers
 from store.queries.frames import kept_frame
-from store.queries.graph import edges_touching, segments_named, segments_of_clip
 from store.queries.keyframes import StoredKeyframe, frame_near, frame_of, frames_of
 from store.queries.moments import (
     EntityAt,
@@ -42,6 +41,7 @@ from store.queries.moments import (
     nodes_at,
     relations_at,
 )
+from store.queries.outline import edges_touching, segments_named, segments_of_clip
 from store.queries.videos import find_video
 
 NEAR_MS = 20_000

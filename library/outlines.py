@@ -18,7 +18,7 @@ from domain.words import plain_line
 from flows.build import build
 from flows.workspace import open_workspace
 from library.params import AsOf, OnCommandLine, VideoName
-from people.corrected import people_as_of
+from people.overlay import people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
 from store.progress import SILENT, Progress, import_progress

@@ -21,15 +21,17 @@ from domain.people import (
     PersonOfVideo,
 )
 from domain.time import TimeSpan
-from people.across_videos import person_links
+from people.across_videos import Persons, person_links
 from people.characters import MODEL_SUPPORT
-from people.corrected import people_in_view
 from people.face_voice_evidence import merge_close_spans
-from people.likely_same import likely_in_other_videos, thresholds_of
-from people.overlay import Overlay, are_distinct, overlay_of
-from people.persons import Persons
-from people.similar import Exemplars, similar_people
-from people.similar_across import LikelyRefs
+from people.likely_same import (
+    Exemplars,
+    LikelyRefs,
+    likely_in_other_videos,
+    similar_people,
+    thresholds_of,
+)
+from people.overlay import Overlay, are_distinct, overlay_of, people_in_view
 from people.video_people import LAST_CLIP, VideoPeople, find_person, people_of_video
 from store.queries.characters import CharacterAt
 from store.queries.corrections import appearances_of, claims_of, corrections_of
@@ -42,7 +44,7 @@ from store.queries.identities import (
     seen_together,
 )
 from store.queries.keyframes import frames_of
-from store.queries.nearest_identities import models_of_videos
+from store.queries.people_in_view import models_of_videos
 from store.queries.recaps import began_times
 
 LikelyPeople = LikelySame[PersonOfVideo]

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from domain.audit import Deed
 from domain.base import Frozen
 from domain.errors import Busy, InputError, NotFound
+from domain.rights import Deed
 from domain.time import TimeSpan, format_clock
 from domain.words import counted, format_span, plain_line
 from flows.cut import cut_moment

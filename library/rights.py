@@ -8,10 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from domain.audit import Deed
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
-from domain.rights import KEY_PREFIX, LABEL, Grant, Membership, same_address
+from domain.rights import KEY_PREFIX, LABEL, Deed, Grant, Membership, same_address
 from domain.texts import make_storable
 from library.params import OnCommandLine
 from store.database import Store

@@ -23,9 +23,9 @@ from flows.workspace import Workspace
 from library.moments import moments_of
 from library.params import AsOf, OnCommandLine, Span, Videos
 from library.videos import videos_named
-from retrieval.closeness import close_evidence
 from retrieval.encoders import encoder_note
 from retrieval.images_alike import example_of, example_of_ref
+from retrieval.relevance import close_evidence
 from retrieval.result import Retrieval, ShownImage
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once

@@ -5,14 +5,14 @@ from __future__ import annotations
 from domain.asking import Answer, Citation, Question
 from domain.base import Frozen
 from domain.errors import NotFound
-from domain.links import SharedLink
 from domain.moments import Moment
+from domain.rights import SharedLink
 from domain.time import TimeSpan
 from domain.words import translate
 from library.memory import shown_clips
 from library.moments import frame_at
 from library.videos import videos_named
-from people.corrected import characters_at
+from people.overlay import characters_at
 from store.database import Store
 from store.queries.clips import clips_of, memory_view
 from store.queries.trajectories import find_trajectory

@@ -6,15 +6,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from auth.signed_links import is_signed, link_key, sign_until
-from domain.audit import Deed
+from auth.sessions import is_signed, link_key, sign_until
 from domain.errors import InputError, NotFound
-from domain.links import DEFAULT_DAYS, MAX_DAYS, MAX_MOMENT_MS, MIN_DAYS, SharedLink
+from domain.rights import DEFAULT_DAYS, MAX_DAYS, MAX_MOMENT_MS, MIN_DAYS, Deed, SharedLink
 from domain.time import format_clock
 from library.params import Span, VideoName
-from services.app_address import app_address
+from services.daemon import app_address
 from store.database import Store
-from store.queries import shared_links as queries
+from store.queries import rights as queries
 from store.queries.audit import record_deed
 from store.queries.clips import clip_at
 from store.queries.trajectories import find_trajectory

@@ -16,11 +16,9 @@ from flows.learning import learn_in_batches, question_type
 from flows.workspace import Workspace
 from library.params import OnCommandLine
 from skills import library as skill_library
-from skills.bans import Shares, usual_without
-from skills.files import read_skills, write_skills
-from skills.learn import LearningResult
+from skills.learn import LearningResult, Shares, usual_without
 from skills.learn import judge as record_judgement
-from skills.library import LibrarySkill, store_skills
+from skills.library import LibrarySkill, read_skills, store_skills, write_skills
 from store.database import Store
 from store.queries import learning as stored
 from store.queries.learning import SkillTally, Unit, Use
@@ -171,7 +169,7 @@ class SkillUseRecord(Frozen):
     """The use of a skill. ``tallies`` are by ``unit``, without empty units.
 
     ``judged`` answers to questions that were given it, ``right`` of them; ``expected``: how many of
-    them would be right at the rate of similar answers without it (``skills.bans``).
+    them would be right at the rate of similar answers without it (``skills.learn``).
     """
 
     given: int

@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from domain.asked import Answered, Asked, RoundLine
 from domain.asking import level_of_confidence
+from domain.moments import Answered, Asked, RoundLine
 from domain.people import tags_in_words
 from domain.skills import StrategyChoice
 from domain.trajectory import Failed, ForkEdit
-from graphs.edits import fork_line
-from graphs.forks import editable
+from graphs.forks import editable, fork_line
 from library.answers import chosen_option, event_lines
 from library.comparison import Difference, compare_trajectories
 from library.moments import moments_of

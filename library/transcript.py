@@ -19,13 +19,13 @@ from domain.texts import make_storable
 from domain.time import TimeSpan
 from library.memory import shown_frame
 from models.ports import TextEmbedder
-from people.clip_people import ClipPeople
-from people.corrected import people_as_of
-from retrieval.close_lines import close_lines, embed_words
+from people.characters import ClipPeople
+from people.overlay import people_as_of
+from retrieval.relevance import close_lines, embed_words
 from store.database import Store
 from store.queries.clips import memory_view
 from store.queries.keyframes import frames_of
-from store.queries.library_search import LibraryLine
+from store.queries.library import LibraryLine
 from store.queries.transcript import (
     MARK_END,
     MARK_START,

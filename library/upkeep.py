@@ -8,12 +8,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from domain.audit import AuditEntry, Deed
 from domain.errors import InputError
 from domain.recaps import parse_period
+from domain.rights import AuditEntry, Deed
 from domain.words import plain_line
-from flows.recap import RecapFile, write_recap
-from flows.recap_model import recap_model
+from flows.recap import RecapFile, recap_model, write_recap
 from flows.workspace import Workspace
 from library.params import OnCommandLine, Page, ProfileName
 from models.profile import load_profile

@@ -25,10 +25,10 @@ from retrieval.search_cost import searches_so_far
 from store.database import Store
 from store.progress import Progress
 from store.queries import clips
-from store.queries import library_pages as stored
+from store.queries import library as stored
 from store.queries import videos as queries
 from store.queries.clips import StoredClip
-from store.queries.library_pages import LibraryEntry, WatchRate
+from store.queries.library import LibraryEntry, WatchRate
 from store.queries.videos import WATCHING, find_video
 
 RECENT_CLIPS = 20

@@ -14,7 +14,7 @@ from domain.errors import InputError, ModelError
 from domain.moments import Text
 from domain.words import plain_line
 from flows.addresses import Fetched
-from flows.due_windows import build_due_windows
+from flows.clip_memory import build_due_windows
 from flows.ingest_files import FileOutcome, watch_files
 from flows.restore import import_exported_video
 from flows.retry import clips_to_retry
@@ -23,8 +23,7 @@ from library.params import OnCommandLine, ProfileName, VideoName, several
 from library.progress import STOPPED, Reporter
 from library.usage import ingest_usage
 from memory.captions import CaptionTrack, read_captions, read_tracks
-from memory.import_captions import import_track
-from memory.scaled_captions import import_reference, read_scaled_captions
+from memory.import_captions import import_reference, import_track, read_scaled_captions
 from memory.writers import make_writers
 from models.profile import load_profile
 from store.database import Store, open_store

@@ -10,11 +10,9 @@ from pydantic import Field
 from domain.base import Frozen
 from domain.errors import NotFound
 from library.params import OnCommandLine, Page, ProfileName
-from models.fetch import FetchProgress
 from models.hub import is_hub_name
-from models.manifest import weights_named
 from models.profile import Profile, load_profile
-from models.weights import FileState, status
+from models.weights import FetchProgress, FileState, status, weights_named
 from models.weights import pull as pull_weights
 from store.home import Home
 from store.progress import SILENT, Meter

@@ -6,30 +6,34 @@ deleted as a whole. Deleted clips are not ingested again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from domain import faults
-from domain.audit import Deed
+from domain.asking import REF_KINDS
 from domain.errors import InputError
 from domain.media import ClipState, Video
 from domain.people import CorrectedCharacter, Correction
+from domain.rights import Deed
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
-from memory.leak_terms import contains_any, exclusive_words, flatten_text, quotes_any
 from memory.patch_window import read_people, to_window_lines
-from memory.writers.labels import Salience, summarise
+from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_event import with_time
 from models.ports import TextEmbedder
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from people.forget import FORGOTTEN_SUMMARY
-from people.matching import mean_direction
-from people.memory_lines import format_line, search_text
-from people.model_calls import embeddings_recorded_after
-from people.model_transactions import TransactionEmbedder, run_with_models
+from people.identities import mean_direction
+from people.model_transactions import (
+    TransactionEmbedder,
+    embeddings_recorded_after,
+    run_with_models,
+)
+from people.names import format_line, search_text
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
@@ -51,6 +55,44 @@ from store.tables.schema import (
     MemoryRow,
     SegmentRevisionRow,
 )
+
+# Finds texts that repeat words of deleted clips; pure.
+#
+# A model that wrote later memories was shown earlier ones, and may have repeated them. Such texts
+# are found by words that occur in the deleted clips only.
+
+_REF = re.compile(rf"(?<!\w)(?:[{REF_KINDS}][1-9]\d*|[0-9a-f]{{64}})(?!\w)")
+
+
+def exclusive_words(deleted: Iterable[str], remaining: Iterable[str]) -> frozenset[str]:
+    """Return content words of ``deleted`` that do not occur in ``remaining``, in lower case."""
+    words = {word for text in deleted for word in content_words(text)}
+    for text in remaining:
+        if words:
+            words.difference_update(content_words(text))
+    return frozenset(words)
+
+
+def flatten_text(value: Any) -> str:
+    """Return all texts of a JSON value, one per line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "\n".join(flatten_text(item) for item in value.values())
+    if isinstance(value, Sequence):
+        return "\n".join(flatten_text(item) for item in value)
+    return ""
+
+
+def contains_any(text: str, words: Collection[str]) -> bool:
+    """Tell whether a text contains one of these words."""
+    return bool(words) and not set(words).isdisjoint(content_words(text))
+
+
+def quotes_any(text: str, words: Collection[str], refs: Collection[str]) -> bool:
+    """Tell whether a text has one of these words or cites one of ``refs`` (``m12``, a SHA-256)."""
+    return not set(refs).isdisjoint(_REF.findall(text)) or contains_any(text, words)
+
 
 REPLACEMENTS: Mapping[type[Base], Mapping[str, Any]] = {
     EdgeRow: {"rationale": cut_events.CUT_RATIONALE},

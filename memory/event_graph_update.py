@@ -19,6 +19,7 @@ from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.memories import EventPatch
 from domain.settings import MemorySettings
+from memory.drafts import WindowRecording
 from memory.event_graph import (
     AbsorbedSegment,
     GraphChange,
@@ -36,11 +37,14 @@ from memory.patches import (
     uncovered_clips,
 )
 from memory.ports import MemoryModels
-from memory.writer_calls import WindowRecording
 from memory.writers.port import EventWindow, EventWriter
 from models.text_endpoint import recorded_embeddings
-from people.model_calls import record_call
-from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
+from people.model_transactions import (
+    ModelCallNeeded,
+    TransactionEmbedder,
+    record_call,
+    run_with_models,
+)
 from store.database import Store
 from store.queries import events as stored
 from store.queries.alerts import queue_segments

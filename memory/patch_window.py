@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from domain.memories import MemoryKind
 from domain.time import TimeSpan
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
-from people.clip_people import ClipPeople
-from people.corrected import characters_at
-from people.memory_lines import search_text
+from people.characters import ClipPeople
 from people.model_transactions import TransactionEmbedder
+from people.names import search_text
+from people.overlay import characters_at
 from store.queries import events as stored
 from store.queries.clips import ClipStates, clip_states
 from store.queries.events import EdgeAt, PatchAt, SegmentAt

@@ -18,17 +18,25 @@ from domain.errors import BlobGone
 from memory.patch_window import read_people
 from models.ports import Image, ImageEncoder, TextEmbedder
 from models.text_endpoint import recorded_embeddings
-from people.matching import mean_direction
-from people.memory_lines import search_text
-from people.model_calls import record_call
-from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
+from people.identities import mean_direction
+from people.model_transactions import (
+    ModelCallNeeded,
+    TransactionEmbedder,
+    record_call,
+    run_with_models,
+)
+from people.names import search_text
 from perception.jpeg import decode_image
 from store.database import Store
 from store.progress import Progress
-from store.queries import reembed as stored
-from store.queries.encoders import record_encoder, settle_encoder, settle_image_encoder
+from store.queries import encoders as stored
+from store.queries.encoders import (
+    StoredPicture,
+    record_encoder,
+    settle_encoder,
+    settle_image_encoder,
+)
 from store.queries.percepts import lock_video
-from store.queries.reembed import StoredPicture
 from store.queries.videos import known_video
 
 CLIPS = 8

@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.memories import PRESENCE_SOURCES, Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import Settings
-from people.characters import identities_of_tags
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople, identities_of_tags
 from store.queries.characters import characters_with
 from store.queries.memories import (
     Vector,

@@ -15,37 +15,46 @@ from domain.media import KEYFRAMES_ONLY, ClipState, ClipView, IdentityKind, Perc
 from domain.memories import ClipMemories, Memory, MemoryKind
 from domain.people import escape_tags
 from domain.settings import Settings
-from memory.continued_lines import may_continue
-from memory.drafts import WriterInput, WrittenDraft, last_known_clip, update_tags, write_draft
+from memory.continued_lines import mark_continued, may_continue
+from memory.drafts import (
+    CallRecording,
+    WriterInput,
+    WrittenDraft,
+    last_known_clip,
+    update_tags,
+    write_draft,
+)
 from memory.kept_frames import ClipKeeping
 from memory.ports import MemoryModels
-from memory.sounds import mark_continued
 from memory.store_memories import store_memories, supersede_local_lines
-from memory.writer_calls import CallRecording
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.text_endpoint import recorded_embeddings
 from people.characters import (
+    ClipPeople,
     NameClaim,
     add_characters,
     join_voices,
     name_characters,
     source_of_name,
 )
-from people.clip_people import ClipPeople
-from people.corrected import learned_people, people_for_writer, people_of_clip
 from people.face_voice import confirmed_claims, statements_by_co_occurrence, statements_by_name
 from people.identities import (
     MatchingSettings,
     Recognised,
+    mean_direction,
     recognise,
     recognised_before,
     update_exemplars,
 )
-from people.matching import mean_direction
-from people.memory_lines import format_clip, search_text
-from people.model_calls import record_call
-from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
+from people.model_transactions import (
+    ModelCallNeeded,
+    TransactionEmbedder,
+    record_call,
+    run_with_models,
+)
+from people.names import format_clip, search_text
+from people.overlay import learned_people, people_for_writer, people_of_clip
 from store.blobs import BlobStore
 from store.database import Store, remove_unused_blobs
 from store.queries.alerts import queue_clip

@@ -23,12 +23,11 @@ from domain.marked import marked
 from models.endpoint import Endpoint
 from models.json_repair import is_complete_object, read_object
 from models.messages import Message, is_video, request_hash, to_langchain, to_record
-from models.reply_schema import parse_plain_text, plain_text_protocol
 from models.slots import NoFreeSlot, Slots
 from models.specs import IN_PROCESS, OPENAI, ChatSpec, cost_usd
-from models.structured import OnText, StructuredReply
+from models.structured import OnText, StructuredReply, parse_plain_text, plain_text_protocol
 from telemetry import tracing
-from telemetry.ids import Value
+from telemetry.tracing import Value
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -21,8 +21,7 @@ from pydantic import ValidationError
 
 from domain.base import Frozen
 from domain.errors import WeightsMissing
-from models.fetch import ANSWER_S
-from models.weights import SCRATCH, FileState, file_digest
+from models.weights import ANSWER_S, SCRATCH, FileState, file_digest
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoSibling

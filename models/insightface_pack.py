@@ -16,7 +16,7 @@ from models.devices import CPU, CPU_PROVIDER, execution_providers
 from models.faces import align, is_large_enough, make_face
 from models.onnx import open_session
 from models.ports import Face, Image
-from models.thresholds import FACES
+from models.specs import FACES
 
 INPUT_SIZE = (640, 640)
 PACKS = "insightface_packs"

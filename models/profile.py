@@ -24,12 +24,21 @@ from models.devices import AUTO, DEVICE_PATTERN
 from models.extras import LITERT
 from models.hub import HUB_NAME, HubModel, folder_name, hub_language_model, is_hub_name
 from models.image_folder import hub_image_model, name_of
-from models.manifest import load_manifest
-from models.profile_tables import bundled_profiles, read_toml, resolve_table, with_prices
 from models.sentences import ENGLISH, PIPELINE
-from models.specs import IN_PROCESS, OPENAI, ChatSpec, EncoderSpec, Price
+from models.specs import (
+    IN_PROCESS,
+    OPENAI,
+    ChatSpec,
+    EncoderSpec,
+    Price,
+    bundled_profiles,
+    read_toml,
+    resolve_table,
+    with_prices,
+)
 from models.text_folder import hub_text_model
-from models.whisper_models import hub_speech_model, is_path, model_name
+from models.weights import load_manifest
+from models.whisper import hub_speech_model, is_path, model_name
 
 DEFAULT = "local"
 ENVIRONMENT = "HOMER_PROFILE"

@@ -8,7 +8,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict
 
 from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
 from domain.texts import make_storable
@@ -329,3 +331,38 @@ def _sent_tokens(sent: Sequence[dict[str, Any]]) -> int:
 def _estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text, for servers that do not count them."""
     return max(1, len(text) // CHARACTERS_A_TOKEN)
+
+
+# How a reply is described to a model: a class as a JSON schema, or plain text.
+#
+# Pydantic takes title and description of a schema from a class's name and docstring, which models
+# read: docstrings of replies are part of the prompts.
+
+
+class StrictReply(BaseModel):
+    """Base of replies in which unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@runtime_checkable
+class PlainTextFormat(Protocol):
+    """A reply that may also be given as plain text, by models that keep to no JSON."""
+
+    @classmethod
+    def plain_text_protocol(cls) -> str:
+        """Return how to answer, for a server that holds its model to no schema."""
+
+    @classmethod
+    def parse_plain_text(cls, text: str) -> dict[str, Any] | None:
+        """Return the fields found in such an answer; None if it is none."""
+
+
+def plain_text_protocol(schema: type[BaseModel]) -> str:
+    """Return how to answer in plain text; "" where the reply has no such form."""
+    return schema.plain_text_protocol() if isinstance(schema, PlainTextFormat) else ""
+
+
+def parse_plain_text(text: str, schema: type[BaseModel]) -> dict[str, Any] | None:
+    """Return the fields that ``text`` gives as plain text; None if it gives none."""
+    return schema.parse_plain_text(text) if isinstance(schema, PlainTextFormat) else None

@@ -12,7 +12,6 @@ from models.devices import speech_device
 from models.endpoint import Endpoint
 from models.hub import hub_language_model, is_hub_name
 from models.llama_server import llama_url
-from models.manifest import load_manifest
 from models.ports import (
     FaceEngine,
     ImageEncoder,
@@ -27,13 +26,11 @@ from models.ports import (
 )
 from models.profile import NO_MODEL, Profile
 from models.sentences import SentenceParser
-from models.silero import SileroActivity
 from models.specs import IN_PROCESS, ChatSpec
 from models.text_endpoint import EndpointTextEmbedder
 from models.text_folder import EncoderFiles, Pooling, read_encoder_folder
-from models.weights import verified_folder
-from models.whisper import WhisperRecognizer
-from models.whisper_models import whisper_folder
+from models.weights import load_manifest, verified_folder
+from models.whisper import SileroActivity, WhisperRecognizer, whisper_folder
 from models.yamnet import YamnetClassifier
 
 if TYPE_CHECKING:

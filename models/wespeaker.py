@@ -12,8 +12,8 @@ from domain.errors import ModelError
 from models.devices import CPU
 from models.onnx import open_session
 from models.ports import Samples, Vector
-from models.silero import SAMPLE_HZ
-from models.thresholds import VOICES
+from models.specs import VOICES
+from models.whisper import SAMPLE_HZ
 
 MEL_BINS = 80
 SHORTEST_S = 0.4

@@ -8,25 +8,209 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from domain.errors import SetupError
+from domain.errors import SetupError, WeightsMissing
 from models.devices import SpeechDevice
+from models.hub import HubModel, is_hub_name
 from models.native_runtime import limit_arenas, make_idle_threads_sleep
 from models.onnx import threads_allowed
 from models.ports import Samples, Speech, Word
-from models.silero import SAMPLE_HZ, SileroActivity
-from models.whisper_windows import Windows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from faster_whisper import WhisperModel
+
+
+# Changes to how faster-whisper decodes a recording window by window.
+#
+# Each window is encoded once, for its language and its words, and a decoder that loops ends when
+# there are more tokens than can be spoken in the time.
+
+SHORTEST_TALK_S = 0.4
+"""So much silence is added after speech, so a shorter remainder has no word."""
+
+_COLUMNS_A_SECOND = 100
+_TOKENS_ANYWAY, _TOKENS_A_SECOND = 16, 15
+"""The most tokens that can be spoken: English takes a quarter of it."""
+
+_NOTHING: Any = object()
+"""The encoding of a window without a word."""
+_SILENCE = SimpleNamespace(no_speech_prob=1.0), -math.inf, 0.0, 0.0
+"""The result for it, as faster-whisper reports silence."""
+
+
+class Windows:
+    """Wraps a model's encoding and decoding of windows, one recording at a time.
+
+    Args:
+        model: one of faster-whisper's, three methods of which are replaced.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._encode, self._detect_language = model.encode, model.detect_language
+        self._decode, self._longest = model.generate_with_fallback, int(model.max_length)
+        self._last: tuple[Any, Any] | None = None
+        self._sound_s, self._begun = 0.0, False
+        model.encode, model.detect_language = self.encode, self.detect_language
+        model.generate_with_fallback = self.decode
+
+    def reset(self) -> None:
+        """Start a new recording."""
+        self._begun = False
+
+    def encode(self, features: Any) -> Any:
+        """Encode a window, or reuse the last encoding if equal; features are (bins, columns)."""
+        # How much of a window is sound; its padding is zeros.
+        filled = np.flatnonzero(np.asarray(features).any(axis=0))
+        self._sound_s = float(filled[-1] + 1) / _COLUMNS_A_SECOND if len(filled) else 0.0
+        if self._begun and self._sound_s < SHORTEST_TALK_S:
+            return _NOTHING
+        if self._last is None or not np.array_equal(self._last[0], features):
+            self._last = np.array(features), self._encode(features)
+        return self._last[1]
+
+    def detect_language(self, *args: Any, features: Any = None, **more: Any) -> Any:
+        """Detect the language of the window that is decoded too: of all but the last 10 ms."""
+        if features is not None:
+            features = features[..., :-1]
+        return self._detect_language(*args, features=features, **more)
+
+    def decode(self, encoded: Any, prompt: Any, tokenizer: Any, options: Any) -> Any:
+        """Decode a window, to as many tokens as can be spoken in it."""
+        self._begun = True
+        if encoded is _NOTHING:
+            return _SILENCE
+        spoken = _TOKENS_ANYWAY + round(_TOKENS_A_SECOND * self._sound_s)
+        # CTranslate2 gives out half of the length it is allowed.
+        most = 2 * min(spoken, self._longest // 2) - len(prompt)
+        return self._decode(encoded, prompt, tokenizer, replace(options, max_new_tokens=most))
+
+
+# Whisper models that are not of the manifest: a folder, or a model of the hub.
+
+FILES = ("config.json", "model.bin", "tokenizer.json")
+"""What a folder must have, besides one of ``VOCABULARIES``."""
+VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
+_PATHS = ("/", ".", "~")
+
+
+def is_path(name: str) -> bool:
+    """Check whether a profile's ``speech`` is a folder."""
+    return name.startswith(_PATHS) or Path(name).is_dir()
+
+
+def model_name(name: str) -> str:
+    """Return how a model is called in the store: the last part of a path or of a hub's name."""
+    return f"whisper-{Path(name).name.removeprefix('whisper-')}"
+
+
+def hub_speech_model(name: str) -> HubModel:
+    """Return a Whisper model of the hub: ``OWNER/NAME``, or a name that faster-whisper knows.
+
+    Both may have ``@REVISION`` behind them.
+
+    Raises:
+        WeightsMissing: It is neither; the message lists the names that are known.
+    """
+    if not is_hub_name(name):
+        known, at, revision = name.partition("@")
+        name = f"{_known_name(known)}{at}{revision}"
+    required = tuple((file,) for file in FILES)
+    return HubModel(
+        name,
+        "speech",
+        (*required, VOCABULARIES),
+        ("preprocessor_config.json",),
+        form="a Whisper model for CTranslate2",
+    )
+
+
+def _known_name(name: str) -> str:
+    # Slow to import, and only profiles with a model of the hub need it.
+    from faster_whisper.utils import _MODELS
+
+    if name not in _MODELS:
+        raise WeightsMissing(
+            f"there is no speech model {name!r}: name a folder (/..., ./..., ~/...), OWNER/NAME of "
+            f"the hub, or one of {', '.join(_MODELS)}"
+        )
+    return str(_MODELS[name])
+
+
+def whisper_folder(name: str, weights: Path) -> Path:
+    """Return the folder of a Whisper model for CTranslate2, fetched where it is not there yet.
+
+    Args:
+        name: A folder, or as in ``hub_speech_model``.
+
+    Raises:
+        WeightsMissing: A file is missing and cannot be fetched; names it and where to put it.
+    """
+    if not is_path(name):
+        return hub_speech_model(name).ready_folder(weights)
+    folder = Path(name).expanduser()
+    if missing := missing_file(folder):
+        raise WeightsMissing(f"the speech model {name!r} lacks {missing}: put it into {folder}")
+    return folder
+
+
+def missing_file(folder: Path) -> str | None:
+    """Return the first file that a folder lacks."""
+    lacking = (file for file in FILES if not (folder / file).is_file())
+    has_vocabulary = any((folder / file).is_file() for file in VOCABULARIES)
+    return next(lacking, None if has_vocabulary else VOCABULARIES[0])
+
+
+# Voice activity by Silero, which comes with faster-whisper.
+
+SAMPLE_HZ = 16_000
+SPEECH = 0.35
+"""Chance of speech from which it begins. At Silero's own 0.5 much is lost of what is said at some
+way from the microphone (`homer eval perception` measures it)."""
+SHORTEST_SPEECH_MS = 250
+SHORTEST_PAUSE_MS = 300
+PAD_MS = 200
+"""Added on either side: words begin and end more softly than Silero notices."""
+
+
+class SileroActivity:
+    """Voice activity detection by Silero."""
+
+    name = "silero"
+
+    def spans(self, samples: Samples, chance: float = SPEECH) -> list[tuple[int, int]]:
+        """Return spans of speech in 16 kHz ``samples``, in milliseconds, in order, disjoint.
+
+        ``chance`` is that of speech from which it begins.
+        """
+        make_idle_threads_sleep()
+        # After that: OpenMP reads the environment when it is loaded.
+        from faster_whisper.vad import VadOptions, get_speech_timestamps
+
+        if not len(samples):
+            return []
+        options = VadOptions(
+            threshold=chance,
+            min_speech_duration_ms=SHORTEST_SPEECH_MS,
+            min_silence_duration_ms=SHORTEST_PAUSE_MS,
+            speech_pad_ms=PAD_MS,
+        )
+        found = get_speech_timestamps(np.ascontiguousarray(samples, np.float32), options)
+        return [(_ms(span["start"]), _ms(span["end"])) for span in found]
+
+
+def _ms(sample: int) -> int:
+    return sample * 1000 // SAMPLE_HZ
+
 
 BEAM = 5
 SHORTEST_S = 0.2

@@ -12,7 +12,7 @@ from models.devices import CPU
 from models.faces import align, is_large_enough, make_face, suppress_overlaps
 from models.onnx import open_session
 from models.ports import Face, Image
-from models.thresholds import FACES
+from models.specs import FACES
 
 SIDE = 640
 STRIDES = (8, 16, 32)

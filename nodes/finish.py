@@ -1,4 +1,4 @@
-"""Finish: the final answer, with citations that resolve, and its calibrated confidence."""
+"""Finish: the final answer, from the evidence of the ledger, with citations that resolve."""
 
 from __future__ import annotations
 
@@ -6,28 +6,53 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from agent.harness.constrain import chosen_letter
-from agent.prompt_context import shown_tags
-from agent.reasoners.question_parts import answer_claim
+from agent.harness.constrain import chosen_letter, letter, made_up_tags, words
+from agent.harness.correct import needed_subtasks
+from agent.harness.inform import quote_untrusted
+from agent.prompt_context import attempt, decision_context_of, is_last, shown_tags
+from agent.reasoners.concluding import answer_claim
+from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.run_context import RunContext
-from agent.state import LoopOutcome, State, action_of, ledger_of, outcome_of, question_of
+from agent.state import (
+    LoopOutcome,
+    State,
+    action_of,
+    ledger_of,
+    outcome_of,
+    plain,
+    progress_of,
+    question_of,
+)
 from agent.support import score, supported
 from domain.asking import (
     LIKELIEST_ONLY,
     NOTE,
     PICTURES_NOT_SEARCHED,
+    Action,
     Answer,
     Evidence,
     Ledger,
     Subtask,
     SubtaskState,
 )
-from domain.ledger import confidence
+from domain.errors import BudgetExceeded
+from domain.ledger import confidence, refs
 from domain.people import TAG
-from domain.trajectory import IMAGE_FAILURE, Ended, EvidenceRetrieved, Failed, Setup
+from domain.search import QUOTED
+from domain.trajectory import (
+    IMAGE_FAILURE,
+    AnswerProposed,
+    Ended,
+    EvidenceRetrieved,
+    Failed,
+    Interrupted,
+    Setup,
+)
 from retrieval.built_views import unbuilt_note, writers_note
 from retrieval.encoders import encoder_note
-from retrieval.heuristics.language import language_note
+from retrieval.heuristics.questions import language_note
+
+# Finish: the final answer, with citations that resolve, and its calibrated confidence.
 
 SHOWN = 20
 """Moments that an answer lists as retrieved."""
@@ -195,3 +220,153 @@ def searches_made(context: RunContext) -> tuple[str, ...]:
     """Return the distinct searches, as ``mode: query``."""
     searches = [f"{e.mode}: {e.query}" for e in context.recorder.of(EvidenceRetrieved)]
     return tuple(dict.fromkeys(searches))
+
+
+# Synthesize: the final answer from the evidence of the ledger.
+
+NO_ANSWER = "No readable answer came: this is what the evidence says most plainly."
+
+
+def synthesize(state: State, context: RunContext) -> State:
+    """Ask for a conclusion and check it; quote the evidence if there is none."""
+    decision, note = decision_context_of(state, context), ""
+    try:
+        conclusion = attempt(
+            context, "conclude", decision, lambda t: _checked(context, t), context.settings.retries
+        )
+    except BudgetExceeded as error:
+        context.recorder.add(Failed(round=decision.round, where="conclude", message=str(error)))
+        conclusion = None
+    if conclusion is None:
+        conclusion, note = fallback(decision), NO_ANSWER
+    action = concluding_action(conclusion)
+    context.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))
+    changes = {"action": action, "ranked": conclusion.ranked, "share": conclusion.share}
+    changes |= {"sure": conclusion.sure, "note": note}
+    outcome = outcome_of(state).model_copy(update=changes)
+    return {"outcome": plain(outcome), "next": "finish"}
+
+
+def _checked(context: RunContext, decision: DecisionContext) -> Conclusion:
+    """Return the conclusion, with its option as a letter and only evidence that was shown.
+
+    Raises:
+        Unreadable: it is not an option, or cites nothing that was shown.
+    """
+    conclusion = context.actor.conclude(decision)
+    seen = refs(decision.ledger) if context.by_rules else context.recorder.evidence()
+    unknown = [ref for ref in conclusion.refs if ref not in seen]
+    if unknown:
+        raise Unreadable(f"Nothing with the id {', '.join(unknown)} was retrieved: cite others.")
+    options = decision.question.options
+    if not options:
+        return _open(conclusion, shown_tags(decision.question, context))
+    option = chosen_letter(conclusion.option or conclusion.text, options)
+    if option is None:
+        raise Unreadable(f"Choose exactly one letter from A to {letter(len(options) - 1)}.")
+    if not conclusion.refs and seen:
+        raise Unreadable("Cite the evidence that speaks for the option.")
+    return conclusion.model_copy(update={"option": option, "not_in_memory": False})
+
+
+def _open(conclusion: Conclusion, tags: Collection[str]) -> Conclusion:
+    if conclusion.not_in_memory:
+        return conclusion.model_copy(update={"option": None, "refs": ()})
+    if not conclusion.text.strip():
+        raise Unreadable("The answer is empty.")
+    if not conclusion.refs:
+        raise Unreadable("Cite the evidence, or say that the memory does not hold it.")
+    if made_up := made_up_tags(conclusion.text, tags):
+        raise Unreadable(f"Nobody goes by {', '.join(made_up)}: use tags as they were shown.")
+    return conclusion.model_copy(update={"option": None})
+
+
+def fallback(decision: DecisionContext) -> Conclusion:
+    """Conclude by code: the option whose words the evidence holds, or a quotation."""
+    best = sorted(decision.held, key=lambda e: (-e.score, e.span.start_ms))
+    quoted = best[:QUOTED]
+    cited = tuple(e.ref for e in quoted)
+    if decision.question.options:
+        evidence_words = {word for e in best for word in words(e.full_text)}
+        shares = [
+            len(evidence_words & set(words(o))) / max(1, len(set(words(o))))
+            for o in decision.question.options
+        ]
+        option = letter(shares.index(max(shares)))
+        return Conclusion(text=option, option=option, refs=cited)
+    if not quoted:
+        return Conclusion(text="The memory does not hold this.", not_in_memory=True)
+    return Conclusion(text=" ".join(e.full_text for e in quoted), refs=cited)
+
+
+def concluding_action(conclusion: Conclusion) -> Action:
+    """Convert a conclusion to the action that ends a run."""
+    return Action(
+        kind="answer",
+        answer=conclusion.option or conclusion.text,
+        citations=conclusion.refs,
+        support=conclusion.support,
+        not_in_memory=conclusion.not_in_memory,
+    )
+
+
+# Answer: checks a valid answer against the subtasks that are still open.
+
+REASONER_ANSWERED = "the reasoner answered"
+"""The reason why the search ended, which is recorded."""
+
+
+def answer(state: State, context: RunContext) -> State:
+    """Accept the answer, or name the open subtasks once while there is budget for them."""
+    action, counts = action_of(state), progress_of(state)
+    if action is None:
+        return {"next": "record"}
+    open_subtasks = needed_subtasks(ledger_of(state), context.settings)
+    deferred = bool(open_subtasks) and not (
+        counts.reminded or is_last(state, context) or context.budget.gone()
+    )
+    names = ", ".join(f"{s.id} ({quote_untrusted(s.text)})" for s in open_subtasks)
+    complaint = f"Still open: {names}. Search for it, or answer again if it does not matter."
+    context.recorder.add(
+        AnswerProposed(
+            round=state["round"],
+            action=action,
+            accepted=not deferred,
+            complaint=complaint if deferred else "",
+        )
+    )
+    if not deferred:
+        outcome = LoopOutcome(action=action, why=REASONER_ANSWERED)
+        return {"outcome": plain(outcome), "next": "finish"}
+    after = counts.model_copy(update={"reminded": True, "hints": (complaint,)})
+    return {"progress": plain(after), "next": "record"}
+
+
+# Stop: the best answer so far, without any model, for a user who does not want to wait.
+
+SO_FAR = "Stopped before the search was over: this is the best answer so far."
+WHY = "it was stopped"
+
+
+def stop(state: State, context: RunContext) -> State:
+    """End the trajectory with the best answer at this step."""
+    number = state.get("round", 0)
+    action = outcome_of(state).action or concluding_action(
+        _so_far(state, decision_context_of(state, context))
+    )
+    context.recorder.step = "stop"
+    context.recorder.add(Interrupted(round=number))
+    context.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
+    outcome = LoopOutcome(action=action, why=WHY, note=SO_FAR)
+    return end({**state, "outcome": plain(outcome)}, context, "stopped")
+
+
+def _so_far(state: State, decision: DecisionContext) -> Conclusion:
+    """Conclude from the resolved subtasks, else from the evidence alone."""
+    resolved = [s for s in ledger_of(state).subtasks if s.state is SubtaskState.RESOLVED]
+    if resolved and not decision.question.options:
+        refs = dict.fromkeys(ref for subtask in resolved for ref in subtask.support)
+        return Conclusion(text=" ".join(s.answer or "" for s in resolved), refs=tuple(refs))
+    if not decision.evidence and not decision.question.options:
+        return Conclusion(text=NOTHING_YET)
+    return fallback(decision)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.reasoners.question_parts import query_of, ranking_text_of
+from agent.reasoners.concluding import query_of, ranking_text_of
 from agent.run_context import RunContext
 from agent.state import (
     Focus,
@@ -11,6 +11,7 @@ from agent.state import (
     current_of,
     focus_of,
     is_first_look,
+    ledger_of,
     plain,
     question_of,
     view_of,
@@ -18,8 +19,9 @@ from agent.state import (
 from domain import faults
 from domain.asking import Action, Mode
 from domain.errors import HomerError, InputError
+from domain.ledger import bind_evidence
 from domain.search import STRUCTURE, Aim
-from domain.trajectory import EvidenceRetrieved, ModelCalled, Neighbour
+from domain.trajectory import Bound, EvidenceRetrieved, ModelCalled, Neighbour
 from retrieval.result import Retrieval, UnknownLabel
 
 
@@ -176,3 +178,23 @@ def neighbours(retrieval: Retrieval) -> list[Neighbour]:
             )
             listed.setdefault(frozenset({segment.id, other}), one)
     return [*listed.values()]
+
+
+# Bind: ties the evidence that was found to the subtask it was searched for.
+
+
+def bind(state: State, context: RunContext) -> State:
+    """Put evidence into the ledger: for rules, what is close enough.
+
+    Evidence for options always counts: the nearest for each is compared, with its low score. A
+    language model reads what it is shown, and judges better than a threshold what bears on it.
+    """
+    retrieval, subtask = context.recorder.of(EvidenceRetrieved)[-1], state.get("current")
+    too_far = context.by_rules and retrieval.nothing_close and not retrieval.weighed
+    if too_far or not retrieval.evidence or subtask is None:
+        return {"next": "assess"}
+    refs = tuple(e.ref for e in retrieval.evidence)
+    best = max(e.score for e in retrieval.evidence)
+    ledger = bind_evidence(ledger_of(state), subtask, refs, best)
+    context.recorder.add(Bound(round=state["round"], subtask=subtask, refs=refs, best_score=best))
+    return {"ledger": plain(ledger), "next": "assess"}

@@ -7,14 +7,15 @@ change is valid from the clip at which it was learned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
-from domain.people import TAG, Identity, IdentityStatement, escape_tags
-from people.clip_people import ClipPeople
+from domain.people import TAG, Character, Identity, IdentityStatement, escape_tags
 from people.identities import Recognised
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
@@ -24,6 +25,128 @@ from store.queries.identities import (
     identity_rows,
     identity_support,
 )
+
+# Who is in a clip: the identity of each group, and the characters that they form.
+
+_NOT_AFTER_INTRODUCTION = "".join(
+    f"(?<!{phrase} )" for phrase in ("name is", "name['’]s", "I['’]m", "I am", "named")
+)
+"""Lookbehinds that keep a name as it was said in "my name is Jeff", even where it is replaced."""
+
+
+@dataclass(frozen=True)
+class ClipPeople:
+    """The people of one clip.
+
+    Attributes:
+        faces: The identity of each face group, by the group's number in the clip.
+        voices: The identity of each voice group.
+        speakers: The voice of each speaker that the source names.
+        characters: The characters these identities belong to, as known before the clip.
+    """
+
+    faces: Mapping[int, Identity] = field(default_factory=dict)
+    voices: Mapping[int, Identity] = field(default_factory=dict)
+    speakers: Mapping[str, Identity] = field(default_factory=dict)
+    characters: tuple[Character, ...] = ()
+
+    def identities(self) -> dict[str, Identity]:
+        """Return the identities of the clip by tag, faces first, by number."""
+        identities = [*self.faces.values(), *self.voices.values(), *self.speakers.values()]
+        ordered = sorted(identities, key=lambda identity: (identity.kind, identity.number))
+        return {identity.tag: identity for identity in ordered}
+
+    def tags(self) -> frozenset[str]:
+        """Return every tag that a writer may use for this clip."""
+        return frozenset(self.identities()) | {character.tag for character in self.characters}
+
+    def members(self, tag: str) -> tuple[Identity, ...]:
+        """Return the clip's identities that a tag stands for: one, or all of a character."""
+        identities = self.identities()
+        if tag in identities:
+            return (identities[tag],)
+        person = next((character for character in self.characters if character.tag == tag), None)
+        if person is None:
+            return ()
+        tags = [f"<{IdentityKind.FACE}_{n}>" for n in person.faces]
+        tags += [f"<{IdentityKind.VOICE}_{n}>" for n in person.voices]
+        return tuple(identities[member] for member in tags if member in identities)
+
+    def character(self, tag: str) -> Character | None:
+        """Return the character that a tag belongs to; None where there is none."""
+        match = TAG.fullmatch(tag)
+        if match is None:
+            return None
+        return self._character_by_tag.get((match[1], int(match[2])))
+
+    @cached_property
+    def _character_by_tag(self) -> dict[tuple[str, int], Character]:
+        """Map each tag's kind and number to its character; the first where several have it."""
+        owned = (
+            (key, character)
+            for character in reversed(self.characters)
+            for key in _tag_keys(character)
+        )
+        return dict(owned)
+
+    def label(self, tag: str) -> str:
+        """Return the known name of the tag's character, else the tag itself.
+
+        A name from the source is replaced by the one that a user gave instead.
+        """
+        person = self.character(tag)
+        if person is None:
+            return self.replaced_names.get(tag, tag)
+        return person.name or tag
+
+    @cached_property
+    def replaced_names(self) -> dict[str, str]:
+        """Map each name that a user replaced to the label that replaces it."""
+        return {
+            alias: character.label for character in self.characters for alias in character.aliases
+        }
+
+    def update_names(self, text: str) -> str:
+        """Replace tags and former names in a generated text by the current names."""
+        return self.display(replace_names(self.replaced_names, text))
+
+    def display(self, text: str) -> str:
+        """Replace each tag by its person's name, or by the character's tag without one.
+
+        Stored memories keep the tags of faces and voices (``replace_tags``), since a merge can be
+        undone.
+        """
+        return TAG.sub(self._display_tag, text) if "<" in text else text
+
+    def _display_tag(self, match: re.Match[str]) -> str:
+        person = self.character(match[0])
+        return match[0] if person is None else person.label
+
+    def replace_tags(self, text: str) -> str:
+        """Replace every tag by the name known for it, if any."""
+        return TAG.sub(lambda match: self.label(match[0]), text) if "<" in text else text
+
+
+def replace_names(names: Mapping[str, str], text: str) -> str:
+    """Replace whole names, the longest first, except right after words of introduction.
+
+    Args:
+        names: Former name -> new name.
+    """
+    if not names:
+        return text
+    # A new name may contain the old one: an occurrence of the new one is matched first and kept.
+    replacements = {**{new: new for new in names.values()}, **names}
+    longest = sorted(replacements, key=len, reverse=True)
+    pattern = rf"{_NOT_AFTER_INTRODUCTION}(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)"
+    return re.sub(pattern, lambda match: replacements[match[0]], text)
+
+
+def _tag_keys(person: Character) -> Iterator[tuple[str, int]]:
+    yield from (("character", number) for number in (person.number, *person.joined))
+    yield from ((IdentityKind.FACE, number) for number in person.faces)
+    yield from ((IdentityKind.VOICE, number) for number in person.voices)
+
 
 ACCEPT_SUPPORT = 4.0
 """Support at which a statement is accepted; one second of speech with one face in view is 1."""

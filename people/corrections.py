@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from domain.audit import Deed
 from domain.errors import InputError, NotFound
 from domain.marked import marked
 from domain.media import Video
@@ -20,6 +19,7 @@ from domain.people import (
     CorrectionKind,
     escape_tags,
 )
+from domain.rights import Deed
 from domain.texts import make_storable
 from people.overlay import USER_SOURCE, are_distinct, overlay_of
 from people.video_people import (

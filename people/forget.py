@@ -14,21 +14,23 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.alerts import AlertKind
-from domain.audit import Deed
 from domain.errors import InputError
 from domain.marked import marked
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import CorrectedCharacter, Correction, CorrectionKind, Forgotten
+from domain.rights import Deed
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
-from people.clip_people import ClipPeople
-from people.erase_names import NameEraser
-from people.matching import mean_direction
-from people.memory_lines import search_text
-from people.model_calls import embeddings_recorded_after
-from people.model_transactions import TransactionEmbedder, run_with_models
+from people.characters import ClipPeople
+from people.identities import mean_direction
+from people.model_transactions import (
+    TransactionEmbedder,
+    embeddings_recorded_after,
+    run_with_models,
+)
+from people.names import NameEraser, search_text
 from people.video_people import VideoPeople, find_person, lock_people
-from perception.originals import drop_cached_original
+from perception.source import drop_cached_original
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.queries import forget as stored
@@ -40,8 +42,8 @@ from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.encoders import record_encoder, recount_encoders
 from store.queries.forget import Copy, NamedRow, Traces
+from store.queries.library import delete_search, list_searches
 from store.queries.percepts import lock_video
-from store.queries.saved_searches import delete_search, list_searches
 from store.queries.videos import find_video, lock_video_for_delete
 from store.recap_files import remove_recap_files
 from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow

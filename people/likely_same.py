@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -14,17 +14,188 @@ from domain.marked import marked
 from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import CharacterRef, Correction, LikelySame, PersonOfVideo
-from models.thresholds import same_face, same_voice
-from people.across_videos import join, person_links
-from people.corrected import characters_in_view
-from people.persons import PersonLinks
-from people.similar import mean_look
-from people.similar_across import LikelyRefs, Looks, mutual_best
+from models.specs import same_face, same_voice
+from people.across_videos import PersonLinks, join, person_links
+from people.identities import normalise_rows
+from people.overlay import characters_in_view
 from people.video_people import LAST_CLIP
 from store.database import Store
 from store.queries.characters import CharacterAt
 from store.queries.identities import Centre, centres_of
-from store.queries.nearest_identities import PORTS, models_of_videos, nearest_identities
+from store.queries.people_in_view import PORTS, models_of_videos, nearest_identities
+
+# Finds pairs of characters whose exemplars are alike enough to be one person; pure.
+
+MIN_COSINE_SHARE = 1.0
+"""Share of a model's same-person cosine from which a pair is suggested."""
+
+Exemplars = Mapping[IdentityKind, Sequence[Sequence[float] | NDArray[np.float32]]]
+"""The exemplar vectors of one person by kind, shape (D,) each."""
+
+
+def similar_people(
+    people: Mapping[int, Exemplars],
+    thresholds: Mapping[IdentityKind, float],
+    limit: int | None = None,
+) -> list[LikelySame[int]]:
+    """Return pairs of characters that may be the same person, most similar first.
+
+    A pair that is alike by face and by voice is returned once, by the better of both. Characters
+    without exemplars of a kind are not compared by it.
+
+    Args:
+        people: Number of the character -> its exemplars.
+        thresholds: For each kind, the least cosine for the same person, as its model declares.
+        limit: The most pairs to return; None: all.
+    """
+
+    def rank(pair: LikelySame[int]) -> float:
+        # Cosines of face and voice models differ in scale: each is divided by its own threshold.
+        return pair.cosine / thresholds[pair.kind]
+
+    pairs = [
+        pair
+        for kind in thresholds
+        for pair in _of_kind(people, kind, MIN_COSINE_SHARE * thresholds[kind], limit)
+    ]
+    best: dict[tuple[int, int], LikelySame[int]] = {}
+    for pair in sorted(pairs, key=rank, reverse=True):
+        best.setdefault((pair.one, pair.other), pair)
+    return sorted(best.values(), key=lambda a: (-rank(a), a.one, a.other))[:limit]
+
+
+def mean_look(vectors: Sequence[Sequence[float] | NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return the mean direction of vectors (N, D), shape (D,), length 1."""
+    mean = np.mean(np.asarray(vectors), axis=0)
+    return np.asarray(normalise_rows(mean)[0], dtype=np.float32)
+
+
+def _of_kind(
+    people: Mapping[int, Exemplars], kind: IdentityKind, min_cosine: float, limit: int | None
+) -> Iterator[LikelySame[int]]:
+    vectors_by_number = {
+        number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)
+    }
+    # Vectors of different length come from different models and cannot be compared.
+    for size in sorted({len(vectors[0]) for vectors in vectors_by_number.values()}):
+        numbers = [n for n, vectors in vectors_by_number.items() if len(vectors[0]) == size]
+        rows = np.stack([mean_look(vectors_by_number[n]) for n in numbers])
+        cosines = np.clip(rows @ rows.T, -1.0, 1.0)
+        close = np.argwhere(np.triu(cosines >= min_cosine, k=1))
+        # The best pairs overall are among the best pairs of each kind.
+        best = np.argsort(-cosines[tuple(close.T)], kind="stable")[:limit]
+        for i, j in close[best]:
+            cosine = float(cosines[i, j])
+            yield LikelySame[int](one=numbers[i], other=numbers[j], kind=kind, cosine=cosine)
+
+
+# Pairs characters of one video with those of others whose faces or voices are alike; pure.
+
+Looks = Mapping[IdentityKind, NDArray[np.float32]]
+"""The mean direction of one character's exemplars by kind, shape (D,), length 1."""
+
+
+LikelyRefs = LikelySame[CharacterRef]
+"""Two characters of different videos that may be one person."""
+
+
+def mutual_best(
+    ours: Mapping[CharacterRef, Looks],
+    theirs: Mapping[CharacterRef, Looks],
+    thresholds: Mapping[IdentityKind, float],
+) -> list[LikelyRefs]:
+    """Return the pairs of which each is the other's best match, most alike first.
+
+    A pair that is alike by face and by voice is returned once, by the better of both.
+
+    Args:
+        ours: The characters of one video.
+        theirs: Those of others, made by the same models.
+        thresholds: For each kind, the least cosine for the same person, as its model declares.
+    """
+
+    def rank(pair: LikelyRefs) -> float:
+        # Cosines of face and voice models differ in scale: each is divided by its own threshold.
+        return pair.cosine / thresholds[pair.kind]
+
+    found = [pair for kind in thresholds for pair in _across(ours, theirs, kind, thresholds[kind])]
+    best: dict[tuple[CharacterRef, CharacterRef], LikelyRefs] = {}
+    for pair in sorted(found, key=rank, reverse=True):
+        best.setdefault((pair.one, pair.other), pair)
+    pairs = sorted(
+        best.values(),
+        key=lambda pair: (
+            -rank(pair),
+            pair.one.video,
+            pair.one.number,
+            pair.other.video,
+            pair.other.number,
+        ),
+    )
+    return [
+        pair.model_copy(update={"sure": _is_sure(pair, ours, theirs, thresholds)}) for pair in pairs
+    ]
+
+
+def sure_cosine(threshold: float) -> float:
+    """Return the cosine from which a pair is sure: halfway between the threshold and 1."""
+    return (1 + threshold) / 2
+
+
+def _is_sure(
+    pair: LikelyRefs,
+    ours: Mapping[CharacterRef, Looks],
+    theirs: Mapping[CharacterRef, Looks],
+    thresholds: Mapping[IdentityKind, float],
+) -> bool:
+    """Tell whether a pair is far above the threshold, and alike in all that both have."""
+    one, other = ours[pair.one], theirs[pair.other]
+    both = [kind for kind in thresholds if _same_size(one.get(kind), other.get(kind))]
+    alike = all(float(one[kind] @ other[kind]) >= thresholds[kind] for kind in both)
+    return alike and pair.cosine >= sure_cosine(thresholds[pair.kind])
+
+
+def _same_size(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> bool:
+    return one is not None and other is not None and len(one) == len(other)
+
+
+def _across(
+    ours: Mapping[CharacterRef, Looks],
+    theirs: Mapping[CharacterRef, Looks],
+    kind: IdentityKind,
+    threshold: float,
+) -> Iterator[LikelyRefs]:
+    sizes = {len(looks[kind]) for looks in ours.values() if kind in looks}
+    for size in sorted(sizes):
+        rows, columns = (
+            [ref for ref, looks in side.items() if kind in looks and len(looks[kind]) == size]
+            for side in (ours, theirs)
+        )
+        if columns:
+            cosines = (
+                np.stack([ours[ref][kind] for ref in rows])
+                @ np.stack([theirs[ref][kind] for ref in columns]).T
+            )
+            for row, column in _best_of_both(np.clip(cosines, -1, 1), columns, threshold):
+                cosine = min(float(cosines[row, column]), 1.0)
+                yield LikelyRefs(one=rows[row], other=columns[column], kind=kind, cosine=cosine)
+
+
+def _best_of_both(
+    cosines: NDArray[np.float32], columns: list[CharacterRef], threshold: float
+) -> Iterator[tuple[int, int]]:
+    """Yield rows and columns that are each other's best, among the columns of one video."""
+    by_video: dict[str, list[int]] = {}
+    for column, ref in enumerate(columns):
+        by_video.setdefault(ref.video, []).append(column)
+    best_rows = cosines.argmax(axis=0)
+    for of_video in by_video.values():
+        best_columns = cosines[:, of_video].argmax(axis=1)
+        for row, place in enumerate(best_columns):
+            column = of_video[place]
+            if best_rows[column] == row and cosines[row, column] >= threshold:
+                yield row, column
+
 
 NEAREST = 100
 """Exemplars that are looked at for each face or voice: its own video may have many of them."""

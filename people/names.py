@@ -8,12 +8,24 @@ is in view. Whatever else stands there, as the name of a program, has no form of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from domain.media import Percept, ScreenText, Utterance
+from domain.memories import (
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    MemorySource,
+    Segment,
+    with_attribution,
+)
+from domain.people import TAG
 from domain.word_lists import load_words
 from domain.wording import split_sentences
+from people.characters import ClipPeople
 from people.face_voice_evidence import visible_spans
 
 _WORD = r"[A-Z][a-zà-öø-ÿ'’-]+(?:[A-Z][a-zà-öø-ÿ]+)?"
@@ -151,3 +163,124 @@ def _adjacent(first: ScreenText, second: ScreenText) -> bool:
     gap = lower.box.y0 - upper.box.y1
     shared = min(first.box.x1, second.box.x1) - max(first.box.x0, second.box.x0)
     return first is not second and -height / 2 <= gap <= 1.5 * height and shared > 0
+
+
+# Formats memories as lines of text with speaker and source; pure.
+
+
+def format_line(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
+    """Format a memory: ``Omar: text`` if said, ``On screen: text`` if read, else the text.
+
+    Tags are replaced by known names, except in lines that state a name.
+    """
+    text = memory.text if _is_name_statement(memory) else people.replace_tags(memory.text)
+    if memory.source == MemorySource.READ and not memory.tags:
+        return f"On screen: {text}"
+    speaker = people.label(memory.speaker) if memory.speaker else None
+    return with_attribution(text, memory.source, speaker)
+
+
+def display_line(memory: Memory, people: ClipPeople) -> str:
+    """Format a memory for display, with one name or number for each person."""
+    text = format_line(memory, people)
+    return text if _is_name_statement(memory) else people.display(text)
+
+
+def display_segment(segment: Segment, people: ClipPeople) -> Segment:
+    """Return a segment with names in place of tags, and of replaced names, where known."""
+    texts = {
+        "label": people.update_names(segment.label),
+        "summary": people.update_names(segment.summary),
+    }
+    return segment.model_copy(update=texts)
+
+
+def _is_name_statement(memory: MemoryDraft | Memory) -> bool:
+    return memory.kind == MemoryKind.CHARACTER and " is named " in memory.text
+
+
+def search_text(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
+    """Return the text that a memory's vector is computed from, after the speaker's name if known.
+
+    Questions name people; a tag would only be noise to an embedding.
+    """
+    text = people.replace_tags(memory.text)
+    speaker = people.label(memory.speaker) if memory.speaker else ""
+    return text if not speaker or TAG.fullmatch(speaker) else f"{speaker}: {text}"
+
+
+def format_clip(drafts: Sequence[MemoryDraft], people: ClipPeople) -> str:
+    """Format all lines of a clip, in order, one per line."""
+    return "\n".join(format_line(draft, people) for draft in drafts)
+
+
+# Takes a person's names and tags out of texts; pure.
+
+SOMEBODY = "somebody"
+"""Replaces the names of a forgotten person."""
+
+MIN_LETTERS = 3
+"""Words of a name with fewer letters are not erased on their own."""
+
+_ANY_WORD = re.compile(r"[^\W\d_]+")
+TITLES = frozenset(
+    {"doctor", "professor", "miss", "mrs", "sir", "dame", "lord", "lady", "judge", "captain"}
+    | {"mr", "ms", "dr", "prof"}
+)
+"""Words before a name that are not part of it."""
+_SHARED = TITLES | {"the", "and", "von", "van"}
+"""Words of names that are not erased on their own."""
+
+
+class NameEraser:
+    """Replaces tags, whole names in any case, and single words of names where capitalised.
+
+    Args:
+        tags: The person's tags, such as ``<face_3>``.
+        names: All names of the person.
+        others: All names of other people; names and words that they share are not erased.
+    """
+
+    def __init__(self, tags: Iterable[str], names: Iterable[str], others: Iterable[str]) -> None:
+        other_names = {name.casefold() for name in others}
+        words = {word for name in other_names for word in _ANY_WORD.findall(name)}
+        self.tags = sorted(tag.strip("<>") for tag in tags)
+        self.names = sorted(
+            {n for n in names if n.casefold() not in other_names}, key=len, reverse=True
+        )
+        self.parts = sorted(
+            {
+                word
+                for name in self.names
+                for word in _ANY_WORD.findall(name)
+                if len(word) >= MIN_LETTERS and word.casefold() not in words | _SHARED
+            }
+        )
+
+    @property
+    def search_terms(self) -> list[str]:
+        """Terms to search for, case-insensitively: other texts need no erasing."""
+        return [*self.tags, *self.names, *self.parts]
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        tags = "|".join(rf"[<‹]?\b{tag}\b[>›]?" for tag in self.tags)
+        names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in self.names)
+        forms = sorted({f for part in self.parts for f in (part, part.upper(), part.title())})
+        parts = "|".join(rf"(?<!\w){form}(?!\w)" for form in forms if form != form.lower())
+        patterns = [tags, f"(?i:{names})" if names else "", parts]
+        return re.compile("|".join(pattern for pattern in patterns if pattern) or r"(?!)")
+
+    def erase(self, text: str) -> str:
+        """Replace the person's tags and names by a neutral word."""
+        return self._pattern.sub(SOMEBODY, text)
+
+    def erase_json(self, value: Any) -> Any:
+        """Return a JSON value with `erase` applied to every text in it."""
+        if isinstance(value, str):
+            return self.erase(value)
+        if isinstance(value, Mapping):
+            return {key: self.erase_json(item) for key, item in value.items()}
+        if isinstance(value, Sequence):
+            return [self.erase_json(item) for item in value]
+        return value

@@ -12,7 +12,7 @@ from domain.errors import Ambiguous, NotFound
 from domain.marked import marked
 from domain.media import Video
 from domain.people import tag_name
-from people.corrected import characters_at
+from people.overlay import characters_at
 from store.queries import corrections as stored
 from store.queries.characters import CharacterAt
 from store.queries.clips import memory_view

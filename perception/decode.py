@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from domain.errors import MediaError
 from domain.media import Clip
 from domain.time import TimeSpan
 from perception.audio import ClipAudio, read_audio
-from perception.clip_frames import ClipFrames, FrameSplitter
-from perception.frame_metrics import FrameMeasurer
+from perception.frames import ClipFrames, FrameSplitter, shrink
 from perception.picture_stream import read_pictures
-from perception.source import clips_of
+from perception.quality import FrameMeasurer
+from perception.source import SourceInfo, clips_of, probe
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings
-    from models.ports import Samples
+    from models.ports import Image, Samples
     from perception.frames import Frame
-    from perception.source import SourceInfo
-
 
 NO_SOUND: Samples = np.zeros(0, np.float32)
 
@@ -114,3 +114,81 @@ def intersect_spans(first: Iterable[TimeSpan], second: Sequence[TimeSpan]) -> li
     """Return the spans of time that both sequences cover."""
     pairs = ((a, b) for a in first for b in second if a.overlap_ms(b))
     return [TimeSpan.of(max(a.start_ms, b.start_ms), min(a.end_ms, b.end_ms)) for a, b in pairs]
+
+
+# Decodes the clips of a file on demand: in order in one pass, else from where they start.
+
+DecodeFrom = Callable[["Path", "SourceInfo", "WatchSettings", int], Iterator["RawClip"]]
+
+
+class ClipReader:
+    """Decodes clips of one file, and holds none of them; not to be shared between threads.
+
+    Args:
+        settings: how it is cut and sampled.
+        decode_from: decodes clip after clip from the one given on.
+    """
+
+    def __init__(
+        self, path: Path, info: SourceInfo, settings: WatchSettings, decode_from: DecodeFrom
+    ) -> None:
+        self.source = path, info, settings
+        self._decode_from = decode_from
+        self._clips: Iterator[RawClip] | None = None
+        self._next: int | None = None
+
+    def clip(self, index: int) -> RawClip:
+        """Return the decoded clip; decoding continues where it was, or starts there.
+
+        Raises:
+            MediaError: the file went away or is no longer what was probed.
+        """
+        if self._clips is None or index != self._next:
+            self._clips = self._decode_from(*self.source, index)
+        self._next = None
+        found = next(self._clips, None)
+        if found is None or found.clip.index != index:
+            raise MediaError(f"clip {index} of {self.source[0]} cannot be read: has it changed?")
+        self._next = index + 1
+        return found
+
+
+# Decodes single frames of a file at given times, for a question about a moment.
+
+SAMPLES_AHEAD = 3
+"""Sample instants within which a frame is looked for after the time that is asked for."""
+
+
+def decode_frames(
+    path: Path, settings: WatchSettings, times_ms: Sequence[int]
+) -> list[tuple[int, Image]]:
+    """Decode the frames that a file shows at some times.
+
+    Args:
+        settings: the sampling rate and the size that frames are shrunk to.
+        times_ms: in milliseconds of video time.
+
+    Returns:
+        The time asked for and the picture (H x W x 3, RGB, upright) of each that decodes.
+
+    Raises:
+        MediaError: the file cannot be read, or has no pictures.
+    """
+    info = probe(path)
+    if not info.has_video:
+        raise MediaError(f"{path}: has no pictures")
+    found = ((time, _frame(path, info, settings, time)) for time in times_ms)
+    return [(time, image) for time, image in found if image is not None]
+
+
+def _frame(path: Path, info: SourceInfo, settings: WatchSettings, time_ms: int) -> Image | None:
+    """Return the picture that is shown at a time; None if none decodes there."""
+    ahead = int(SAMPLES_AHEAD * 1000 / settings.sample_fps)
+    start = max(0, min(time_ms, info.duration_ms - ahead))
+    reader = read_pictures(path, info, settings, start, start + ahead, single_threaded=True)
+    with closing(reader):
+        shown = (one.picture for one in reader if one.picture is not None)
+        picture = next(shown, None)
+        if picture is None:
+            return None
+        return info.upright.pixels(shrink(picture, info.upright, settings.frame_height))

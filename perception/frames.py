@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import av
@@ -13,8 +15,14 @@ import numpy as np
 from av.sidedata.sidedata import Type
 from av.video.reformatter import ColorTrc
 
+from domain.time import TimeSpan
+
 if TYPE_CHECKING:
+    from domain.media import Clip
+    from domain.settings import WatchSettings
     from models.ports import Image
+    from perception.picture_stream import SampledPicture
+    from perception.quality import FrameMeasurer
 
 _HDR = (ColorTrc.SMPTE2084, ColorTrc.ARIB_STD_B67)
 """PQ and HLG: shown as they are stored, they are grey and dark."""
@@ -156,3 +164,76 @@ def _mapping_graph(picture: av.VideoFrame, width: int, height: int) -> av.filter
         one.link_to(after)
     graph.configure()
     return graph
+
+
+# The instants at which a video is sampled: evenly from the start of each clip.
+
+
+@dataclass(frozen=True)
+class SampleGrid:
+    """Sample instants in whole milliseconds; instant 0 of a clip is its start."""
+
+    clip_ms: int
+    fps: float
+
+    @classmethod
+    def of(cls, settings: WatchSettings) -> SampleGrid:
+        """Return the grid of ``settings``: by default 5 per second in clips of 30 s."""
+        return cls(settings.clip_ms, settings.sample_fps)
+
+    def at_or_after(self, ms: int) -> int:
+        """Return the first instant that is not before ``ms``."""
+        clip, local = divmod(ms, self.clip_ms)
+        step = max(0, ceil(local * self.fps / 1000) - 1)
+        while (instant := int(step * 1000 / self.fps)) < local:
+            step += 1
+        return clip * self.clip_ms + min(instant, self.clip_ms)
+
+    def within(self, start_ms: int, end_ms: int) -> Iterator[int]:
+        """Yield the instants of ``[start_ms, end_ms)``, in order; none before 0."""
+        instant = self.at_or_after(max(0, start_ms))
+        while instant < end_ms:
+            yield instant
+            instant = self.at_or_after(instant + 1)
+
+
+# Splits sampled pictures into clips: measured frames and undecoded spans.
+
+
+@dataclass(frozen=True, eq=False)
+class ClipFrames:
+    """The measured frames of one clip, with the spans that did not decode."""
+
+    frames: list[Frame]
+    undecoded: list[TimeSpan]
+
+
+class FrameSplitter:
+    """Splits a stream of sampled pictures into clips."""
+
+    def __init__(
+        self, pictures: Iterable[SampledPicture], measurer: FrameMeasurer, settings: WatchSettings
+    ) -> None:
+        self._pictures = iter(pictures)
+        self._measurer = measurer
+        self._grid = SampleGrid.of(settings)
+
+    def read(self, clip: Clip) -> ClipFrames:
+        """Read the frames of the next clip."""
+        undecoded = []
+        last: av.VideoFrame | None = None
+        for sampled in self._pictures_of(clip):
+            if sampled.picture is None:
+                end = self._grid.at_or_after(sampled.instant_ms + 1)
+                undecoded.append(TimeSpan.of(sampled.instant_ms, min(end, clip.span.end_ms)))
+            elif sampled.picture is not last:
+                self._measurer.add(sampled.picture, max(sampled.time_ms, clip.span.start_ms))
+            last = sampled.picture
+        return ClipFrames(self._measurer.collect(), undecoded)
+
+    def _pictures_of(self, clip: Clip) -> Iterator[SampledPicture]:
+        for sampled in self._pictures:
+            if sampled.instant_ms >= clip.span.end_ms:
+                self._pictures = chain([sampled], self._pictures)
+                return
+            yield sampled

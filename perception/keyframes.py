@@ -17,8 +17,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from domain.media import Keyframe
-from perception.quality import quality
-from perception.shots import number_shots
+from perception.quality import number_shots, quality
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings

@@ -7,8 +7,10 @@ and pictures do not arrive together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Condition
 from typing import TYPE_CHECKING
 
 from domain.media import Clip
@@ -16,15 +18,15 @@ from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamSettings
 from domain.time import TimeSpan
 from perception.audio import ClipAudio, lookahead_ms
 from perception.decode import NO_SOUND, RawClip
-from perception.frame_metrics import FrameMeasurer
-from perception.frames import AS_STORED
-from perception.sampling import SampleGrid
+from perception.frames import AS_STORED, SampleGrid
+from perception.quality import FrameMeasurer
 
 if TYPE_CHECKING:
     import av
 
     from domain.settings import WatchSettings
     from models.ports import Samples
+    from perception.frames import Frame
     from perception.recording import ClipRecording
 
 _LATE_MS = 2_000
@@ -276,3 +278,128 @@ def _merge_close(covered: list[tuple[int, int]], gap_ms: int) -> list[tuple[int,
         else:
             merged.append((start, end))
     return merged
+
+
+# Buffers captured clips that wait to be perceived: a bounded queue that drops none silently.
+
+_POLL_S = 0.5
+"""A thread that waits wakes so often, so that Ctrl-C is heard everywhere."""
+
+
+class ClipBuffer:
+    """Passes clips from the thread that reads a source to the one that perceives them."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._clips: deque[CapturedClip] = deque()
+        self._changed = Condition()
+        self._ended = self._cancelled = False
+
+    def __len__(self) -> int:
+        return len(self._clips)
+
+    def put(self, clip: CapturedClip, *, wait: bool) -> bool:
+        """Add a clip; return False if cancelled, or full and ``wait`` is False."""
+        with self._changed:
+            while wait and len(self._clips) >= self._capacity and not self._cancelled:
+                self._changed.wait(_POLL_S)
+            if self._cancelled or len(self._clips) >= self._capacity:
+                return False
+            self._clips.append(clip)
+            self._changed.notify_all()
+            return True
+
+    def get(self, *, wait: bool) -> CapturedClip | None:
+        """Remove and return the oldest clip.
+
+        Returns:
+            None at the end, or where the buffer is empty and ``wait`` is False. After ``finish``,
+            the remaining clips are still returned.
+        """
+        with self._changed:
+            while wait and not self._clips and not self._ended:
+                self._changed.wait(_POLL_S)
+            if not self._clips:
+                return None
+            self._changed.notify_all()
+            return self._clips.popleft()
+
+    def finish(self) -> None:
+        """Mark the end: no clip will be added."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def cancel(self) -> None:
+        """Discard the clips and refuse further ones: nobody will read them."""
+        with self._changed:
+            self._cancelled = True
+            self._clips.clear()
+            self._changed.notify_all()
+
+
+# Chooses the degradation level of the next clip of a live source.
+
+_EASY_CLIPS = 3
+"""Clips in a row that must be easy before more is looked at again."""
+_MAX_EASY_CLIPS = 96
+
+
+@dataclass
+class DegradationPolicy:
+    """Raises the level while clips arrive faster than they are perceived, and lowers it otherwise.
+
+    Where going down was too soon, twice as many clips must be easy before it is tried again.
+    """
+
+    level: int = 0
+    _easy: int = 0
+    _easy_needed: int = _EASY_CLIPS
+    _just_lowered: bool = False
+
+    def update(self, took_ms: int, length_ms: int, waiting: int) -> int:
+        """Return the level after a clip.
+
+        Args:
+            took_ms: How long the clip took to perceive.
+            length_ms: How long the clip is.
+            waiting: How many clips wait in the buffer.
+        """
+        if took_ms > length_ms or waiting > 1:
+            self._degrade()
+        elif waiting == 0 and took_ms * 2 < length_ms:
+            self._easy += 1
+            if self.level and self._easy >= self._easy_needed:
+                self.level, self._easy, self._just_lowered = self.level - 1, 0, True
+        else:
+            self._easy = 0
+        return self.level
+
+    def _degrade(self) -> None:
+        if self._just_lowered:
+            self._easy_needed = min(2 * self._easy_needed, _MAX_EASY_CLIPS)
+        self.level, self._easy, self._just_lowered = min(self.level + 1, len(LEVELS) - 1), 0, False
+
+
+def subsample_frames(frames: Sequence[Frame], sampled_level: int, level: int) -> list[Frame]:
+    """Select the frames of ``level`` from frames that were sampled at ``sampled_level``.
+
+    A cut between two of them is not lost: each frame has the greatest change since the one before.
+    """
+    step = max(1, round(LEVELS[sampled_level].share / LEVELS[level].share))
+    return [
+        _merge_frames(frames[max(0, at - step + 1) : at + 1]) for at in range(0, len(frames), step)
+    ]
+
+
+def _merge_frames(frames: Sequence[Frame]) -> Frame:
+    *_, last = frames
+    most_changed = max(frames, key=lambda frame: frame.metrics.change).metrics
+    return replace(
+        last,
+        metrics=replace(
+            last.metrics,
+            change=most_changed.change,
+            layout_similarity=most_changed.layout_similarity,
+        ),
+    )

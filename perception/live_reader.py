@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 import av
 
 from domain.streams import LEVELS, Gap, GapReason
-from perception.clip_buffer import ClipBuffer
 from perception.containers import Packet, audio_stream, video_stream
 from perception.live import LiveSource, SourceConnection, SourceUnreachable, connect
-from perception.live_clips import CapturedClip, LiveClips
+from perception.live_clips import CapturedClip, ClipBuffer, LiveClips
+from perception.parts import Timeline
 from perception.picture_stream import keep_freed_memory, marks_unreferenced
 from perception.recording import StreamRecorder
-from perception.timeline import Timeline
 
 if TYPE_CHECKING:
     from av.container import InputContainer

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from domain.media import (
     KEYFRAMES_ONLY,
+    Box,
     ClipView,
     Group,
     Keyframe,
     Percept,
+    SeenObject,
     Sound,
 )
 from domain.streams import Gap, GapReason
@@ -23,7 +25,6 @@ from perception.frame_keeper import SampledFrame
 from perception.jpeg import Blobs
 from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
 from perception.likeness import likeness
-from perception.objects import find_objects
 from perception.screen_text import read_screen
 from perception.sounds import find_sounds
 from perception.speech import NOTHING_HEARD, Heard, SpeechModels, recognise
@@ -40,8 +41,31 @@ if TYPE_CHECKING:
         SoundClassifier,
         SpeakerEncoder,
         Speech,
+        Thing,
     )
     from perception.decode import RawClip
+
+
+# Detects objects on the keyframes of one clip, with boxes and times.
+
+
+def find_objects(
+    chosen: Sequence[ChosenKeyframe], detector: ObjectDetector | None
+) -> tuple[SeenObject, ...]:
+    """Return the objects on each keyframe, by time, best score first; boxes in its pixels."""
+    if detector is None:
+        return ()
+    return tuple(
+        _detected_object(thing, one.keyframe.time_ms)
+        for one in chosen
+        for thing in detector.objects(one.image)
+    )
+
+
+def _detected_object(thing: Thing, time_ms: int) -> SeenObject:
+    x0, y0, x1, y1 = thing.box
+    box = Box(x0=x0, y0=y0, x1=x1, y1=y1)
+    return SeenObject(time_ms=time_ms, label=thing.label, score=thing.score, box=box)
 
 
 class PerceptionModels(SpeechModels, Protocol):

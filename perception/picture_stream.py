@@ -21,7 +21,7 @@ import numpy as np
 
 from models.native_runtime import limit_arenas
 from perception.containers import Packet, read_packets
-from perception.sampling import SampleGrid
+from perception.frames import SampleGrid
 from perception.seeking import open_before, pictures_of
 
 if TYPE_CHECKING:

@@ -1,15 +1,16 @@
-"""Measures the quality of a frame (eq. 2) and its change from the previous one (eq. 1).
+"""Detects shot boundaries (eq. 1).
 
-Most of it needs no picture in full colour. Sharpness is that of the luma plane as it was decoded;
-hues and changes, which hardly depend on how many pixels are looked at, are those of every n-th row
-and column. A change that may be a cut is measured anew on both whole pictures, as OpenCV would
-read them.
+A camera that turns changes every pixel as much as a cut does, but what lies where stays much the
+same for a fifth of a second: then it is no cut, unless everything grows brighter or darker at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import av
@@ -17,8 +18,7 @@ import cv2
 import numpy as np
 from av.video.reformatter import ColorRange, VideoReformatter
 
-from perception.frames import FrameMetrics
-from perception.shots import is_cut
+from perception.frames import Frame, FrameMetrics, Upright, is_hdr, shrink
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,6 +26,42 @@ if TYPE_CHECKING:
     from domain.settings import WatchSettings
 
     Grey = NDArray[np.uint8]
+
+_MIN_LAYOUT_SIMILARITY = 0.7
+"""Likeness of layout from which two pictures are of one camera that moves."""
+_MAX_MOTION_CHANGE = 2.0
+"""A change of more than so many times the threshold is a cut, whatever lies where."""
+
+
+def number_shots(
+    changes: Sequence[float], threshold: float, similarities: Sequence[float] | None = None
+) -> list[int]:
+    """Return the shot number of each frame, counted from 0 within the clip.
+
+    Args:
+        changes: mean absolute grey difference (0-255) of each frame to the one before; the
+            first is not looked at.
+        threshold: a change above it is a cut.
+        similarities: how alike each frame is to the one before in what lies where, -1 to 1.
+    """
+    views = similarities if similarities is not None else [0.0] * len(changes)
+    pairs = zip(changes, views, strict=True)
+    cuts = [i > 0 and is_cut(change, view, threshold) for i, (change, view) in enumerate(pairs)]
+    return list(accumulate(int(cut) for cut in cuts))
+
+
+def is_cut(change: float, similarity: float, threshold: float) -> bool:
+    """Tell whether there is a cut between two pictures that differ by ``change``."""
+    moved = similarity >= _MIN_LAYOUT_SIMILARITY and change <= _MAX_MOTION_CHANGE * threshold
+    return change > threshold and not moved
+
+
+# Measures the quality of a frame (eq. 2) and its change from the previous one (eq. 1).
+#
+# Most of it needs no picture in full colour. Sharpness is that of the luma plane as it was decoded;
+# hues and changes, which hardly depend on how many pixels are looked at, are those of every n-th
+# row and column. A change that may be a cut is measured anew on both whole pictures, as OpenCV
+# would read them.
 
 _SAMPLED_SIDE = 90
 """Pixels of the shorter side, about, of which hues and changes are measured."""
@@ -198,3 +234,48 @@ def hue_entropy(bgr: NDArray[np.uint8], bins: int) -> float:
 def quality(metrics: FrameMetrics, entropy_weight: float) -> float:
     """Return the quality of a frame (eq. 2): sharpness x (1 + weight x entropy)."""
     return metrics.sharpness * (1.0 + entropy_weight * metrics.entropy)
+
+
+# Measures sampled pictures and shrinks them to frames, in a thread of its own.
+
+_MAX_PENDING = 8
+"""Pictures that measuring may lag behind decoding, since each is held in full size until then."""
+
+
+class FrameMeasurer:
+    """Measures and shrinks pictures in order, each compared with the previous one.
+
+    That goes on in a thread of its own, while the caller decodes the next ones.
+
+    Args:
+        upright: how pictures become upright.
+        settings: how they are measured and shrunk.
+    """
+
+    def __init__(self, upright: Upright, settings: WatchSettings) -> None:
+        self._upright, self._height = upright, settings.frame_height
+        self._meter = QualityMeter(settings)
+        self._pending: list[Future[Frame]] = []
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="measure")
+
+    def add(self, picture: av.VideoFrame, time_ms: int) -> None:
+        """Add the next picture of the clip; wait while too many are unmeasured."""
+        self._pending.append(self._thread.submit(self._frame, picture, time_ms))
+        if len(self._pending) > _MAX_PENDING:
+            self._pending[-1 - _MAX_PENDING].result()
+
+    def collect(self) -> list[Frame]:
+        """Return all frames added so far; the next picture starts a clip."""
+        frames = [frame.result() for frame in self._pending]
+        self._pending.clear()
+        self._meter.reset()
+        return frames
+
+    def close(self) -> None:
+        """Stop the thread after the picture it is measuring."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def _frame(self, picture: av.VideoFrame, time_ms: int) -> Frame:
+        shown = shrink(picture, self._upright, self._height)
+        metrics = self._meter.measure(shown if is_hdr(picture) else picture)
+        return Frame(time_ms, metrics, shown, self._upright)

@@ -20,10 +20,9 @@ from domain import faults
 from domain.settings import MemorySettings, WatchSettings
 from models.onnx import allow_threads
 from perception.clip_view import clip_view
-from perception.decode import read_clips
+from perception.decode import ClipReader, read_clips
 from perception.frame_keeper import sample_frames
 from perception.perceive_clip import Perceived, PerceptionModels, perceive
-from perception.reader import ClipReader
 from perception.source import SourceInfo
 
 

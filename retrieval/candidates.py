@@ -16,10 +16,9 @@ import numpy as np
 
 from domain.memories import Scope
 from domain.settings import SearchSettings
-from retrieval.heuristics.actors import are_people, people_in_option, plain_names
-from retrieval.heuristics.captioned_options import SHORT
-from retrieval.heuristics.temporal_expressions import PLAN, temporal_fit
-from retrieval.line_set import LineSet, Matrix, ReadLines, Scores
+from retrieval.heuristics.options import SHORT, are_people, people_in_option, plain_names
+from retrieval.heuristics.questions import PLAN, temporal_fit
+from retrieval.lines import LineSet, Matrix, ReadLines, Scores
 from retrieval.ranking import (
     CandidateLines,
     PreparedQuestion,
@@ -27,8 +26,7 @@ from retrieval.ranking import (
     option_words,
     question_words,
 )
-from retrieval.signals.people import most_frequent, roster
-from retrieval.signals.words import WordHits, word_hits
+from retrieval.signals import WordHits, most_frequent, roster, word_hits
 from retrieval.terms import plain_words
 from store.queries.candidates import (
     EVERYTHING,
@@ -39,11 +37,11 @@ from store.queries.candidates import (
     near_clips,
 )
 from store.queries.clip_contents import clips_after_gaps
+from store.queries.conditions import Reader
 from store.queries.encoders import QueryParts
-from store.queries.hnsw import has_index
 from store.queries.people_in_view import names_of_speakers, speakers_in_view
-from store.queries.view_conditions import Reader
-from store.queries.view_sizes import ViewSize
+from store.queries.search import ViewSize
+from store.vector_index import has_index
 
 Clip = tuple[int, int]
 """Number of a scope, and a clip of its video."""

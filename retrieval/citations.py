@@ -10,9 +10,8 @@ from sqlalchemy.orm import Session
 from domain.asking import REF_KINDS, Citation
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
-from people.corrected import people_as_of
-from retrieval.kept_frames import describe_kept
-from retrieval.keyframe_mode import NEAR_MS, VideoKeyframes, describe
+from people.overlay import people_as_of
+from retrieval.keyframe_mode import NEAR_MS, VideoKeyframes, describe, describe_kept
 from retrieval.people_in_query import line_text, view_people, with_current_names
 from retrieval.result import ResolvedRefs
 from store.queries.builds import cited_built

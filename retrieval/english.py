@@ -17,8 +17,8 @@ from domain.base import Frozen
 from domain.people import TAG
 from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
 from models.sentences import ENGLISH, SentenceParser, name_of
-from retrieval.heuristics.actors import NOT_PEOPLE
-from retrieval.heuristics.language import detect_language
+from retrieval.heuristics.options import NOT_PEOPLE
+from retrieval.heuristics.questions import detect_language
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token

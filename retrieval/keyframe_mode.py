@@ -8,17 +8,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from domain.asking import Evidence, Mode
+from domain.built import BuiltFrame
 from domain.memories import Segment
 from domain.people import escape_tags
 from domain.time import TimeSpan
 from domain.wording import describe_picture, pluralise
 from models.ports import ImageEncoder
-from retrieval.closeness import decayed
-from retrieval.line_ranking import LINE, line_scores
-from retrieval.line_set import Ints, Scores
+from retrieval.lines import Ints, Scores
 from retrieval.looking import Look
 from retrieval.people_in_query import line_text, with_names
 from retrieval.query_context import QueryContext, nothing_close
+from retrieval.ranking import LINE, line_scores
+from retrieval.relevance import decayed
 from retrieval.result import Retrieval, ShownImage
 from retrieval.terms import terms
 from store.queries.clip_contents import ClipContents, KeyframeOnClip
@@ -364,3 +365,34 @@ def image_evidence(shown: ShownImage) -> Evidence:
         score=shown.score,
         clip=shown.clip,
     )
+
+
+# Frames that strategies kept, as evidence: what is known to be on them.
+
+
+def describe_kept(
+    contents: ClipContents, frame: BuiltFrame, names: Mapping[str, str], nearby_line: str = ""
+) -> str:
+    """Describe a kept frame for text-only models: what was recognised within a second of it.
+
+    Text and things are recognised on keyframes only, so those of the nearest keyframe count.
+
+    Args:
+        contents: of the frame's clip.
+        names: of people, by tag.
+        nearby_line: what is known of that time besides; "" for nothing.
+    """
+    recognised = [time for time, _ in contents.texts] + [item.time_ms for item in contents.objects]
+    near = [time for time in recognised if abs(time - frame.time_ms) <= NEAR_MS]
+    nearest = min(near, key=lambda time: (abs(time - frame.time_ms), time), default=-1)
+    at = frame.time_ms
+    on_frame = contents._replace(
+        texts=[(at, text) for time, text in contents.texts if time == nearest],
+        objects=[
+            item.model_copy(update={"time_ms": at})
+            for item in contents.objects
+            if item.time_ms == nearest
+        ],
+    )
+    image = KeyframeOnClip(frame.id, frame.clip, at, 0.0, frame.blob, None)
+    return describe(VideoKeyframes("", on_frame, {}), image, names, nearby_line)

@@ -14,15 +14,15 @@ from domain.errors import InputError, MediaError
 from domain.memories import Scope
 from domain.settings import WatchSettings
 from domain.time import TimeSpan, format_clock
-from perception.frames_at import decode_frames
+from perception.decode import decode_frames
 from perception.jpeg import Blobs
-from perception.originals import original_file
+from perception.source import original_file
 from store.database import Store
 from store.queries.audit import is_erased
 from store.queries.blobs import lock_blobs_shared
 from store.queries.clip_contents import KeyframeOnClip, clip_contents
 from store.queries.clips import StoredClip, clips_of
-from store.queries.looked_frames import LookedFrame, add_looked_frames
+from store.queries.keyframes import LookedFrame, add_looked_frames
 from store.queries.percepts import lock_video
 from store.queries.videos import find_video
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from domain.asking import Evidence
 from domain.search import Weighed
-from retrieval.line_ranking import line_scores
-from retrieval.line_set import Scores
+from retrieval.lines import Scores
 from retrieval.query_context import QueryContext
+from retrieval.ranking import line_scores
 from retrieval.relevance import Relevance
 
 DIGITS = 4

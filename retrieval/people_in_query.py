@@ -10,8 +10,8 @@ from itertools import chain
 
 from domain.memories import with_attribution
 from domain.people import TAG, Character
-from people.clip_people import replace_names
-from people.erase_names import TITLES
+from people.characters import replace_names
+from people.names import TITLES
 from retrieval.terms import STOP, content_words, plain_words, terms
 from store.queries.search import StoredLine
 

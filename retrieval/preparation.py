@@ -15,23 +15,22 @@ from domain.people import Character
 from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from people.corrected import people_in_view
+from people.overlay import people_in_view
 from retrieval.candidates import Clip, SearchPlan, add_clips, all_lines, find_candidates
-from retrieval.closeness import CosineScale
-from retrieval.encoders import Encoders, SearchEncoders
-from retrieval.heuristics.captioned_options import SHORT, is_captioned, option_actions
-from retrieval.line_set import LineSet, ReadLines
+from retrieval.encoders import Encoders, SearchEncoders, SearchModels
+from retrieval.heuristics.options import SHORT, is_captioned, option_actions
+from retrieval.lines import LineSet, ReadLines
 from retrieval.people_in_query import ViewPeople, ViewPerson, view_people
-from retrieval.ports import SearchModels
 from retrieval.query_context import QueryContext
 from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, relevance
+from retrieval.relevance import CosineScale
 from retrieval.terms import plain_words
 from retrieval.video_selection import is_large, search_size, select_videos
 from store.database import Store
 from store.queries.candidates import read_lines
 from store.queries.encoders import encoders_in_view
 from store.queries.people_in_view import faces_together, videos_naming
-from store.queries.view_sizes import ViewSize
+from store.queries.search import ViewSize
 
 
 class SearchPreparation:

@@ -10,24 +10,21 @@ from string import ascii_uppercase
 from domain.asking import Evidence, Mode
 from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
-from retrieval.closeness import (
+from retrieval.encoders import SearchEncoders, encoder_note
+from retrieval.heuristics.questions import language_note
+from retrieval.lines import Ints, LineSet, ViewLine, in_time_order
+from retrieval.people_in_query import ViewPeople, line_text, with_current_names
+from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, RankedLine
+from retrieval.relevance import (
     CosineScale,
+    Relevance,
     closeness,
     closeness_threshold,
     coverage,
     decayed,
     text_coverage,
 )
-from retrieval.encoders import SearchEncoders, encoder_note
-from retrieval.heuristics.language import language_note
-from retrieval.line_ranking import RankedLine
-from retrieval.line_set import Ints, LineSet
-from retrieval.people_in_query import ViewPeople, line_text, with_current_names
-from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors
-from retrieval.relevance import Relevance
-from retrieval.view_lines import ViewLine, in_time_order
-from store.queries.search import StoredLine
-from store.queries.view_sizes import WIDE
+from store.queries.search import WIDE, StoredLine
 
 CONTEXT = 2
 """Lines before and after a line whose words count for its coverage."""

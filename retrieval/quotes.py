@@ -25,15 +25,14 @@ from domain.time import TimeSpan
 from models.ports import Reranker, TextEmbedder, embed_queries
 from models.sentences import SentenceParser
 from retrieval.chapters import Word
-from retrieval.closeness import closeness, text_coverage
-from retrieval.heuristics.asked_type import NUMBERS, PEOPLE, asked_type
-from retrieval.heuristics.language import is_english
+from retrieval.heuristics.questions import NUMBERS, PEOPLE, asked_type, is_english
 from retrieval.heuristics.structure_questions import Asks, asks_for_kind, order_of
 from retrieval.heuristics.whole_sentences import SPOKEN, complete_sentences
-from retrieval.line_ranking import CELLS, line_scores
-from retrieval.line_set import Ints, LineSet
+from retrieval.lines import Ints, LineSet
 from retrieval.people_in_query import line_text, text_for_reranker
 from retrieval.query_context import QueryContext
+from retrieval.ranking import CELLS, line_scores
+from retrieval.relevance import closeness, text_coverage
 from retrieval.structure import Told, beside, chapters_told, mention, tell
 from retrieval.terms import content_words
 from store.database import Store

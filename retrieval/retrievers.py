@@ -16,29 +16,26 @@ from domain.search import STRUCTURE, TOLD, Aim, VideoQuotes, answering
 from domain.settings import Settings
 from domain.texts import make_storable, one_line
 from domain.time import TimeSpan
-from people.clip_people import replace_names
+from people.characters import replace_names
+from retrieval import modes
 from retrieval.chapters import Word
-from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments, with_edges_of
+from retrieval.encoders import ImageEncoders, SearchModels, close_pictures
 from retrieval.heuristics.structure_questions import Asks, StructureQuestions, without_telling
-from retrieval.image_encoders import ImageEncoders, close_pictures
 from retrieval.keyframe_mode import VideoKeyframes, image_evidence, keyframe, keyframes_at
-from retrieval.line_ranking import RankedLine, add_strength, best_lines
-from retrieval.line_set import Floats
+from retrieval.lines import Floats
 from retrieval.looking import look_at
 from retrieval.options import temperature, weigh_evidence
-from retrieval.ports import SearchModels
 from retrieval.preparation import SearchPreparation
 from retrieval.query_context import ModeSearch, QueryContext, nothing_close
 from retrieval.quotes import Quoted, QuoteSearch, lines_around, lines_beside, quoted
+from retrieval.ranking import RankedLine, add_strength, best_lines
 from retrieval.result import Retrieval, ShownImage
 from retrieval.structure import last_seen
-from retrieval.video_mode import about_people, video
 from store.database import Store
 from store.queries.clip_contents import KeyframeOnClip, clip_contents, frame_vectors
 from store.queries.memories import strengths
 from store.queries.people_in_view import lines_mentioning
-from store.queries.search import edges_of_segment
-from store.queries.segments_in_view import read_segments, segment_texts, segments_in_view
+from store.queries.search import edges_of_segment, read_segments, segment_texts, segments_in_view
 from store.queries.videos import video_titles
 from telemetry import tracing
 
@@ -269,8 +266,10 @@ class Retrievers:
             edges_of = partial(self._edges, context)
             ranked = self._rank_segments(context)
             if request.mode is Mode.EVENT:
-                return event(context, ranked, edges_of, settings.event_neighbours)
-            return neighbor(context, ranked, request.focus, edges_of, settings.event_neighbours)
+                return modes.event(context, ranked, edges_of, settings.event_neighbours)
+            return modes.neighbor(
+                context, ranked, request.focus, edges_of, settings.event_neighbours
+            )
         if request.mode is Mode.KEYFRAME and request.span is not None:
             return self._keyframes_at(context, segment, request.span)
         context, segment = self._in_focus(context, segment)
@@ -307,7 +306,7 @@ class Retrievers:
         read = partial(read_segments, scopes=view.scopes, ids=[focus])
         return self._store.run_read_only(read).get(focus)
 
-    def _rank_segments(self, context: QueryContext) -> RankedSegments:
+    def _rank_segments(self, context: QueryContext) -> modes.RankedSegments:
         scopes, read = context.lines.scopes, self._store.run_read_only
         known: dict[int, Segment] = {}
 
@@ -322,7 +321,7 @@ class Retrievers:
 
         vector, parts = context.vectors.question, context.encoders.parts
         near = read(partial(segments_in_view, scopes=scopes, vector=vector, parts=parts))
-        return rank_segments(context, near, read_texts, read_more)
+        return modes.rank_segments(context, near, read_texts, read_more)
 
     def _edges(self, context: QueryContext, segment: Segment) -> Sequence[Edge]:
         if Mode.NEIGHBOR not in self._stage.modes:
@@ -347,8 +346,8 @@ class Retrievers:
                 if fresh:
                     more = context.with_clips([clip for _, clip in fresh])
                     wanted = settings.character_memories
-                    return about_people(more, segment, people, [i for i, _ in fresh], wanted)
-        return video(context, segment, seen, settings)
+                    return modes.about_people(more, segment, people, [i for i, _ in fresh], wanted)
+        return modes.video(context, segment, seen, settings)
 
     def _mentions(
         self,
@@ -391,7 +390,7 @@ class Retrievers:
         if best and not aim.quotes:
             lines += lines_beside(self._store, context, best[0].line, lines[0].score)
             edges_of, most = partial(self._edges, context), self._settings.ask.event_neighbours
-            result = with_edges_of(self._store, context, result, best[0].line, edges_of, most)
+            result = modes.with_edges_of(self._store, context, result, best[0].line, edges_of, most)
         every = not aim.quotes or bool(context.question.options)
         of_mode = () if result.nothing_close and not (far or every) else result.evidence
         more = () if far and not result.nothing_close and not every else lines

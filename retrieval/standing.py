@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.ports import Reranker, TextEmbedder, embed_queries
-from retrieval.closeness import closeness, cosine_scale
-from retrieval.line_set import Matrix, dot_products
+from retrieval.lines import Matrix, dot_products
+from retrieval.relevance import closeness, cosine_scale
 from retrieval.terms import terms
 
 FLOOR = 0.4

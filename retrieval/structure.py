@@ -15,20 +15,20 @@ from sqlalchemy.orm import Session
 from domain.memories import PRESENCE_SOURCES, MemorySource, Scope
 from domain.people import TAG, CharacterRef
 from domain.search import LIKELY, TOLD
+from domain.stated import labels_of_kind, things_on
 from domain.texts import one_line
-from domain.things import labels_of_kind, things_on
 from domain.time import TimeSpan, format_clock
 from models.ports import TextEmbedder
 from models.sentences import SentenceParser
 from people.across_videos import person_links
-from people.corrected import characters_in_view
+from people.overlay import characters_in_view
 from retrieval.chapters import TopicLine, Word, chapters
 from retrieval.heuristics.structure_questions import Asks
 from retrieval.heuristics.whole_sentences import complete_sentences
+from retrieval.lines import ViewLine
 from retrieval.people_in_query import ViewPerson, line_text, with_names
 from retrieval.query_context import QueryContext
 from retrieval.terms import terms
-from retrieval.view_lines import ViewLine
 from store.database import Store
 from store.queries.identities import last_appearances
 from store.queries.recaps import began_times

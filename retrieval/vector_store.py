@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
-from people.corrected import characters_at
+from people.overlay import characters_at
 from retrieval.people_in_query import line_text
 from store.database import Store
 from store.queries.candidates import Restriction, near_lines, read_lines

@@ -18,10 +18,10 @@ from domain.memories import Scope
 from retrieval.candidates import BY_OPTION, SearchPlan, vector_search
 from retrieval.people_in_query import ViewPerson
 from store.queries.candidates import EVERYTHING
+from store.queries.conditions import Reader
 from store.queries.people_in_view import lines_mentioning
+from store.queries.search import WIDE, ViewSize, is_wide, view_size
 from store.queries.video_selection import frequent_words, videos_with_words
-from store.queries.view_conditions import Reader
-from store.queries.view_sizes import WIDE, ViewSize, is_wide, view_size
 
 MOST_VIDEOS = 50
 """Views of at most this many videos are searched whole; of larger ones this many are chosen."""

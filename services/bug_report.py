@@ -19,18 +19,17 @@ import av
 import psutil
 
 from domain.errors import HomerError, InputError
-from models.profile_tables import bundled_profiles
-from models.specs import known_models
+from models.specs import bundled_profiles, known_models
 from perception.containers import open_media
-from perception.originals import original_file
+from perception.source import original_file
 from services.health import Check, versions
 from store.database import open_store
 from store.files import create_private
 from store.home import Home
 from store.queries import diagnostics as outline
 from telemetry import redaction
-from telemetry.ids import mask_id
 from telemetry.logs import log_path
+from telemetry.tracing import mask_id
 
 if TYPE_CHECKING:
     from models.profile import Profile

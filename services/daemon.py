@@ -12,11 +12,13 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import psutil
@@ -24,6 +26,7 @@ import psutil
 from domain.errors import SetupError
 from store.file_locks import file_lock
 from store.home import Home
+from store.idle_stop import POLL_INTERVAL_S, IdleClock
 
 HOST = "127.0.0.1"
 EVERYWHERE = {"0.0.0.0": HOST, "::": "::1"}  # noqa: S104
@@ -241,3 +244,105 @@ def _last_line(log: Path) -> str:
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
         return next((line for line in reversed(lines) if line), "no output")
     return "no output"
+
+
+# The end of a server process: when it has been idle for long, or its directory is gone.
+
+STOP_TIMEOUT_S = 15.0
+
+
+def stop_when_unused(home: Home, idle_s: float | None = None) -> IdleClock:
+    """Stop this process when its data directory is gone, or unused for ``idle_s``.
+
+    Args:
+        idle_s: seconds without a use after which it stops; None: no limit.
+
+    Returns:
+        The clock, on which uses without a lock have to be noted.
+    """
+    clock = IdleClock(home)
+    threading.Thread(target=_watch, args=(clock, idle_s), name="lifetime", daemon=True).start()
+    return clock
+
+
+def _watch(clock: IdleClock, idle_s: float | None) -> None:
+    while True:
+        time.sleep(POLL_INTERVAL_S)
+        if clock.is_gone():
+            _end()
+        if idle_s is not None and clock.idle_s() > idle_s:
+            with clock.unused() as free:
+                if free:
+                    _end()
+
+
+def _end() -> None:
+    """End this process as Ctrl-C would, and by force where that takes too long.
+
+    The caller keeps its lock, so that others who want the server wait until it has ended.
+    """
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(STOP_TIMEOUT_S)
+    os._exit(1)
+
+
+# The end of a job: its process writes down its exit code; one that ended without was killed.
+
+END = "HOMER_JOB_END"
+"""Names the file into which a job's process writes its exit code."""
+
+ACTING = "HOMER_ACTING"
+"""Names the user who started a job, for the audit log; by default the user of the process."""
+
+STOPPED = 130
+"""The exit code of a process that was asked to stop."""
+
+
+class JobState(StrEnum):
+    """The state of a job. ``killed``: its process ended without writing down how.
+
+    ``unknown``: it was started on another host, and it is not known whether it still runs.
+    """
+
+    WATCHING = "watching"
+    DONE = "done"
+    PAUSED = "paused"
+    FAILED = "failed"
+    KILLED = "killed"
+    UNKNOWN = "unknown"
+
+
+def write_exit_code(path: Path, code: int) -> None:
+    """Write down the exit code of a job."""
+    with suppress(OSError):
+        path.write_text(str(code))
+
+
+def write_stop_request(path: Path) -> None:
+    """Write down that a job was asked to stop, unless it has ended already."""
+    with suppress(OSError), path.open("x") as file:
+        file.write(str(STOPPED))
+
+
+def state_at_end(path: Path) -> JobState:
+    """Return the state of a job whose process is gone."""
+    try:
+        code = int(path.read_text())
+    except (OSError, ValueError):
+        return JobState.KILLED
+    return {0: JobState.DONE, STOPPED: JobState.PAUSED}.get(code, JobState.FAILED)
+
+
+# The address of the app of a data directory.
+
+APP_PORT = 8501
+
+
+def app_daemon(home: Home, port: int = APP_PORT, host: str = HOST) -> Daemon:
+    """Return the app's server process; it may not run."""
+    return Daemon(home, "app", "/_stcore/health", port, host)
+
+
+def app_address(home: Home) -> str:
+    """Return the address of the app; where it does not run, the one that it would have."""
+    return app_daemon(home).address() or f"http://{HOST}:{APP_PORT}"

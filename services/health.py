@@ -25,7 +25,7 @@ from models.sentences import ENGLISH, has_pipeline
 from models.specs import IN_PROCESS
 from models.text_folder import missing_text_files
 from models.weights import FileState, FileStatus, status
-from models.whisper_models import hub_speech_model, is_path, missing_file
+from models.whisper import hub_speech_model, is_path, missing_file
 from services.prefect import PrefectServer
 from store.database import open_store
 from store.files import find_exposed

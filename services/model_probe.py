@@ -36,7 +36,7 @@ from models.messages import Message, to_langchain, user
 from models.retries import CallFailed, call_with_timeout
 from models.specs import IN_PROCESS, OPENAI, ChatSpec, Structure
 from models.structured import STRUCTURES, request
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from perception.clip_view import encode_clip
 from perception.decode import RawClip
 from perception.frames import Frame, FrameMetrics

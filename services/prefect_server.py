@@ -17,12 +17,12 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.headers import same_origin
-from services.lifetime import stop_when_unused
+from services.daemon import stop_when_unused
+from services.prefect import SERVER_VARIABLE
 from services.prefect_internals import omit_state_in_bulk_inserts
-from services.prefect_login import SERVER_VARIABLE
 from store.files import set_private_umask
 from store.home import Home
-from store.usage import idle_limit_s
+from store.idle_stop import idle_limit_s
 
 OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEALTH = "/api/health"

@@ -26,8 +26,8 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext
 from prefect.states import Crashed
 
-from services.library_tag import library_tag_name, work_pool_name
-from store.host_identity import HostIdentity
+from services.prefect import library_tag_name, work_pool_name
+from store.postmaster import HostIdentity
 
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
 BEGINS_WITHIN = timedelta(minutes=10)

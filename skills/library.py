@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
-from domain.base import Frozen
+from domain.base import Frozen, first_problem
 from domain.errors import InputError, NotFound
 from domain.skills import RoutedSkill, Skill
-from skills.review import review, tokens_of
+from skills.writer import review, tokens_of
+from store.files import open_private
 from store.queries import skills as stored
 from store.queries.learning import source_questions, source_trajectories
 
 if TYPE_CHECKING:
     from models.ports import TextEmbedder
     from store.database import Store
-
 
 EPSILON = 1e-12
 COMPARED_QUESTIONS = 32
@@ -252,3 +256,53 @@ def _routed(skill: Skill, score: float) -> RoutedSkill:
         instructions=skill.instructions,
         policy=skill.policy,
     )
+
+
+# Skill files: TOML as people write it, JSON as exported.
+
+_SKILLS = TypeAdapter(list[Skill])
+MOST_BYTES = 4 << 20
+
+
+def read_skills(file: Path) -> list[Skill]:
+    """Read the skills of a file, at least one.
+
+    Raises:
+        InputError: the file cannot be read, or holds no valid skills.
+    """
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise InputError(f"{file} is refused: skills take no more than {MOST_BYTES >> 20} MB")
+        text = data.decode("utf-8-sig")
+        document = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file} cannot be read as skills: {error}") from error
+    if not isinstance(document, dict) or not isinstance(document.get("skills"), list):
+        raise InputError(f"{file} has no skills: each is a table [[skills]] with a name")
+    raw = document["skills"]
+    try:
+        skills = _SKILLS.validate_python(raw)
+    except ValidationError as error:
+        raise InputError(f"{file}: skill {first_problem(error)}") from error
+    names = [skill.name for skill in skills]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{file} has {repeated[0]!r} twice")
+    if not skills:
+        raise InputError(f"{file} has no skills in it")
+    return skills
+
+
+def write_skills(file: Path, skills: Sequence[Skill]) -> None:
+    """Write skills so that ``read_skills`` returns the same, readable by the owner only.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    data = {"skills": [skill.model_dump(mode="json") for skill in skills]}
+    try:
+        with open_private(file) as out:
+            out.write(json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from error

@@ -15,11 +15,10 @@ from domain import faults
 from domain.errors import InputError
 from domain.settings import AskSettings
 from domain.skills import JudgedTrajectory, Pattern, Policy, Signal, Skill
-from skills.review import review
-from skills.writer import Words, common_words, description
+from skills.writer import Words, common_words, description, review
 from store.queries import learning
 from store.queries import skills as stored
-from store.queries.judged_runs import JudgedRun, judged_runs
+from store.queries.learning import JudgedRun, judged_runs
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -1,16 +1,173 @@
-"""The port that words a pattern as a skill, and the writer without a language model."""
+"""Signals: what a judged trajectory says about how it was searched (section 3)."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from string import Template
+from typing import Protocol, TypeVar
 
-from domain.asking import Mode
+from pydantic import BaseModel, Field, ValidationError
+
+from domain.asking import Mode, Subtask, SubtaskState
+from domain.errors import ModelError
 from domain.skills import Pattern, Policy, Signal, Skill
-from skills.signals import Course
+from domain.texts import strip_invisible
+from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, Replanned, RoundClosed
+from models.chat import ChatReply
+from models.messages import Message, user
+from models.structured import CHARACTERS_A_TOKEN
+
+SURE = 0.8
+"""Confidence from which a wrong answer was overconfident."""
+LONG, HARD, EASY = 4, 3, 1
+"""Rounds of a long search that failed, of a hard win, and of an easy one."""
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a search went. ``queries``: how many were made; ``subtasks``: as they ended."""
+
+    rounds: int
+    queries: int
+    confidence: float
+    subtasks: tuple[Subtask, ...]
+
+
+def course_of(events: Sequence[Event]) -> Course | None:
+    """Summarise a search from its events; None if it did not end with an answer."""
+    ended = _all(events, Ended)
+    if not ended or ended[-1].answer is None:
+        return None
+    return Course(
+        rounds=ended[-1].rounds,
+        queries=sum(event.round > 0 for event in _all(events, EvidenceRetrieved)),
+        confidence=ended[-1].answer.confidence,
+        subtasks=_subtasks(events),
+    )
+
+
+def signals(course: Course, attempts: int, *, right: bool) -> tuple[Signal, ...]:
+    """Return the signals of a judged answer.
+
+    A question is split if it has several subtasks. A right split is a win if all subtasks were
+    resolved; a wrong one a failure; a wrong answer to an unsplit question suggests a missed split.
+    A subtask stalls when it uses all its ``attempts`` unresolved.
+    """
+    return tuple(_right(course) if right else _wrong(course, attempts))
+
+
+def _right(course: Course) -> Iterator[Signal]:
+    if course.rounds >= HARD and course.queries >= 2:
+        yield Signal.HARD_WIN
+    if course.rounds <= EASY:
+        yield Signal.SEARCH_WIN
+    if len(course.subtasks) > 1 and all(_resolved(course.subtasks)):
+        yield Signal.DECOMPOSE_WIN
+
+
+def _wrong(course: Course, attempts: int) -> Iterator[Signal]:
+    yield Signal.ERROR
+    if course.confidence >= SURE:
+        yield Signal.CALIBRATION
+    if course.rounds >= LONG:
+        yield Signal.SEARCH_FAIL
+    yield Signal.DECOMPOSE_FAIL if len(course.subtasks) > 1 else Signal.DECOMPOSE_MISS
+    stalled = zip(course.subtasks, _resolved(course.subtasks), strict=True)
+    if any(task.attempts >= attempts and not is_resolved for task, is_resolved in stalled):
+        yield Signal.SUBTASK_STALL
+
+
+def _resolved(subtasks: Iterable[Subtask]) -> list[bool]:
+    return [task.state is SubtaskState.RESOLVED for task in subtasks]
+
+
+def _subtasks(events: Sequence[Event]) -> tuple[Subtask, ...]:
+    ledgers = [e for e in events if isinstance(e, Planned | Replanned | RoundClosed)]
+    return ledgers[-1].subtasks if ledgers else ()
+
+
+def _all(events: Iterable[Event], kind: type[E]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+# The review that a skill must pass before it is stored: plain, general and short (section 3).
+
+INSTRUCTION = 240
+"""Characters of one instruction at most."""
+MOST_TOKENS = 300
+ANSWER = 6
+"""Characters from which an answer is distinctive."""
+
+_MARKS = re.compile(r"[<>{}`\\]|\[[a-z]?\d+\]")
+_CALLS = re.compile(r"\b[a-z_]+\(|\b[A-Za-z]+_[A-Za-z_]+\b|=>|->|==")
+_LETTER = re.compile(
+    r"\b(?i:options?|answers?|choices?)\s*+(?:(?i:is|are|:|=)\s*+)?[\"'‘“(]?[A-Z]\b\)?(?!\w)"
+    r"|\b(?i:choose|pick|select|reply|prefer|take)\s++[\"'‘“(]?[A-HJ-Z]\b(?!\w)"
+    r"|\b(?i:first|second|third|fourth|fifth|last|same)\s++(?i:options?|choices?|letters?)\b"
+)
+_LOUD = re.compile(r"\b[A-Z]{4,}\b")
+_MODES = frozenset(mode.upper() for mode in Mode)
+
+
+def review(skill: Skill, names: Iterable[str] = (), answers: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the faults of a skill, as sentences; empty if it may be stored.
+
+    Args:
+        skill: the skill under review.
+        names: known people, of whom advice must not speak.
+        answers: the answers of the questions that it was learned from.
+    """
+    lines = (skill.description, *skill.triggers, *skill.instructions)
+    return tuple(dict.fromkeys([*_forms(skill, lines), *_specific(lines, names, answers)]))
+
+
+def _forms(skill: Skill, lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        if _MARKS.search(line) or _CALLS.search(line):
+            yield f"{line!r} has syntax in it: skills are plain sentences"
+        elif capitals := [word for word in _LOUD.findall(line) if word not in _MODES]:
+            yield f"{line!r} names {capitals[0]}, which is no search mode"
+    for line in skill.instructions:
+        if not line.strip():
+            yield "an instruction is empty"
+        if len(line) > INSTRUCTION:
+            yield f"{line[:40]!r}... is longer than {INSTRUCTION} characters"
+    if tokens_of(skill.instructions) > MOST_TOKENS:
+        yield f"the instructions are longer than {MOST_TOKENS} tokens"
+
+
+def _specific(lines: Sequence[str], names: Iterable[str], answers: Iterable[str]) -> Iterator[str]:
+    text = "\n".join(lines)
+    for line in lines:
+        if _LETTER.search(line):
+            yield f"{line!r} says which option is right"
+    # A name may be a word too ("Will", "May"): it counts as a name only in its exact case.
+    for name in names:
+        if _has(text, name, 0):
+            yield f"{name!r} is somebody of one video: skills are for all"
+    for answer in answers:
+        if len(answer) >= ANSWER and _has(text, answer, re.IGNORECASE):
+            yield f"{answer!r} is the answer of a question"
+
+
+def _has(text: str, words: str, flags: int) -> bool:
+    return bool(words.strip()) and bool(
+        re.search(rf"(?<!\w){re.escape(words.strip())}(?!\w)", text, flags)
+    )
+
+
+def tokens_of(instructions: Iterable[str]) -> int:
+    """Estimate the tokens that instructions take in a prompt."""
+    return sum(len(line) // CHARACTERS_A_TOKEN + 1 for line in instructions)
+
+
+# The port that words a pattern as a skill, and the writer without a language model.
 
 TRIGGERS = 5
 LONGEST = 3
@@ -135,3 +292,77 @@ def winning_modes(examples: Sequence[Example]) -> tuple[Mode, ...]:
     starts = Counter(example.modes[:LONGEST] for example in examples if example.modes)
     best = sorted(starts.items(), key=lambda pair: (-pair[1], pair[0]))[:1]
     return best[0][0] if best and 2 * best[0][1] > len(examples) else ()
+
+
+# The skill writer with a language model; code reviews what it writes.
+
+PROMPT = Path(__file__).parent / "prompts" / "write.md"
+SHOWN = 20
+"""Questions that the model is shown at most."""
+LINE = 300
+_BRACKETS = str.maketrans("<>＜＞", "()()")
+
+
+class WrittenSkill(BaseModel):
+    """Advice for questions of one kind."""
+
+    description: str = Field(min_length=1, max_length=300)
+    triggers: list[str] = Field(default=[], max_length=12)
+    instructions: list[str] = Field(min_length=1, max_length=5)
+
+
+class SkillWriterChat(Protocol):
+    """A chat with the model (``models.chat.StructuredChat``)."""
+
+    def ask(
+        self, messages: Sequence[Message], schema: type[WrittenSkill], *, purpose: str
+    ) -> ChatReply[WrittenSkill]:
+        """Ask for a value of type ``schema``."""
+
+
+class LlmSkillWriter:
+    """A language model words the advice; the policy is what the examples have in common."""
+
+    def __init__(self, chat: Callable[[], SkillWriterChat]) -> None:
+        self._chat = chat
+        self._local = LocalSkillWriter()
+
+    def write(
+        self, pattern: Pattern, examples: Sequence[Example], known: Skill | None, words: Words
+    ) -> Skill:
+        """Write the skill for a pattern.
+
+        Raises:
+            ModelError: the model returns nothing, or no valid skill.
+        """
+        base = self._local.write(pattern, examples, known, words)
+        request = _prompt(pattern, examples, known)
+        written = self._chat().ask([user(request)], WrittenSkill, purpose="skill").value
+        try:
+            return Skill.model_validate(base.model_dump() | written.model_dump())
+        except ValidationError as error:
+            raise ModelError(f"what was written is no skill: {error.errors()[0]['msg']}") from error
+
+
+def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) -> str:
+    lines = [line for example in examples[:SHOWN] for line in _example_lines(example)]
+    earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
+    return Template(PROMPT.read_text(encoding="utf-8")).substitute(
+        signal=pattern.signal.value.replace("_", " "),
+        kind=_quoted(pattern.question_type),
+        meaning=" ".join(ADVICE[pattern.signal]),
+        examples="\n".join(lines),
+        known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
+    )
+
+
+def _example_lines(example: Example) -> Iterator[str]:
+    """Yield what was asked, what was searched with what it added, and the judged answer."""
+    yield f"<question>{_quoted(example.question)}</question>"
+    yield from (f"- searched {_quoted(search)}" for search in example.searches)
+    yield f"- answered {_quoted(example.answer)}"
+
+
+def _quoted(text: str) -> str:
+    """Put a text on one line that cannot close the marks around it."""
+    return " ".join(strip_invisible(text).translate(_BRACKETS).split())[:LINE]

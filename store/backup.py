@@ -13,9 +13,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain import faults
-from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
 from domain.limits import DEFAULT_LIMITS, ImportLimits
+from domain.rights import Deed
 from store.archive import (
     IMAGES_MEMBER,
     RIGHTS_TABLES,

@@ -33,9 +33,9 @@ from store.driver import (
 )
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.idle_stop import UsageLock
 from store.migrations import migrate, require_current
 from store.queries.blobs import lock_blobs_exclusive, own_library_id, unused_blobs
-from store.usage import UsageLock
 from store.viewers import VIEWER, restrict
 
 T = TypeVar("T")

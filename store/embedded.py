@@ -26,9 +26,8 @@ from domain.marked import marked
 from store import idle_stop, postmaster
 from store.file_locks import try_lock_file
 from store.home import Home
-from store.postmaster import clear_folder, socket_folder
-from store.privileges import UnprivilegedUser, find_runner
-from store.usage import UsageLock
+from store.idle_stop import UsageLock
+from store.postmaster import UnprivilegedUser, clear_folder, find_runner, socket_folder
 
 USER = "homer"
 DATABASE = "homer"

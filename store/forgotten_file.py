@@ -13,12 +13,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from domain.errors import InputError
 from domain.limits import DEFAULT_LIMITS, ImportLimits
+from store.archive import open_zip, read_lines, read_member, report_damage, too_large
 from store.checkpoint_values import check_row
 from store.files import atomic_file
 from store.queries.export import OWN_TO_LIBRARY
 from store.queries.forget import Copy
 from store.tables.schema import Base
-from store.zips import open_zip, read_lines, read_member, report_damage, too_large
 
 VERSION = 1
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")

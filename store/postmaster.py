@@ -9,13 +9,17 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import socket
 import stat
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple, Self
 
 import psutil
 
@@ -141,3 +145,112 @@ def _private(home: Home) -> Path:
     if not is_own or stat.S_IMODE(status.st_mode) & 63:
         raise DatabaseError(f"{folder} is not your own private folder: remove it")
     return folder
+
+
+# Running Postgres as root, which Postgres itself refuses.
+#
+# In order: a user namespace in which root is seen as ``nobody`` (files stay root's, nothing is
+# chmodded, no user is created); where namespaces are forbidden (Docker's default), ``nobody``
+# itself, with the one capability needed to enter root's folders. Otherwise without a prefix.
+
+NOBODY = 65534
+_NAMESPACE = ("unshare", "-U", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
+_SETPRIV = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+_CAPABLE = (*_SETPRIV, "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+
+
+@dataclass(frozen=True, slots=True)
+class UnprivilegedUser:
+    """A command prefix and the user that must own the data folder."""
+
+    prefix: tuple[str, ...]
+    owner: int
+
+    def own(self, path: Path) -> None:
+        """Give ``path`` and everything in it to the owner, if it is not theirs already."""
+        if path.stat().st_uid == self.owner:
+            return
+        for below in [path, *path.rglob("*")]:
+            os.chown(below, self.owner, -1, follow_symlinks=False)
+
+
+ROOT_RUNNERS = (UnprivilegedUser(_NAMESPACE, 0), UnprivilegedUser(_CAPABLE, NOBODY))
+
+
+@cache
+def find_runner() -> UnprivilegedUser:
+    """Return the first way to run Postgres that works here.
+
+    Raises:
+        DatabaseError: This is root and none works.
+    """
+    if os.geteuid() != 0:
+        return UnprivilegedUser((), os.geteuid())
+    for runner in ROOT_RUNNERS:
+        if _works(runner.prefix):
+            return runner
+    raise DatabaseError(
+        "the embedded Postgres cannot run as root here (neither unshare nor setpriv works): "
+        "run homer as an ordinary user, or set HOMER_DATABASE_URL to a Postgres of yours"
+    )
+
+
+def _works(prefix: tuple[str, ...]) -> bool:
+    try:
+        result = subprocess.run([*prefix, "true"], capture_output=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return result.returncode == 0
+
+
+# Host identity: machine, boot and pid namespace of a process.
+#
+# Host names alone are not unique: containers of one image may share them. A process id is only
+# meaningful within one pid namespace since one boot.
+
+MACHINE = Path("/etc/machine-id")
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+PIDS = Path("/proc/self/ns/pid")
+FIRST_PIDS = "4026531836"
+"""The inode of Linux's initial pid namespace (``PROC_PID_INIT_INO``)."""
+
+
+class HostIdentity(NamedTuple):
+    """A digest of host name and machine id, the boot id, and the pid namespace; "": unknown."""
+
+    machine: str
+    boot: str
+    pids: str
+
+    @classmethod
+    def here(cls) -> Self:
+        """Return the identity of this process's host."""
+        name = f"{socket.gethostname()}\0{_read(MACHINE)}"
+        pids = ""
+        with suppress(OSError):
+            pids = str(PIDS.stat().st_ino)
+        return cls(hashlib.sha256(name.encode()).hexdigest()[:16], _read(BOOT), pids)
+
+    @classmethod
+    def of(cls, text: str) -> Self | None:
+        """Parse what ``str`` returned; None if it is not a host identity."""
+        parts = text.split("/")
+        return cls(*parts) if len(parts) == len(cls._fields) else None
+
+    def __str__(self) -> str:
+        """Return one word, which reveals neither the host nor the machine."""
+        return "/".join(self)
+
+    def ended_before(self, now: HostIdentity) -> bool:
+        """Check whether this is an earlier boot of the machine of ``now``: its processes are gone.
+
+        False for containers: nothing is known about one that was started again.
+        """
+        is_initial = self.pids == now.pids == FIRST_PIDS
+        return is_initial and self.machine == now.machine and self.boot != now.boot
+
+
+def _read(path: Path) -> str:
+    with suppress(OSError, UnicodeError):
+        return path.read_text(encoding="ascii").strip()
+    return ""

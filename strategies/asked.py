@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.harness.constrain import letter
+from agent.harness.inform import quote_untrusted
+from domain.asking import Question
 from domain.memories import MemoryKind, MemoryView, Scope
-from domain.search import Weighed
+from domain.search import Quote, Weighed, quote_of
 from domain.settings import SearchSettings
 from domain.texts import make_storable
-from domain.time import TimeSpan
+from domain.time import TimeSpan, format_clock
 from models.ports import TextEmbedder, embed_queries
-from retrieval.extracts import BREAK
-from retrieval.line_set import LineSet, Scores, line_set
+from retrieval.chapters import BREAK
+from retrieval.lines import LineSet, Scores, line_set
 from retrieval.options import DIGITS
-from retrieval.people_in_query import ViewPeople
+from retrieval.people_in_query import NOBODY, ViewPeople
 from retrieval.ranking import PreparedQuestion, recency_score
 from retrieval.relevance import standardise
-from retrieval.signals.people import Roster, actor_fits, most_frequent, roster
-from retrieval.signals.time import option_fits, question_fit
+from retrieval.signals import (
+    Roster,
+    WordScores,
+    actor_fits,
+    most_frequent,
+    option_fits,
+    question_fit,
+    roster,
+)
 from retrieval.terms import terms
-from retrieval.word_scores import WordScores
 from store.queries.search import StoredLine
+from strategies.event_documents import EventDocument, FoundDocument
+
+if TYPE_CHECKING:
+    from domain.asking import Evidence
+    from models.ports import Vector
+    from retrieval.relevance import CosineScale
+    from strategies.event_documents import DocumentIndexes
 
 OPTION_WORDS = 0.5
 """Weight of the words of the options beside those of the question, in the order of pieces."""
@@ -184,3 +201,88 @@ def ask(
     question = PreparedQuestion(make_storable(query), choices, now_s, asked_at_a_moment, people)
     vectors = embed_queries(text, [question.text, *question.statements()])
     return Asked(question, vectors[0], vectors[1:])
+
+
+# How far what was found supports the options of a question, and what answers an open one.
+
+COMPARED = 6
+"""Lines of a document that are compared with a query."""
+QUOTED = 2
+"""Sentences of a piece that an answer quotes at most."""
+QUOTED_FROM = 3
+"""Documents that an answer quotes from at most."""
+
+
+def weigh_documents(
+    text: TextEmbedder,
+    documents: Iterable[EventDocument],
+    query: str,
+    options: Sequence[str],
+    view: MemoryView,
+    shown: Iterable[FoundDocument],
+) -> tuple[Weighed, ...]:
+    """Return how far documents support options: the best of all, and those that are shown."""
+    if not options:
+        return ()
+    every = [*documents]
+    pieces = Pieces(
+        [one.ref for one in every],
+        [one.text for one in every],
+        [one.span for one in every],
+        np.array([one.vector for one in every]),
+        [WordScores([one.terms for one in every])],
+    )
+    # The documents have people by the names that they have now.
+    asked = ask(text, query, options, view, NOBODY)
+    return asked.supported(pieces).weighed({one.document.ref for one in shown})
+
+
+def quotation(
+    indexes: DocumentIndexes, query: str, found: Sequence[FoundDocument]
+) -> tuple[Quote, ...]:
+    """Quote the lines nearest to a query from the document that has the nearest of the best."""
+    if not query:
+        return ()
+    (vector,) = embed_queries(indexes.text, [query])
+    best = [
+        (one.piece, one.document.best_lines(terms(query), COMPARED)) for one in found[:QUOTED_FROM]
+    ]
+    return quote_nearest(indexes.text, indexes.scale, vector, best)
+
+
+def quote_nearest(
+    text: TextEmbedder,
+    scale: CosineScale,
+    vector: Vector,
+    pieces: Iterable[tuple[Evidence, Sequence[str]]],
+) -> tuple[Quote, ...]:
+    """Quote the sentences nearest to a query from the piece that has the nearest.
+
+    Args:
+        text: embeds sentences.
+        vector: (D,), the query's.
+        pieces: each with its sentences.
+    """
+    best: Quote | None = None
+    for piece, sentences in pieces:
+        cosines = text.embed(list(sentences)) @ vector
+        order = sorted(np.argsort(-cosines, kind="stable")[:QUOTED].tolist())
+        score = scale.nearness(float(cosines.max()))
+        if best is None or score > best.score:
+            best = quote_of(piece, " ".join(sentences[n].strip() for n in order), score)
+    return () if best is None else (best,)
+
+
+# A question as it is shown to a language model, with untrusted text made safe; pure.
+
+
+def question_block(question: Question) -> str:
+    """Return the question with its options by letter, as material, and when it is asked."""
+    lines = [f"<question>{quote_untrusted(question.text, 2_000)}</question>"]
+    lines += [
+        f"<option>{letter(number)}. {quote_untrusted(option, 600)}</option>"
+        for number, option in enumerate(question.options)
+    ]
+    if question.as_of_ms is not None:
+        lines.append(f"Asked at {format_clock(question.as_of_ms)} of the video.")
+    return "\n".join(lines)

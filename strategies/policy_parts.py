@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from agent.harness.inform import LoadedPictures, LoadImage, affordable, load_pictures
 from agent.model_calls import Calls
-from agent.pictures import LoadedPictures, LoadImage, affordable, load_pictures
 from agent.reasoners.port import Conclusion, DecisionContext
 from agent.strategy import LONGEST_OPTION, PolicyParts
 from domain.asking import Action, Question

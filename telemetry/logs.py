@@ -24,7 +24,7 @@ from domain.errors import InputError
 from store.file_locks import lock_file
 from store.files import make_private
 from store.home import Home
-from telemetry.ids import current_ids
+from telemetry.tracing import current_ids
 
 FORM, LEVEL, PLACE = "HOMER_LOG", "HOMER_LOG_LEVEL", "HOMER_LOG_TO"
 FORMS = ("json", "text")

@@ -14,7 +14,7 @@ from typing import Any
 
 from domain import errors
 from domain.asking import Mode
-from telemetry.ids import IDS, mask_id
+from telemetry.tracing import IDS, mask_id
 
 _WORD = re.compile(r"[a-z][a-z_ -]{0,30}")
 _WORDS_OF_EVENTS = frozenset(

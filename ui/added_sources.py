@@ -8,7 +8,7 @@ from pathlib import Path
 from domain.errors import InputError
 from domain.words import translate
 from flows.addresses import is_address
-from flows.allowed_folders import first_file, paths_within
+from flows.uploads import first_file, paths_within
 from ui.sign_in import SIGN_IN
 
 

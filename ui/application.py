@@ -28,10 +28,10 @@ from auth.oidc import secrets_file
 from auth.password import set_password_from_environment
 from auth.signin_page import SignInPage
 from domain.errors import HomerError, SetupError
-from services.lifetime import stop_when_unused
+from services.daemon import stop_when_unused
 from store.home import Home
+from store.idle_stop import UsageLock
 from store.queries.rights import store_for
-from store.usage import UsageLock
 from ui.added_sources import ALLOWED, MAX_UPLOAD_MB, UPLOADS_MB, VIEWER_UPLOADS_MB
 from ui.language import in_language
 from ui.media import UserOf, media_routes, shared_store

@@ -25,11 +25,11 @@ from library.memory import load_stream_details
 from library.videos import being_watched, failed_clips_of, seconds_left, watch_rate
 from models.profile import profile_names
 from perception.source import find_media
-from services.job_status import JobState
+from services.daemon import JobState
 from store.database import Store
 from store.home import Home
 from store.queries.clips import StoredClip
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 from ui.added_sources import MAX_UPLOAD_MB, parse_source, source_label, upload_hint
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors

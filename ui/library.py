@@ -20,9 +20,9 @@ from flows.delete import delete_video, preview_video_deletion
 from flows.jobs import Job, Jobs
 from flows.video_locks import is_watched
 from library.videos import page_of_videos
-from perception.originals import original_file
+from perception.source import original_file
 from store.home import Home
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_bytes

@@ -12,9 +12,9 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from auth.headers import CSP, SANDBOX
-from auth.signed_links import is_signed
+from auth.sessions import is_signed
 from domain.errors import HomerError
-from perception.originals import media_type, original_file, previews_of
+from perception.source import media_type, original_file, previews_of
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from auth.signed_links import sign_path
+from auth.sessions import sign_path
 from domain.errors import InputError
 from domain.media import Video
 from domain.moments import Moment
@@ -17,9 +17,9 @@ from domain.words import format_span, format_time, translate
 from flows.cut import cut_preview
 from library.memory import load_stream_details
 from library.moments import frames_around
-from perception.originals import original_file
+from perception.source import original_file
 from store.database import Store
-from store.queries.recordings import recordings_in
+from store.queries.blobs import recordings_in
 from ui.app_state import page_state
 from ui.components import component
 from ui.formatting import escape_markdown

@@ -9,9 +9,7 @@ import streamlit as st
 from domain.marked import marked
 from domain.recaps import parse_period
 from domain.words import format_time, translate
-from flows.recap import write_recap
-from flows.recap_model import recap_model
-from flows.recap_text import linked_citations
+from flows.recap import linked_citations, recap_model, write_recap
 from flows.workspace import open_workspace
 from store.queries.recaps import recaps_page as page_of_recaps
 from ui.app_state import page_state

@@ -8,8 +8,7 @@ from pathlib import Path
 from auth.listen import SignInMethods, sign_in_methods
 from auth.password import set_password_from_environment
 from domain.errors import SetupError
-from services.app_address import APP_PORT, app_daemon
-from services.daemon import HOST
+from services.daemon import APP_PORT, HOST, app_daemon
 from store.files import MODULE
 from store.home import Home
 

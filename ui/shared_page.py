@@ -11,12 +11,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from domain.audit import acting_user
 from domain.errors import HomerError, NotFound
-from domain.links import SharedLink
 from domain.marked import marked
 from domain.moments import Moment
 from domain.people import tags_in_words
+from domain.rights import SharedLink, acting_user
 from domain.words import format_span, format_time, reader, translate
 from library.answers import answer_line, confidence_line, note_line
 from library.shared import CitedMoment, SharedAnswer, SharedMoment, load_shared

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from domain.links import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink
+from domain.rights import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink
 from domain.time import TimeSpan
 from domain.words import counted, format_span, translate
 from library.sharing import revoke_link, share_answer, share_moment, shared_links

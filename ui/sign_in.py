@@ -11,8 +11,8 @@ from typing import Any
 import streamlit as st
 
 from auth.oidc import user_from_cookies, verified_name
-from domain.audit import Deed, acting_user
 from domain.errors import HomerError
+from domain.rights import Deed, acting_user
 from domain.words import translate
 from store.queries.audit import record_deed
 from ui.components import component

@@ -12,8 +12,7 @@ from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import Forked, ForkEdit
 from domain.words import counted, format_span, format_time, shortened, translate
-from graphs.edits import plan_text, read_plan
-from graphs.forks import editable
+from graphs.forks import editable, plan_text, read_plan
 from graphs.replay import Replayed, replay
 from library.answers import answer_line
 from library.comparison import Difference, compare_trajectories

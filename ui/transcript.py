@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from auth.signed_links import sign_path
+from auth.sessions import sign_path
 from domain.errors import HomerError
 from domain.media import Video
 from domain.moments import Moment

@@ -16,8 +16,8 @@ from domain.marked import marked
 from domain.media import Video
 from domain.time import TimeSpan, parse_clock_span
 from domain.words import counted, translate, translate_sentence
-from retrieval.closeness import close_evidence
 from retrieval.images_alike import example_of_ref, image_example, is_image_ref
+from retrieval.relevance import close_evidence
 from retrieval.result import Retrieval
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once

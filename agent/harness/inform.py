@@ -7,17 +7,23 @@ marks, on one line, without brackets that could form a citation or a mark.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from pydantic import NonNegativeInt
 
 from agent.harness.constrain import letter
-from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState
+from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState, names_image
 from domain.base import Frozen
+from domain.errors import BlobGone
 from domain.people import TAG
 from domain.search import STRUCTURE
+from domain.settings import IMAGE_TOKENS
 from domain.skills import RoutedSkill, Tone
 from domain.texts import strip_invisible
 from domain.time import format_clock
 from domain.trajectory import EvidenceRetrieved, Neighbour
+from models.messages import Message, text_tokens
 
 FEW_REFS = 6
 """Refs that a sentence on structure is shown with, at most."""
@@ -229,3 +235,150 @@ def action_line(action: Action) -> str:
     if action.kind == "answer":
         return "answer"
     return f"search {action.mode}: {quote_untrusted(action.query, 160)}"
+
+
+# Shorten: earlier cards in brief, and a request to what a model reads of it.
+
+Card = Sequence[CardLine]
+
+WHOLE = 2
+"""The last cards are shown whole, so many."""
+LEFT_OUT = "(What this search found is left out here.)"
+
+
+def earlier_cards(cards: Sequence[Card]) -> list[str]:
+    """Return the texts of earlier cards, oldest first.
+
+    The last ones are whole. Of older ones the head and the best line are shown: each was read whole
+    before, and what was found in it is in the ledger and in the final evidence.
+    """
+    brief = max(0, len(cards) - WHOLE)
+    shown = [*map(_brief, cards[:brief]), *cards[brief:]]
+    return ["\n".join(line.text for line in card) for card in shown]
+
+
+def _brief(card: Card) -> Card:
+    """Return a card with the best of its lines of evidence, and without neighbours."""
+    evidence = [line for line in card if line.score is not None]
+    if not evidence:
+        return card
+    best = max(evidence, key=lambda line: line.score or 0.0)
+    more = len(evidence) - 1
+    note = [CardLine(text=f"({more} more are left out here.)")] if more else []
+    return (*card[: card.index(evidence[0])], best, *note, card[-1])
+
+
+def shortened(messages: Sequence[Message], tokens: int) -> list[Message]:
+    """Return a request with at most so many tokens of text, if what was found leaves them.
+
+    The oldest cards go first, then the contents, then those lines of the newest card that scored
+    lowest. All marks are the harness's own: quoted words have none (``quote_untrusted``).
+    """
+    texts = [message.content for message in messages]
+    found = [
+        (n, card)
+        for n, text in enumerate(texts)
+        if (card := _part(text, "<card ", "</card>") or _part(text, "<memory ", "</memory>"))
+    ]
+    cuts = [(n, card, LEFT_OUT) for n, card in found[:-1]]
+    cuts += [(n, _part(text, "<contents>", "</contents>\n"), "") for n, text in enumerate(texts)]
+    for n, card in found[-1:]:
+        lines = [line for line in card.splitlines(keepends=True) if ' score="' in line]
+        scores = [float(line.partition(' score="')[2].partition('"')[0]) for line in lines]
+        lowest_first = sorted(range(len(lines)), key=lambda at: (scores[at], -at))
+        cuts += [(n, lines[at], "") for at in lowest_first]
+    for n, part, instead in cuts:
+        if sum(map(text_tokens, texts)) <= tokens:
+            break
+        texts[n] = texts[n].replace(part, instead, 1)
+    return [
+        message.model_copy(update={"content": text})
+        for message, text in zip(messages, texts, strict=True)
+    ]
+
+
+def _part(text: str, first: str, last: str) -> str:
+    """Return what is between two marks, with both; "" where they are not there."""
+    start, end = text.find(first), text.rfind(last)
+    return text[start : end + len(last)] if 0 <= start < end else ""
+
+
+# Images that searches found, as they are shown to a model: each after its ref and time.
+
+LoadImage = Callable[[str], bytes]
+"""Loads a JPEG by its SHA-256; raises ``BlobGone`` if it is missing or damaged."""
+
+
+class Picture(Frozen):
+    """An image that a search found: the SHA-256 of its JPEG, and how evidence names it.
+
+    ``ref`` is "" where a person changed the evidence, so that it is not known which image is whose.
+    """
+
+    blob: str
+    ref: str = ""
+    time_ms: NonNegativeInt = 0
+
+    @property
+    def label(self) -> str:
+        """Return the text that goes before the image; "" without a ref."""
+        return f"[{self.ref}] {format_clock(self.time_ms)}" if self.ref else ""
+
+
+@dataclass(frozen=True)
+class LoadedPictures:
+    """Pictures with their files; ``missing`` are the digests of those whose files are gone."""
+
+    pictures: tuple[Picture, ...] = ()
+    images: tuple[bytes, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the label of each image."""
+        return tuple(picture.label for picture in self.pictures)
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        """Return the refs of the images that have one."""
+        return tuple(picture.ref for picture in self.pictures if picture.ref)
+
+
+def pictures_of(event: EvidenceRetrieved) -> tuple[Picture, ...]:
+    """Return the images of a search, best first, each with the ref of its evidence."""
+    named = [e for e in event.evidence if names_image(e.ref)]
+    if len(named) != len(event.images):
+        return tuple(Picture(blob=blob) for blob in event.images)
+    return tuple(
+        Picture(blob=blob, ref=e.ref, time_ms=e.span.start_ms)
+        for e, blob in zip(named, event.images, strict=True)
+    )
+
+
+def pictures_found(events: Sequence[EvidenceRetrieved]) -> tuple[Picture, ...]:
+    """Return the images of all searches, the latest search's first, each once."""
+    return tuple(dict.fromkeys(one for event in reversed(events) for one in pictures_of(event)))
+
+
+def by_evidence(pictures: Iterable[Picture], evidence: Sequence[Evidence]) -> list[Picture]:
+    """Return the pictures that show these pieces of evidence, in their order."""
+    by_ref = {picture.ref: picture for picture in pictures if picture.ref}
+    return [by_ref[piece.ref] for piece in evidence if piece.ref in by_ref]
+
+
+def affordable(tokens: int, share: int) -> int:
+    """Return how many images fit into one part in ``share`` of the tokens."""
+    return max(0, tokens // (share * IMAGE_TOKENS))
+
+
+def load_pictures(pictures: Iterable[Picture], load: LoadImage) -> LoadedPictures:
+    """Load the files of pictures; those that are gone are named."""
+    loaded, images, missing = [], [], []
+    for picture in pictures:
+        try:
+            images.append(load(picture.blob))
+        except BlobGone:
+            missing.append(picture.blob)
+        else:
+            loaded.append(picture)
+    return LoadedPictures(tuple(loaded), tuple(images), tuple(missing))

@@ -9,34 +9,32 @@ from pydantic import BaseModel
 
 from agent.harness.constrain import is_asked, letter, words
 from agent.harness.inform import (
+    LoadedPictures,
+    LoadImage,
+    Picture,
     action_line,
+    affordable,
+    by_evidence,
     card,
     content_lines,
+    earlier_cards,
     edge_lines,
     focus_line,
     has_news,
     hint_lines,
     ledger_lines,
+    load_pictures,
     memory_line,
     people_lines,
+    pictures_of,
     plan_lines,
     question_lines,
     skill_lines,
     subtask_line,
 )
-from agent.harness.shorten import earlier_cards
-from agent.pictures import (
-    LoadedPictures,
-    LoadImage,
-    Picture,
-    affordable,
-    by_evidence,
-    load_pictures,
-    pictures_of,
-)
+from agent.reasoners.concluding import as_query
 from agent.reasoners.port import LLM, Assessment, CompletedRound, Conclusion, DecisionContext
 from agent.reasoners.prompts import prompt
-from agent.reasoners.question_parts import as_query
 from agent.reasoners.replies import PlanReply, ReplanReply
 from agent.reasoners.reply_schemas import act_form, assess_form, conclude_form, with_short_texts
 from domain.asking import Action, Evidence, Mode, Subtask, names_image

@@ -7,9 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.reasoners.concluding import NEAR_BEST, by_options, by_quotation, supports
+from agent.reasoners.concluding import (
+    NEAR_BEST,
+    QuestionKind,
+    as_query,
+    by_options,
+    by_quotation,
+    decompose,
+    kind_of,
+    query_of,
+    supports,
+)
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
-from agent.reasoners.question_parts import QuestionKind, as_query, decompose, kind_of, query_of
 from domain.asking import NOTE, Action, Mode, Support
 from domain.ledger import Edits, SubtaskDraft
 from domain.search import QUOTED, answering

@@ -6,8 +6,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from agent.harness.inform import CardLine
-from agent.pictures import Picture
+from agent.harness.inform import CardLine, Picture
 from agent.state import Focus
 from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask, Support
 from domain.base import Frozen

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from agent.ask_model import AskModel
+from agent.builder import AskModel
 from agent.harness.inform import quote_untrusted
 from agent.reasoners.concluding import answering_subtasks
 from agent.reasoners.llm import Caller

@@ -15,14 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.app_state import ApiState, State
 from api.folders import allowed_file, reject_url
 from api.problems import TooManyRequests
-from domain.audit import Deed
 from domain.errors import Busy, InputError, NotFound
+from domain.rights import Deed
 from flows.addresses import is_address
 from flows.estimate import IngestEstimate, estimate_file
 from flows.jobs import Job, Jobs, new_id
 from flows.workspace import Workspace
 from models.secrets import redacted_url
-from services.job_status import JobState
+from services.daemon import JobState
 from services.prefect import PrefectServer
 from store.queries.audit import record_deed
 

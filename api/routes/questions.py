@@ -13,8 +13,8 @@ from api.app_state import ApiState, State
 from api.disconnect import ClientGone
 from api.running_question import RunningQuestion
 from api.sse import MEDIA_TYPE, EventStream, wants_events
-from domain.asked import Answered
 from domain.asking import Question
+from domain.moments import Answered
 from graphs.runner import Runner
 from library.asking import make_question
 from library.registry import act_of

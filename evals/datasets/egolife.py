@@ -14,16 +14,20 @@ from pydantic import Field, field_validator
 
 from domain.time import TimeSpan
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, instant, ms, question
-from evals.datasets.files import Published, Words, all_checked, file_in, inside, records, root_of
-from evals.egolife_questions import (
-    CAPTIONS,
-    QUESTIONS,
-    TITLE,
-    EgoQuestion,
-    TargetSpan,
-    read_ego_questions,
+from evals.datasets.files import (
+    Published,
+    Words,
+    all_checked,
+    dataset,
+    file_in,
+    inside,
+    instant,
+    ms,
+    question,
+    records,
+    root_of,
 )
+from evals.egolife import CAPTIONS, QUESTIONS, TITLE, EgoQuestion, TargetSpan, read_ego_questions
 
 FILE = "EgoLifeQA_A1_JAKE.json"
 PERSON = "A1_JAKE"

@@ -15,9 +15,17 @@ from typing import Any
 from pydantic import Field, PositiveInt, field_validator
 
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, question, reject_duplicate_ids
 from evals.datasets.egolife import PERSON, captions_of, clock_ms
-from evals.datasets.files import Published, all_checked, file_in, records, root_of
+from evals.datasets.files import (
+    Published,
+    all_checked,
+    dataset,
+    file_in,
+    question,
+    records,
+    reject_duplicate_ids,
+    root_of,
+)
 
 NAME = "egomemreason"
 FILE = "annotations_public.jsonl"

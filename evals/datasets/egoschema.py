@@ -9,14 +9,17 @@ from pydantic import Field
 
 from domain.errors import InputError
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion
-from evals.datasets.building import dataset, letter, question, video
 from evals.datasets.files import (
     Published,
     all_checked,
+    dataset,
     file_in,
     json_of,
+    letter,
+    question,
     records,
     root_of,
+    video,
     video_in,
 )
 

@@ -8,15 +8,20 @@ from string import ascii_uppercase
 from pydantic import Field, field_validator
 
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, instant, ms, question, video, youtube
 from evals.datasets.files import (
     Published,
     Seconds,
     all_checked,
+    dataset,
     file_in,
+    instant,
+    ms,
+    question,
     records,
     root_of,
+    video,
     video_in,
+    youtube,
 )
 
 FILE = "questions.jsonl"

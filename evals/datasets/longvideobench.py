@@ -8,15 +8,19 @@ from pathlib import Path
 from pydantic import Field
 
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, letter, question, video, youtube
 from evals.datasets.files import (
     Published,
     Words,
     all_checked,
+    dataset,
     file_in,
+    letter,
+    question,
     records,
     root_of,
+    video,
     video_in,
+    youtube,
 )
 
 

@@ -10,16 +10,19 @@ from pydantic import field_validator
 
 from domain.time import TimeSpan, parse_clock
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, question, video, youtube
 from evals.datasets.files import (
     Published,
     Several,
     Words,
     all_checked,
+    dataset,
     file_in,
+    question,
     records,
     root_of,
+    video,
     video_in,
+    youtube,
 )
 
 META = "video_info.meta.jsonl"

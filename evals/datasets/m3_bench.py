@@ -10,16 +10,18 @@ from pydantic import Field, model_validator
 
 from domain.time import parse_clock
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, question, video
 from evals.datasets.files import (
     Published,
     Several,
     Words,
     checked,
+    dataset,
     file_in,
     json_of,
     named,
+    question,
     root_of,
+    video,
     video_in,
 )
 

@@ -12,15 +12,17 @@ from pydantic import Field
 
 from domain.time import TimeSpan
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, ms, question
 from evals.datasets.files import (
     Published,
     Record,
     Seconds,
     Words,
     all_checked,
+    dataset,
     file_in,
     inside,
+    ms,
+    question,
     records,
     root_of,
     video_in,

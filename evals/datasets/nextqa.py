@@ -12,15 +12,18 @@ from typing import Any
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, letter, question, video
 from evals.datasets.files import (
     Published,
     Words,
     all_checked,
+    dataset,
     file_in,
     inside,
     json_of,
+    letter,
+    question,
     root_of,
+    video,
     video_in,
 )
 from evals.datasets.own import rows_of

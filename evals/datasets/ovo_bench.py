@@ -14,15 +14,19 @@ from pydantic import Field
 
 from domain.errors import InputError
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, letter, ms, question, video
 from evals.datasets.files import (
     Published,
     Seconds,
     Words,
     all_checked,
+    dataset,
     file_in,
+    letter,
+    ms,
+    question,
     records,
     root_of,
+    video,
     video_in,
 )
 

@@ -14,18 +14,22 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 from domain.errors import InputError
 from domain.time import TimeSpan, parse_clock
 from evals.dataset import Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, ms, question, reject_duplicate_ids, video
 from evals.datasets.files import (
     CAPTION_ENDINGS,
     Published,
     Record,
     Words,
     all_checked,
+    dataset,
     file_in,
     json_of,
     listed,
+    ms,
+    question,
     records,
+    reject_duplicate_ids,
     root_of,
+    video,
     video_in,
 )
 

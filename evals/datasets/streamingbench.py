@@ -17,8 +17,17 @@ from pydantic import Field, field_validator
 from domain.errors import InputError
 from domain.time import TimeSpan, parse_clock
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, question, video
-from evals.datasets.files import Published, all_checked, file_in, records, root_of, video_in
+from evals.datasets.files import (
+    Published,
+    all_checked,
+    dataset,
+    file_in,
+    question,
+    records,
+    root_of,
+    video,
+    video_in,
+)
 
 TABLES = {
     "Real_Time_Visual_Understanding": ("real", 2500),

@@ -9,8 +9,18 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, question, video, without_labels
-from evals.datasets.files import Published, all_checked, file_in, records, root_of, video_in
+from evals.datasets.files import (
+    Published,
+    all_checked,
+    dataset,
+    file_in,
+    question,
+    records,
+    root_of,
+    video,
+    video_in,
+    without_labels,
+)
 
 PARQUET = "test-00000-of-00001.parquet"
 Length = Literal["short", "medium", "long"]

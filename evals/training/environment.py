@@ -15,8 +15,7 @@ from typing import Any, Optional
 from agent.strategy import RunNamedTool, Strategy, Tool, ToolUse
 from domain.asking import Action
 from domain.memories import MemoryView
-from evals.training.conversations import found_text
-from evals.training.examples import view_of_row
+from evals.training.export import found_text, view_of_row
 from models.profile import Profile
 
 _TYPES: Mapping[str, Any] = {

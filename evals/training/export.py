@@ -3,25 +3,211 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
-from pydantic import NonNegativeInt, ValidationError
+from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 
 from agent.strategy import Strategy
-from domain.audit import Deed
+from domain.asking import Evidence, Question
 from domain.base import Frozen
 from domain.errors import InputError
-from evals.training.examples import prompt_rows, recorded_examples
-from evals.training.recipe import Recipe
+from domain.memories import MemoryView
+from domain.rights import Deed
+from domain.time import format_clock
+from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved
 from store.files import make_private, open_private
 from store.queries.audit import record_deed
+from store.queries.learning import JudgedRecord, judged_records
+from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from store.database import Store
+
+
+# Conversations of questions and recorded runs, as chat templates take them.
+
+SYSTEM = Path(__file__).parents[1] / "prompts" / "train.md"
+SHOWN = 20
+"""Pieces of evidence that a tool's result shows at most."""
+LONGEST = 600
+"""Characters of a piece of evidence that are shown."""
+
+Message = dict[str, Any]
+
+
+def prompt_of(question: Question) -> list[Message]:
+    """Return the messages that a question is asked with."""
+    lines = [question.text]
+    lines += [f"{ascii_uppercase[n]}. {option}" for n, option in enumerate(question.options)]
+    if question.as_of_ms is not None:
+        lines.append(f"It is asked at {format_clock(question.as_of_ms)} of the video.")
+    return [
+        {"role": "system", "content": SYSTEM.read_text(encoding="utf-8").strip()},
+        {"role": "user", "content": "\n".join(lines)},
+    ]
+
+
+def completion_of(events: Sequence[Event]) -> list[Message]:
+    """Return what a recorded run did: calls of tools with their results, then its answer."""
+    messages: list[Message] = []
+    reason = ""
+    for event in events:
+        if isinstance(event, Acted):
+            reason = event.action.reason if event.action else ""
+        elif isinstance(event, EvidenceRetrieved) and event.round > 0:
+            messages += _tool_use(event, reason)
+            reason = ""
+    return [*messages, *_answer(events)]
+
+
+def _tool_use(found: EvidenceRetrieved, reason: str) -> Iterator[Message]:
+    name = str(found.mode)
+    arguments = {**({"query": found.query} if found.query else {}), **found.arguments}
+    call = {"type": "function", "function": {"name": name, "arguments": arguments}}
+    yield {"role": "assistant", "content": reason, "tool_calls": [call]}
+    text = found.refused or found_text(found.evidence, nothing_close=found.nothing_close)
+    yield {"role": "tool", "name": name, "content": text}
+
+
+def _answer(events: Sequence[Event]) -> Iterator[Message]:
+    answers = [event.answer for event in events if isinstance(event, Ended) and event.answer]
+    for answer in answers[-1:]:
+        given = f"\\boxed{{{answer.option}}}" if answer.option else answer.text
+        yield {"role": "assistant", "content": given}
+
+
+def found_text(evidence: Iterable[Evidence], *, nothing_close: bool) -> str:
+    """Return what a tool found as text: a line for each piece, best first, with ref and time."""
+    pieces = list(evidence)[:SHOWN]
+    lines = [
+        f"[{one.ref}] {one.span} {' '.join(one.full_text.split())[:LONGEST]}" for one in pieces
+    ]
+    if not lines:
+        return "Nothing was found."
+    return "\n".join((["Nothing is close; the nearest:"] if nothing_close else []) + lines)
+
+
+# The recipe of the training: the paper's constants, and what TRL calls them.
+
+
+class Recipe(Frozen):
+    """Group relative policy optimisation (GRPO) with the constants of the paper.
+
+    ``group`` completions are made of each prompt, and ``batch`` go into one optimiser step. ``kl``
+    weighs the divergence from the reference model; 0: there is none. ``right`` is the reward of a
+    right final answer; any other has 0.
+    """
+
+    group: PositiveInt = 8
+    kl: float = Field(default=0.0, ge=0)
+    learning_rate: float = Field(default=1e-6, gt=0)
+    warmup_steps: int = Field(default=5, ge=0)
+    batch: PositiveInt = 64
+    right: float = 1.0
+
+    def grpo_arguments(self) -> dict[str, Any]:
+        """Return the arguments of TRL's ``GRPOConfig``: the rest is TRL's default.
+
+        One group is on the device at a time; advantages are normalised by mean and deviation of
+        the group (Shao et al., 2024, section 4.1.2).
+        """
+        return {
+            "num_generations": self.group,
+            "beta": self.kl,
+            "learning_rate": self.learning_rate,
+            "warmup_steps": self.warmup_steps,
+            "per_device_train_batch_size": self.group,
+            "gradient_accumulation_steps": self.batch // self.group,
+            "loss_type": "grpo",
+            "scale_rewards": "group",
+        }
+
+
+# Examples to train on: prompts with their right answers, and trajectories with their rewards.
+
+
+@dataclass(frozen=True)
+class RecordedExample:
+    """A judged trajectory. ``answer`` is the letter of the right option; "" where it is unknown."""
+
+    run: StoredTrajectory
+    prompt: list[Message]
+    completion: list[Message]
+    reward: float
+    answer: str
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Return the row of the trajectory."""
+        return {
+            "prompt": self.prompt,
+            "completion": self.completion,
+            "reward": self.reward,
+            "answer": self.answer,
+            "trajectory": self.run.id,
+            "profile": self.run.profile,
+        }
+
+    @property
+    def prompt_row(self) -> dict[str, Any]:
+        """Return the row of the prompt; ``view`` is the memory view as JSON."""
+        view = self.run.view.model_dump_json()
+        return {"prompt": self.prompt, "answer": self.answer, "view": view}
+
+
+def recorded_examples(
+    session: Session, strategy: str, recipe: Recipe, limit: int | None = None
+) -> Iterator[RecordedExample]:
+    """Yield the judged trajectories of a strategy, oldest first, at most ``limit``."""
+    for record in judged_records(session, strategy)[:limit]:
+        run = find_trajectory(session, record.trajectory)
+        yield _example(run, events_of(session, run.id), record, recipe)
+
+
+def _example(
+    run: StoredTrajectory, events: list[Event], record: JudgedRecord, recipe: Recipe
+) -> RecordedExample:
+    return RecordedExample(
+        run=run,
+        prompt=prompt_of(run.question),
+        completion=completion_of(events),
+        reward=recipe.right if record.right else 0.0,
+        answer=_right_letter(run, record),
+    )
+
+
+def _right_letter(run: StoredTrajectory, record: JudgedRecord) -> str:
+    """Return the letter of the right option: the data set's, else of an answer judged right."""
+    letters = ascii_uppercase[: len(run.question.options)]
+    given = str((record.item or {}).get("answer") or "")
+    if not given and record.right and run.answer is not None:
+        given = run.answer.option or ""
+    return given if given and given in letters and len(given) == 1 else ""
+
+
+def prompt_rows(examples: list[RecordedExample]) -> list[dict[str, Any]]:
+    """Return the prompts whose right answer is known, each once, in order.
+
+    The same question over the same view is one prompt, however often it was asked.
+    """
+    rows = [example.prompt_row for example in examples if example.answer]
+    distinct = {(str(row["prompt"]), row["view"]): row for row in rows}
+    return list(distinct.values())
+
+
+def view_of_row(view: str) -> MemoryView:
+    """Return the memory view of a prompt's row."""
+    return MemoryView.model_validate_json(view)
+
 
 PROMPTS, TRAJECTORIES, MANIFEST = "prompts.jsonl", "trajectories.jsonl", "training.json"
 FORMAT = 1
@@ -171,3 +357,42 @@ def read_prompts(folder: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in text.split("\n") if line]
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / PROMPTS} cannot be read: {error}") from error
+
+
+# The reward of a final answer: whether it is the right option.
+
+_BOX = re.compile(r"\\boxed\{([^{}]{0,200})\}")
+
+Messages = Sequence[Mapping[str, Any]]
+"""A conversation, as chat templates take it."""
+
+
+def boxed_letter(text: str) -> str:
+    """Return the letter in the last box of an answer; "" without one."""
+    boxes = _BOX.findall(text)
+    letter = boxes[-1].strip().strip("().").strip().upper() if boxes else ""
+    return letter if re.fullmatch("[A-Z]", letter) else ""
+
+
+def right_answers(completions: Sequence[Messages], answer: Sequence[str], **_: Any) -> list[float]:
+    """Return the reward of each completion: that of a right final answer, else 0.
+
+    A reward function of TRL's ``GRPOTrainer``.
+
+    Args:
+        completions: what the model wrote of each prompt, with the results of tools.
+        answer: the letter of the right option, for each.
+    """
+    right = Recipe().right
+    return [
+        right if letter and _final_letter(completion) == letter else 0.0
+        for completion, letter in zip(completions, answer, strict=True)
+    ]
+
+
+def _final_letter(completion: Messages) -> str:
+    """Return the letter of the final answer: of the last message, if the model wrote it."""
+    last = completion[-1] if completion else {}
+    if last.get("role") != "assistant" or last.get("tool_calls"):
+        return ""
+    return boxed_letter(str(last.get("content") or ""))

@@ -10,8 +10,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from domain.errors import InputError
 from evals.training.environment import environment_of
-from evals.training.export import read_manifest, read_prompts
-from evals.training.rewards import right_answers
+from evals.training.export import read_manifest, read_prompts, right_answers
 from graphs.context_factory import StrategyTools
 from strategies.registry import find_strategy
 

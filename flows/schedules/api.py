@@ -14,8 +14,7 @@ from flows.reporting import report_to_prefect
 from flows.schedules.kinds import declared_schedules
 from flows.schedules.worker import ScheduleWorker
 from flows.stream.interrupted import end_interrupted_streams
-from services.library_tag import library_id, work_pool_name
-from services.prefect import api_url
+from services.prefect import api_url, library_id, work_pool_name
 from store.database import open_store
 from store.home import Home
 

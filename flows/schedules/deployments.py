@@ -51,7 +51,7 @@ from flows.schedules.kinds import (
     parse_schedule,
     schedule_digest,
 )
-from services.library_tag import deployment_name, library_tag_name, schedule_name, work_pool_name
+from services.prefect import deployment_name, library_tag_name, schedule_name, work_pool_name
 
 AT_ONCE = 2
 """How many scheduled jobs run at a time, so that a back-up need not wait for a folder."""

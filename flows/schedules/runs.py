@@ -35,8 +35,8 @@ from flows.workspace import Workspace, open_workspace
 from services.stale_runs import label_run
 from store.files import set_private_umask
 from store.home import Home
-from telemetry.ids import bind_ids
 from telemetry.logging_setup import set_up_telemetry
+from telemetry.tracing import bind_ids
 
 
 def run_as_state(job: Callable[[], JobReport]) -> State[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -21,12 +22,17 @@ from flows.executors import Executor
 from flows.ingest_files import FileOutcome
 from flows.ingest_steps import Listener
 from flows.learning import learn_in_batches
-from flows.recap import write_recap
-from flows.recap_model import recap_model
+from flows.recap import recap_model, write_recap
 from flows.retention import retain as run_retention
-from flows.schedules.backups import back_up_into
-from flows.schedules.fetching import FetchArchive, fetch_all, video_fetcher
-from flows.schedules.folder import file_stamp, unrecorded_files, watch_folder, watch_new_files
+from flows.schedules.fetching import (
+    FetchArchive,
+    fetch_all,
+    file_stamp,
+    unrecorded_files,
+    video_fetcher,
+    watch_folder,
+    watch_new_files,
+)
 from flows.schedules.kinds import (
     BackupOptions,
     BuildOptions,
@@ -39,8 +45,49 @@ from flows.stream.interrupted import end_interrupted_streams
 from flows.workspace import GIVE_WAY_POLL_S, Workspace
 from perception.source import media_in
 from skills.learn import count_waiting
+from store.backup import back_up
+from store.database import Store
+from store.files import make_private
+from store.progress import Progress
 from store.queries.videos import list_videos, video_titles
 from strategies.registry import all_strategies, find_strategy
+
+# Periodic back-ups, of which the latest are kept.
+
+BACKUP_NAME_FORMAT = "homer-%Y%m%d-%H%M%S.homer"
+_BACKUP_NAME = re.compile(r"homer-\d{8}-\d{6}\.homer")
+
+
+def back_up_into(
+    store: Store, folder: Path, keep: int, now: datetime, progress: Progress
+) -> tuple[Path, list[Path]]:
+    """Write a back-up into ``folder``, then delete all but the ``keep`` latest.
+
+    Returns:
+        The file, and the deleted ones. If no back-up could be written, none is deleted.
+
+    Raises:
+        InputError: the folder cannot be created or written.
+        DatabaseError: the database is gone.
+    """
+    try:
+        if not folder.is_dir():
+            make_private(folder)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made ({error.strerror})") from error
+    out = folder / now.strftime(BACKUP_NAME_FORMAT)
+    back_up(store, out, progress)
+    return out, delete_old_backups(folder, keep)
+
+
+def delete_old_backups(folder: Path, keep: int) -> list[Path]:
+    """Delete the back-ups of schedules except the ``keep`` latest, in the order of their names."""
+    backups = sorted(path for path in folder.iterdir() if _BACKUP_NAME.fullmatch(path.name))
+    deleted = backups[:-keep]
+    for path in deleted:
+        path.unlink(missing_ok=True)
+    return deleted
+
 
 NAMED = 5
 """How many problems are named in one line."""

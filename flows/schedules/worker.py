@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from services.daemon import HOST, Daemon
-from services.prefect import login_for, prefect_environment
-from services.prefect_login import VARIABLE
+from services.prefect import VARIABLE, login_for, prefect_environment
 from store.files import MODULE
 from store.home import Home
 

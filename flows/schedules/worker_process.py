@@ -6,7 +6,7 @@ import os
 import runpy
 import sys
 
-from services.lifetime import stop_when_unused
+from services.daemon import stop_when_unused
 from store.files import set_private_umask
 from store.home import Home
 

@@ -14,20 +14,18 @@ from dataclasses import replace
 from threading import Event, Thread
 
 from domain import faults
-from domain.audit import Deed
 from domain.errors import ModelError
 from domain.media import Video
+from domain.rights import Deed
 from domain.streams import LEVELS, Stream, StreamClip
 from flows.clip_memory import ClipFailed, Ingestion
 from flows.ingest_video import models_used
 from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
-from perception.clip_buffer import ClipBuffer
 from perception.clip_view import clip_view
-from perception.degradation import DegradationPolicy, subsample_frames
 from perception.frame_keeper import sample_frames
 from perception.live import LiveSource
-from perception.live_clips import CapturedClip
+from perception.live_clips import CapturedClip, ClipBuffer, DegradationPolicy, subsample_frames
 from perception.live_reader import (
     Clock,
     LiveReader,
@@ -41,8 +39,7 @@ from perception.speech import NOTHING_HEARD, Heard
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
 from store.queries.audit import record_deed
-from store.queries.blobs import lock_blobs_shared
-from store.queries.recordings import add_recording
+from store.queries.blobs import add_recording, lock_blobs_shared
 
 
 class StreamIngestion(Ingestion):

@@ -21,16 +21,20 @@ from domain.people import TAG, IdentityStatement
 from domain.settings import CLIP_TRIES, REPLY_SHARE
 from domain.time import TimeSpan
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
-from memory.writers.budget import PromptItem, describe_omitted, fit_parts
-from memory.writers.clip_page import clip_prompt, prompt_parts
+from memory.writers.clip_page import (
+    PromptItem,
+    clip_prompt,
+    describe_omitted,
+    fit_parts,
+    prompt_parts,
+)
 from memory.writers.keyframe_descriptions import checked_descriptions, fill_descriptions
 from memory.writers.labels import content_words
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, request_tokens, system, user
-from people.characters import MODEL_SUPPORT
-from people.clip_people import ClipPeople
+from people.characters import MODEL_SUPPORT, ClipPeople
 
 Written = TypeVar("Written", bound=BaseModel)
 
@@ -117,7 +121,7 @@ class LlmClipWriter:
         chat: Makes the model of the profile's role ``writer``.
         lines: Most lines of a clip; of more, those are dropped that add least.
         tokens: Budget for a clip, all requests together. The prompt is reduced to fit
-            (``memory.writers.budget``), and there is no repair without enough tokens left.
+            (``memory.writers.clip_page``), and there is no repair without enough tokens left.
         looks_twice: Whether a model that sees is shown the images again, and asked what its lines
             cannot answer.
         language: What lines are written in.

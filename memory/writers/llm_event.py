@@ -12,7 +12,7 @@ from domain.errors import ModelError, NoReply, ReplayMiss
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
-from memory.writers.budget import subsample
+from memory.writers.clip_page import subsample
 from memory.writers.llm_clip import ChatFactory
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment
 from models.messages import Message, assistant, request_tokens, system, text_tokens, user

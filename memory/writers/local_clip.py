@@ -16,12 +16,10 @@ from domain.people import Identity, IdentityStatement, escape_tags
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, split_utterance
-from memory.colours import colour_lines
-from memory.continued_lines import continue_screen_text, continue_speech
-from memory.sounds import sound_lines
-from memory.writers.keyframe_descriptions import recognised_descriptions
+from memory.continued_lines import continue_screen_text, continue_speech, sound_lines
+from memory.writers.keyframe_descriptions import colour_lines, recognised_descriptions
 from memory.writers.port import ClipContext
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from people.face_voice_evidence import speaking_alone, visible_spans
 from people.names import NamePlate, find_name_plates, introduced_name
 

@@ -13,7 +13,7 @@ from domain.media import KEYFRAMES_ONLY, ClipView, Percept
 from domain.memories import ClipMemories, EventPatch, Memory, MemorySource, with_attribution
 from domain.time import TimeSpan
 from models.chat import Replay, Sink
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from domain.things import KIND_WORDS
+from domain.stated import KIND_WORDS
 from models.ports import TextEmbedder
-from retrieval.closeness import CosineScale
+from retrieval.relevance import CosineScale
 from retrieval.terms import content_words, terms
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from retrieval.line_set import LineSet
+from retrieval.lines import LineSet
 
 REACH = 3
 """Maximum number of lines that are joined in either direction."""
-PAUSE_MS = 2_000
+SENTENCE_PAUSE_MS = 2_000
 """A longer silence ends a sentence."""
 SHORT = 5
 """A sentence of fewer words goes with the next one."""
@@ -64,5 +64,5 @@ def _same_speech(line_set: LineSet, first: int, second: int) -> bool:
         and before.source == after.source
         and before.source in SPOKEN
         and before.speaker == after.speaker
-        and after.start_ms - before.end_ms <= PAUSE_MS
+        and after.start_ms - before.end_ms <= SENTENCE_PAUSE_MS
     )

@@ -9,8 +9,8 @@ from datetime import datetime
 from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
-from domain.audit import AuditEntry, Deed, acting_user
 from domain.media import ClipState
+from domain.rights import AuditEntry, Deed, acting_user
 from domain.texts import make_storable
 from store.tables.library import AuditRow
 from store.tables.schema import ClipRow, VideoRow

@@ -7,13 +7,16 @@ a row is never removed. Files that a killed writer left without a row are swept 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from domain.time import TimeSpan
 from store.advisory_locks import BLOBS, lock_until_commit
-from store.tables.schema import BlobRow, LibraryRow
+from store.queries.percepts import add_blobs
+from store.tables.schema import BlobRow, ClipRow, LibraryRow, StreamClipRow
 
 
 def own_library_id(session: Session) -> str:
@@ -54,3 +57,73 @@ def blob_bytes(session: Session) -> int:
     """Return the bytes of all blobs that videos use, each counted once."""
     sizes = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
     return int(session.scalar(select(func.sum(sizes.subquery().c.size))) or 0)
+
+
+# Recordings of the clips of streams: MP4 files among the blobs.
+
+
+class StoredRecording(NamedTuple):
+    """The recording of a clip: ``blob`` is the SHA-256 of its MP4.
+
+    It begins at ``start_ms`` of video time, at a key picture, and ends with the clip, whose span is
+    ``span``.
+    """
+
+    clip: int
+    span: TimeSpan
+    start_ms: int
+    blob: str
+
+
+def add_recording(
+    session: Session, video_id: str, clip: int, blob: str, size: int, start_ms: int
+) -> None:
+    """Add the recording of a clip. Its file must be stored already, under ``lock_blobs_shared``."""
+    row = StreamClipRow
+    add_blobs(session, video_id, {blob: size})
+    of_clip = (row.video_id == video_id, row.clip == clip)
+    recorded = {"recording": blob, "recording_ms": start_ms}
+    session.execute(update(row).where(*of_clip).values(recorded))
+
+
+def recordings_in(session: Session, video_id: str, span: TimeSpan) -> list[StoredRecording]:
+    """Return the recordings of the clips that overlap a span, in order."""
+    row, clip = StreamClipRow, ClipRow
+    query = select(row.clip, clip.start_ms, clip.end_ms, row.recording_ms, row.recording)
+    query = query.join(clip, and_(clip.video_id == row.video_id, clip.clip == row.clip))
+    overlaps = (clip.start_ms < span.end_ms, clip.end_ms > span.start_ms)
+    query = query.where(row.video_id == video_id, row.recording.is_not(None), *overlaps)
+    found = session.execute(query.order_by(row.clip))
+    return [
+        StoredRecording(number, TimeSpan.of(begin, end), start or 0, blob or "")
+        for number, begin, end, start, blob in found
+    ]
+
+
+def size_of_recordings(session: Session, video_id: str) -> int:
+    """Return the bytes of all recordings of a video."""
+    row, blob = StreamClipRow, BlobRow
+    query = select(func.coalesce(func.sum(blob.size), 0)).select_from(row)
+    query = query.join(blob, and_(blob.video_id == row.video_id, blob.sha256 == row.recording))
+    return int(session.scalar(query.where(row.video_id == video_id)) or 0)
+
+
+def drop_recordings(session: Session, video_id: str) -> None:
+    """Remove the recordings of a video from its rows."""
+    _drop(session, StreamClipRow.video_id == video_id)
+
+
+def drop_recordings_of(session: Session, video_id: str, clips: Collection[int]) -> None:
+    """Remove all recordings that show any of these clips from the rows of a video.
+
+    Those are their own, those beside them, and later ones that begin with a key picture of theirs.
+    """
+    row, clip = StreamClipRow, ClipRow
+    beside = {number + step for number in clips for step in (-1, 0, 1)}
+    end_ms = select(func.max(clip.end_ms)).where(clip.video_id == video_id, clip.clip.in_(clips))
+    later = and_(row.clip > min(clips), row.recording_ms < end_ms.scalar_subquery())
+    _drop(session, and_(row.video_id == video_id, or_(row.clip.in_(beside), later)))
+
+
+def _drop(session: Session, where: ColumnElement[bool]) -> None:
+    session.execute(update(StreamClipRow).where(where).values(recording=None, recording_ms=None))

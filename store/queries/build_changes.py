@@ -19,7 +19,7 @@ from domain.built import (
     NodeDraft,
     RelationDraft,
 )
-from store.bulk_insert import HALFVEC, allocate_ids, copy_rows, pack_halfvec
+from store.driver import HALFVEC, allocate_ids, copy_rows, pack_halfvec
 from store.queries.builds import StepMade
 from store.queries.conditions import is_any_of, is_any_text
 from store.tables.schema import BuildRow, EntityRow, NodeRevisionRow, NodeRow, RelationRow

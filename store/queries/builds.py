@@ -20,7 +20,7 @@ from domain.built import (
 )
 from domain.memories import Scope
 from domain.time import TimeSpan
-from store.bulk_insert import unpack_halfvecs
+from store.driver import unpack_halfvecs
 from store.queries.conditions import is_any_text, valid_at
 from store.tables.schema import (
     BuildRow,

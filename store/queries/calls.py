@@ -14,9 +14,9 @@ from sqlalchemy import ColumnElement, any_, cast, func, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
-from domain.audit import Deed
 from domain.calls import CallRecord
 from domain.moments import SearchCost
+from domain.rights import Deed
 from store.tables.schema import AuditRow, MessageRow, ModelCallRow
 from store.viewers import recording
 

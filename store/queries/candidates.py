@@ -1,6 +1,6 @@
 """The statements of a search: clips by vector distance, clips by word, and the lines of clips.
 
-Every statement takes a view (``store.queries.view_conditions``), so that it reads no line of a
+Every statement takes a view (``store.queries.conditions``), so that it reads no line of a
 later clip and none that is superseded there.
 """
 
@@ -16,17 +16,7 @@ from numpy.typing import NDArray
 from psycopg.sql import SQL, Composable, Composed, Literal, Placeholder
 
 from domain.memories import Scope
-from store.queries.encoders import (
-    QueryPart,
-    QueryParts,
-    by_encoder,
-    made_by_none,
-    made_by_part,
-    vector_literal,
-)
-from store.queries.hnsw import has_index
-from store.queries.search import StoredLine
-from store.queries.view_conditions import (
+from store.queries.conditions import (
     IN_VIEW,
     LINES_IN_VIEW,
     VIEW,
@@ -35,7 +25,16 @@ from store.queries.view_conditions import (
     reading_driver,
     view_parameters,
 )
-from store.queries.view_sizes import is_wide
+from store.queries.encoders import (
+    QueryPart,
+    QueryParts,
+    by_encoder,
+    made_by_none,
+    made_by_part,
+    vector_literal,
+)
+from store.queries.search import StoredLine, is_wide
+from store.vector_index import has_index
 
 Matrix = NDArray[np.float32]
 EF_SEARCH = 200

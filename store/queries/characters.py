@@ -30,8 +30,7 @@ from sqlalchemy.orm import Session, aliased
 from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import Character
-from store.queries.conditions import is_any_of, valid_at
-from store.queries.view_conditions import Reader, view_parameters
+from store.queries.conditions import Reader, is_any_of, valid_at, view_parameters
 from store.tables.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
 
 

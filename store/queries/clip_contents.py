@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.media import Box, SeenObject
 from domain.memories import Scope
-from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
+from store.queries.conditions import VIEW, Reader, reading_driver, view_parameters
 from store.tables.schema import (
     LOOKED_AT,
     IdentityRow,

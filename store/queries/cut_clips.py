@@ -26,7 +26,7 @@ from domain.media import ClipState
 from domain.memories import MemorySource
 from domain.time import TimeSpan
 from store.queries.alerts import delete_hits_of
-from store.queries.recordings import drop_recordings_of
+from store.queries.blobs import drop_recordings_of
 from store.queries.videos import delete_calls, delete_runs
 from store.tables.schema import (
     CharacterMemberRow,

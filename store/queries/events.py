@@ -379,7 +379,7 @@ def done_spans(
 def as_segment(video_id: str, segment: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:
     """Return the domain's segment; its span reaches from its first clip to its last.
 
-    Missing clips are skipped: ``memory.graph_check`` reports them.
+    Missing clips are skipped: ``memory.event_graph`` reports them.
     """
     covered = [spans[clip] for clip in segment.clips if clip in spans] or [TimeSpan.of(0, 0)]
     span = TimeSpan.of(min(s.start_ms for s in covered), max(s.end_ms for s in covered))

@@ -28,8 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from store.queries.blobs import unused_blobs
-from store.queries.recordings import drop_recordings
+from store.queries.blobs import drop_recordings, unused_blobs
 from store.queries.trajectories import has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES, delete_calls, delete_trajectories
 from store.tables.schema import (

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Text, cast, func, select, text, update
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.sql import SQL, Identifier, Literal
+from sqlalchemy import Text, cast, func, insert, select, text, update
 from sqlalchemy import delete as remove
 from sqlalchemy.orm import Session
 
+from domain.memories import Scope
+from store.queries.clip_contents import KEYFRAME_COLUMNS, KeyframeOnClip
+from store.queries.conditions import VIEW, Reader, reading_driver, view_parameters
+from store.queries.encoders import vector_literal
+from store.queries.percepts import add_blobs
 from store.queries.videos import WATCHING
 from store.tables.schema import (
+    LOOKED_AT,
     BlobRow,
     ClipRow,
+    FrameRow,
     KeyframeRow,
     SightingRow,
     StreamRow,
@@ -171,3 +181,128 @@ def replace_frame(
     for table in ("objects", "screen_texts"):
         statement = f"UPDATE {table} SET box = {scaled} WHERE video_id = :video AND time_ms = :at"
         session.execute(text(statement), parameters)
+
+
+# Keyframes by what they look like or show: the nearest to a vector.
+
+
+class AlikeKeyframe(NamedTuple):
+    """A keyframe of a video, and its cosine with the vector that was searched for."""
+
+    video: str
+    frame: KeyframeOnClip
+    cosine: float
+
+
+_ALIKE = """
+    WITH {view}
+    SELECT k.video_id, 1 - (k.{column} <=> %(vector)s::{vectors}) AS cosine,
+           k.id, k.clip, k.time_ms, k.quality, k.blob, k.description
+    FROM view JOIN keyframes AS k ON k.video_id = view.video AND k.clip <= view.last_clip
+    WHERE k.shot <> {looked_at} AND vector_dims(k.{column}) = {size} AND k.id <> %(but)s
+      AND (%(encoder)s = '' OR k.image_encoder = %(encoder)s)
+    ORDER BY cosine DESC, view.number, k.time_ms, k.id LIMIT %(limit)s
+"""
+
+
+def keyframes_alike(
+    database: Reader,
+    scopes: Sequence[Scope],
+    vector: NDArray[np.floating],
+    limit: int,
+    but: int = 0,
+    encoder: str = "",
+) -> list[AlikeKeyframe]:
+    """Return the keyframes in view that are nearest to a vector, best first.
+
+    Args:
+        database: A connection or session.
+        vector: What is searched for, shape (D,), L2-normalised.
+        limit: Keyframes at most.
+        but: Id of a keyframe that is left out.
+        encoder: The image-text model whose vectors are compared; "": those of what they look like.
+    """
+    column, vectors = ("embedding", "vector") if encoder else ("likeness_vector", "halfvec")
+    statement = SQL(_ALIKE).format(
+        view=SQL(VIEW),
+        column=Identifier(column),
+        vectors=Identifier(vectors),
+        looked_at=Literal(LOOKED_AT),
+        size=Literal(len(vector)),
+    )
+    parameters = view_parameters(scopes) | {
+        "vector": vector_literal(vector),
+        "limit": limit,
+        "but": but,
+        "encoder": encoder,
+    }
+    rows = reading_driver(database).execute(statement, parameters).fetchall()
+    return [
+        AlikeKeyframe(video, KeyframeOnClip(*frame), float(cosine))
+        for video, cosine, *frame in rows
+    ]
+
+
+def blob_of_image(session: Session, kind: str, number: int, scopes: Sequence[Scope]) -> str | None:
+    """Return the SHA-256 of the JPEG of an image in view; None if there is no such image.
+
+    Args:
+        kind: ``k`` for a keyframe, ``f`` for a kept frame.
+    """
+    row = FrameRow if kind == "f" else KeyframeRow
+    found = session.execute(select(row.blob, row.video_id, row.clip).where(row.id == number))
+    last = {scope.video: scope.last_clip for scope in scopes}
+    return next((blob for blob, video, clip in found if clip <= last.get(video, -1)), None)
+
+
+# Frames that a question had decoded, stored beside the keyframes that watching chose.
+#
+# They have refs like keyframes, go with their clip, and are forgotten, exported and backed up like
+# them; searches that rank keyframes and dumps leave them out, so that asking changes neither.
+
+
+class LookedFrame(NamedTuple):
+    """A decoded frame; ``blob`` is the SHA-256 of its JPEG, ``size`` its bytes."""
+
+    clip: int
+    time_ms: int
+    width: int
+    height: int
+    blob: str
+    size: int
+
+
+def add_looked_frames(
+    session: Session, video: str, frames: Iterable[LookedFrame]
+) -> list[KeyframeOnClip]:
+    """Store frames of a video, each once, and return them as they are stored, in their order."""
+    wanted = list(frames)
+    add_blobs(session, video, {frame.blob: frame.size for frame in wanted})
+    return [_stored(session, video, one) or _added(session, video, one) for one in wanted]
+
+
+def _stored(session: Session, video: str, frame: LookedFrame) -> KeyframeOnClip | None:
+    row = KeyframeRow
+    query = select(*KEYFRAME_COLUMNS).where(
+        row.video_id == video,
+        row.clip == frame.clip,
+        row.time_ms == frame.time_ms,
+        row.blob == frame.blob,
+    )
+    fields = session.execute(query.order_by(row.id).limit(1)).first()
+    return KeyframeOnClip._make(fields) if fields else None
+
+
+def _added(session: Session, video: str, frame: LookedFrame) -> KeyframeOnClip:
+    values: dict[str, Any] = {
+        "video_id": video,
+        "clip": frame.clip,
+        "time_ms": frame.time_ms,
+        "shot": LOOKED_AT,
+        "width": frame.width,
+        "height": frame.height,
+        "blob": frame.blob,
+    }
+    unmeasured = dict.fromkeys(("sharpness", "entropy", "quality"), 0.0)
+    added = insert(KeyframeRow).values(**values, **unmeasured).returning(*KEYFRAME_COLUMNS)
+    return KeyframeOnClip._make(session.execute(added).one())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Integer, Select, cast, exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -29,6 +30,7 @@ from store.tables.schema import (
     QuestionRow,
     TrajectoryEventRow,
     TrajectoryRow,
+    TrajectoryVideoRow,
 )
 
 
@@ -322,3 +324,99 @@ def _page(session: Session, trajectories: Select[Any], offset: int, limit: int) 
         .order_by(row.started_at.desc(), row.id)
     )
     return [Use(*fields) for fields in session.execute(query.offset(offset).limit(limit))]
+
+
+# Judged answers by the question asked and the strategy that answered it.
+
+
+class JudgedRun(NamedTuple):
+    """A judged answer. Equal ``asked``: the same question, over the same videos, by one profile.
+
+    ``rounds`` are those that the answer took.
+    """
+
+    trajectory: str
+    asked: str
+    text: str
+    question_type: str
+    strategy: str
+    right: bool
+    rounds: int
+
+
+def judged_runs(session: Session) -> list[JudgedRun]:
+    """Return the judged answers, in the order of judging, without forks: people changed those."""
+    judgement, run, question = JudgementRow, TrajectoryRow, QuestionRow
+    event, video = TrajectoryEventRow, TrajectoryVideoRow
+    of_run = event.trajectory_id == run.id
+    rounds = select(func.max(cast(event.payload["rounds"].as_string(), Integer))).where(
+        of_run, event.kind == "end"
+    )
+    videos = select(func.array_agg(video.video_id)).where(video.trajectory_id == run.id)
+    rows = session.execute(
+        select(
+            run.id,
+            run.machine,
+            run.profile,
+            judgement.question_type,
+            judgement.right,
+            question.text,
+            question.options,
+            question.as_of_ms,
+            videos.scalar_subquery(),
+            rounds.scalar_subquery(),
+        )
+        .select_from(judgement)
+        .join(run, run.id == judgement.trajectory_id)
+        .join(question, question.id == run.question_id)
+        .where(judgement.right.is_not(None), run.state == "done")
+        .where(~exists().where(of_run, event.kind == "fork"))
+        .order_by(judgement.judged_at, run.id)
+    )
+    return [
+        JudgedRun(
+            trajectory=name,
+            asked=json.dumps([profile, text, options, as_of_ms, sorted(searched or ())]),
+            text=text,
+            question_type=kind,
+            strategy=machine,
+            right=right,
+            rounds=count or 0,
+        )
+        for name, machine, profile, kind, right, text, options, as_of_ms, searched, count in rows
+    ]
+
+
+# Judged trajectories to train on, with the right answers that data sets give.
+
+
+class JudgedRecord(NamedTuple):
+    """A judged trajectory; ``item`` is the data set's own record of its question, if it has one."""
+
+    trajectory: str
+    right: bool
+    item: Mapping[str, Any] | None
+
+
+def judged_records(session: Session, strategy: str) -> list[JudgedRecord]:
+    """Return the judged trajectories of a strategy, oldest first, without forks.
+
+    An answer counts as judged where somebody or an evaluation said whether it is right.
+    """
+    run, judgement, result = TrajectoryRow, JudgementRow, EvalResultRow
+    forked = exists().where(
+        TrajectoryEventRow.trajectory_id == run.id, TrajectoryEventRow.kind == "fork"
+    )
+    rows = session.execute(
+        select(run.id, judgement.right, result.verdict, result.item)
+        .outerjoin(judgement, judgement.trajectory_id == run.id)
+        .outerjoin(result, result.trajectory_id == run.id)
+        .where(run.machine == strategy, run.state == "done", ~forked)
+        .order_by(run.started_at, run.id)
+    )
+    records: dict[str, JudgedRecord] = {}
+    for name, judged, verdict, item in rows:
+        right = judged if judged is not None else (verdict or {}).get("right")
+        if right is not None:
+            records.setdefault(name, JudgedRecord(name, bool(right), item))
+    return list(records.values())

@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session, defer
 
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, Scope
 from domain.time import TimeSpan
-from store.bulk_insert import HALFVEC, allocate_ids, copy_rows, pack_halfvec, unpack_halfvecs
+from store.driver import HALFVEC, allocate_ids, copy_rows, pack_halfvec, unpack_halfvecs
 from store.queries.conditions import is_any_of
 from store.tables.schema import (
     ClipRow,

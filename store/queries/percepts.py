@@ -21,7 +21,7 @@ from domain.media import (
 from domain.memories import KeyframeDescription
 from domain.streams import Gap
 from store.advisory_locks import lock_until_commit, video_key
-from store.bulk_insert import copy_rows
+from store.driver import copy_rows
 from store.queries.memories import Vector
 from store.tables.schema import (
     BlobRow,

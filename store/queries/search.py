@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.sql import SQL
 from sqlalchemy import (
     Connection,
     and_,
@@ -16,9 +20,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.memories import Edge, Relation, Scope
+from domain.errors import NotFound
+from domain.memories import Edge, Relation, Scope, Segment
+from domain.time import TimeSpan
 from store.queries.clip_contents import KEYFRAME_COLUMNS, KeyframeOnClip
-from store.queries.conditions import valid_at
+from store.queries.conditions import (
+    LINES_IN_VIEW,
+    VIEW,
+    Reader,
+    reading_driver,
+    valid_at,
+    view_parameters,
+)
+from store.queries.encoders import QueryParts, cosine_of
 from store.tables.schema import (
     ClipRow,
     EdgeRow,
@@ -176,3 +190,200 @@ def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[K
         )
     )
     return [KeyframeOnClip._make(r) for r in rows]
+
+
+# Segments in a view, with their cosines to a vector.
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentArrays:
+    """S segments in view as arrays, sorted by scope and number.
+
+    ``id`` (S,); ``video`` (S,) numbers the scopes; ``cosine`` (S,) is with the query's vector.
+    ``clips`` (K,) are the clips in view of one segment after the other, ``counts`` (S,) how many
+    each has.
+    """
+
+    id: NDArray[np.int64]
+    video: NDArray[np.int64]
+    cosine: NDArray[np.float32]
+    counts: NDArray[np.int64]
+    clips: NDArray[np.int64]
+
+
+_FIELDS = np.dtype([("id", ">i8"), ("video", ">i8"), ("counts", ">i8"), ("cosine", ">f8")])
+_SEGMENTS = """
+    WITH {view}
+    SELECT string_agg(int8send(id) || int8send(scope) || int8send(cardinality(clips))
+                      || float8send(cosine), ''::bytea),
+           string_agg(array_to_string(clips, ' '), ' ')
+    FROM (
+        SELECT s.id, view.number AS scope,
+               CASE WHEN view.last_clip >= ALL (r.clips) THEN r.clips
+                    ELSE ARRAY(SELECT c FROM unnest(r.clips) AS c WHERE c <= view.last_clip)
+               END AS clips,
+               coalesce({cosine}, 0)::float8 AS cosine
+        FROM view JOIN segments AS s ON s.video_id = view.video
+        JOIN segment_revisions AS r ON r.segment_id = s.id AND r.from_clip <= view.last_clip
+             AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
+        WHERE cardinality(r.clips) > 0
+        ORDER BY view.number, s.number OFFSET 0) AS segment
+"""
+
+
+def segments_in_view(
+    database: Reader,
+    scopes: Sequence[Scope],
+    vector: NDArray[np.floating],
+    parts: QueryParts | None = None,
+) -> SegmentArrays:
+    """Return the segments that are valid in the view, with their cosines to a vector.
+
+    Args:
+        database: A connection or session.
+        vector: The query's unit vector (D,); segments with vectors of another size get 0.
+        parts: The encoders that its numbers are of; None: one.
+    """
+    cosine = cosine_of(vector, parts, "r.encoder", "r.embedding")
+    statement = SQL(_SEGMENTS).format(view=SQL(VIEW), cosine=cosine)
+    with reading_driver(database).cursor(binary=True) as cursor:
+        row = cursor.execute(statement, view_parameters(scopes)).fetchone()
+    fields, clips = row or (None, None)
+    rows = np.frombuffer(fields or b"", dtype=_FIELDS)
+    return SegmentArrays(
+        id=rows["id"].astype(np.int64),
+        video=rows["video"].astype(np.int64),
+        cosine=rows["cosine"].astype(np.float32),
+        counts=rows["counts"].astype(np.int64),
+        clips=np.fromstring(clips or "", dtype=np.int64, sep=" "),
+    )
+
+
+_SEGMENT_TEXTS = """
+    WITH {view}
+    SELECT s.id, concat_ws(' ', r.label, r.summary, (
+        SELECT string_agg(concat_ws(' ', h->>'label', h->>'summary'), ' ')
+        FROM jsonb_array_elements(r.history) AS h))
+    FROM view JOIN segments AS s ON s.video_id = view.video
+    JOIN segment_revisions AS r ON r.segment_id = s.id
+         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
+    WHERE s.id = ANY(%(ids)s)
+"""
+
+
+def segment_texts(
+    database: Reader, scopes: Sequence[Scope], ids: Collection[int]
+) -> dict[int, str]:
+    """Return label and summary of those of ``ids`` that are valid in the view, by id.
+
+    Those of the segments that each absorbed follow.
+    """
+    statement = SQL(_SEGMENT_TEXTS).format(view=SQL(VIEW))
+    parameters = view_parameters(scopes) | {"ids": list(ids)}
+    return dict(reading_driver(database).execute(statement, parameters).fetchall())
+
+
+_SEGMENT_ROWS = """
+    WITH {view}
+    SELECT s.id, s.video_id, s.number, r.label, r.summary, r.revision,
+           array_agg(c.clip ORDER BY c.clip), min(c.start_ms), max(c.end_ms)
+    FROM view JOIN segments AS s ON s.video_id = view.video
+    JOIN segment_revisions AS r ON r.segment_id = s.id
+         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
+    JOIN clips AS c ON c.video_id = s.video_id AND c.clip = ANY(r.clips)
+         AND c.clip <= view.last_clip
+    WHERE s.id = ANY(%(ids)s) GROUP BY s.id, r.id
+"""
+
+
+def read_segments(
+    database: Reader, scopes: Sequence[Scope], ids: Collection[int]
+) -> dict[int, Segment]:
+    """Return those of ``ids`` that are valid in the view, with their clips in view, by id."""
+    statement = SQL(_SEGMENT_ROWS).format(view=SQL(VIEW))
+    parameters = view_parameters(scopes) | {"ids": sorted(ids)}
+    rows = reading_driver(database).execute(statement, parameters).fetchall()
+    return {
+        row[0]: Segment(
+            id=row[0],
+            video=row[1],
+            number=row[2],
+            label=row[3],
+            summary=row[4],
+            revision=row[5],
+            clips=tuple(row[6]),
+            span=TimeSpan.of(row[7], row[8]),
+        )
+        for row in rows
+    }
+
+
+# How many clips and lines a view has.
+
+WIDE = 20_000
+"""Views of more lines are searched through the HNSW index, if there is one; others exactly."""
+
+
+@dataclass(frozen=True)
+class ViewSize:
+    """The size of a view: clips, lines counted up to ``WIDE + 1``, first and last time.
+
+    Times are milliseconds of video time.
+    """
+
+    clips: int
+    lines: int
+    start_ms: int
+    end_ms: int
+
+    @property
+    def wide(self) -> bool:
+        """Whether the view is too large for exact search."""
+        return self.lines > WIDE
+
+
+_SIZE = f"""
+    WITH {VIEW}
+    SELECT (SELECT coalesce(array_agg(video), '{{}}') FROM view
+                WHERE NOT EXISTS (SELECT FROM videos AS v WHERE v.id = view.video)),
+           (SELECT count(*) FROM view JOIN clips AS c
+                ON c.video_id = view.video AND c.clip <= view.last_clip),
+           (SELECT count(*) FROM (SELECT FROM view JOIN memories AS m
+                ON m.video_id = view.video AND m.clip <= view.last_clip
+                LIMIT %(limit)s) AS counted),
+           (SELECT coalesce(min(c.start_ms), 0) FROM view JOIN clips AS c
+                ON c.video_id = view.video AND c.clip = 0),
+           (SELECT coalesce(max(c.end_ms), 0) FROM view JOIN clips AS c
+                ON c.video_id = view.video AND c.clip = view.last_clip)
+"""
+
+
+def view_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
+    """Count the clips and lines in view; lines only up to ``WIDE + 1``.
+
+    Raises:
+        NotFound: A video of the view does not exist.
+    """
+    parameters = view_parameters(scopes) | {"limit": WIDE + 1}
+    row = reading_driver(database).execute(_SIZE, parameters).fetchone()
+    missing, *counts = row or ([], 0, 0, 0, 0)
+    if missing:
+        raise NotFound(f"no video goes by {missing[0]!r}: `homer videos` lists them")
+    return ViewSize(*counts)
+
+
+_COUNT = f"""
+    WITH {VIEW} SELECT count(*) FROM (SELECT FROM {LINES_IN_VIEW} LIMIT %(limit)s) AS counted
+"""
+
+
+def count_lines(database: Reader, scopes: Sequence[Scope]) -> int:
+    """Count the lines in view, up to ``WIDE + 1``."""
+    parameters = view_parameters(scopes) | {"limit": WIDE + 1}
+    row = reading_driver(database).execute(_COUNT, parameters).fetchone()
+    return int(row[0]) if row else 0
+
+
+def is_wide(database: Reader, scopes: Sequence[Scope]) -> bool:
+    """Check whether a view has more than ``WIDE`` lines."""
+    return count_lines(database, scopes) > WIDE

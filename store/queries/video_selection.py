@@ -8,7 +8,7 @@ from typing import Any
 from psycopg.sql import SQL, Literal, Placeholder
 
 from domain.memories import Scope
-from store.queries.view_conditions import Reader, last_clip_of, reading_driver
+from store.queries.conditions import Reader, last_clip_of, reading_driver
 
 FREQUENT = 2_000
 """Searches that more lines match are left out: they tell videos too little apart."""

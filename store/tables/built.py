@@ -14,7 +14,7 @@ from sqlalchemy import ARRAY, BigInteger, Index, Text, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.base import Base, added_at, primary_key, reference, video_column
+from store.tables.library import Base, added_at, primary_key, reference, video_column
 
 WRITERS = "rules, or names of models, in the order in which they first wrote"
 

@@ -25,8 +25,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.alerts import AlertClipRow, AlertHitRow, AlertRow
-from store.tables.base import MADE_BY, Base, added_at, primary_key, reference, video_column
 from store.tables.built import (
     WRITERS,
     BuildRow,
@@ -37,9 +35,25 @@ from store.tables.built import (
     NodeRow,
     RelationRow,
 )
-from store.tables.evaluations import EvalBatchRow, EvalResultRow, EvalRunRow
-from store.tables.library import AuditRow, BlobRow, LibraryRow, TakenRow
+from store.tables.library import (
+    MADE_BY,
+    AuditRow,
+    Base,
+    BlobRow,
+    LibraryRow,
+    TakenRow,
+    added_at,
+    primary_key,
+    reference,
+    video_column,
+)
 from store.tables.questions import (
+    AlertClipRow,
+    AlertHitRow,
+    AlertRow,
+    EvalBatchRow,
+    EvalResultRow,
+    EvalRunRow,
     JudgementRow,
     MessageRow,
     ModelCallRow,
@@ -50,8 +64,7 @@ from store.tables.questions import (
     TrajectoryRow,
     TrajectoryVideoRow,
 )
-from store.tables.streams import StreamClipRow, StreamGapRow, StreamRow
-from store.tables.videos import ClipRow, VideoRow
+from store.tables.videos import ClipRow, StreamClipRow, StreamGapRow, StreamRow, VideoRow
 
 __all__ = [
     "AlertClipRow",

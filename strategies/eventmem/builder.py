@@ -6,9 +6,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from agent.builder import BuildModels
+from agent.builder import BuildModels, note_rules, note_writer
 from agent.reasoners.port import Unreadable
-from agent.step_writers import note_rules, note_writer
 from domain.built import RULES, BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan
@@ -20,9 +19,16 @@ from strategies.event_documents import (
     clip_at,
     document_lines,
 )
-from strategies.eventmem.long_term import NEXT, SINCE, Presence, next_log, presence, since_log
-from strategies.eventmem.model_writer import LongMemoryWriter
-from strategies.eventmem.records import is_first
+from strategies.eventmem.event_memory import is_first
+from strategies.eventmem.long_term import (
+    NEXT,
+    SINCE,
+    LongMemoryWriter,
+    Presence,
+    next_log,
+    presence,
+    since_log,
+)
 from strategies.eventmem.settings import EventMemorySettings
 
 _LOG = logging.getLogger(f"homer.{__name__}")

@@ -5,19 +5,34 @@ An event's first frame stays when the event leaves for the long-term memory; its
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from domain.base import Frozen
-from strategies.eventmem.segmentation import Segmentation, SegmentationState
-from strategies.eventmem.short_term import EventFrames, EventRecord, ShortTermMemory
+from domain.built import BuiltFrame
+from domain.memories import MemoryView, Scope
+from domain.time import TimeSpan
+from perception.frame_keeper import FrameChange, FrameToKeep, HeldEvent, KeptFrames, State
+from store.queries.clips import clips_page
+from store.queries.frames import carried_by
+from strategies.eventmem.short_term import (
+    EventFrames,
+    EventRecord,
+    Segmentation,
+    SegmentationState,
+    ShortTermMemory,
+    memory_at,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from models.ports import Image
+    from domain.media import Clip, Video
+    from models.ports import Image, ImageEncoder
+    from store.database import Store
     from strategies.eventmem.settings import EventMemorySettings
+    from strategies.kept_frames import FrameReader, KeptFrame
 
 
 class FrameUse(StrEnum):
@@ -86,3 +101,191 @@ class EventMemory:
         for time in times_ms:
             if time != first_ms and self._change.added.pop(time, None) is None:
                 self._change.dropped.append(time)
+
+
+# The record of an event, as it stays with its first frame when it leaves the short-term memory.
+
+_RECORD = re.compile(r"first of event (\d{1,9}): (\d{1,15}\+\d{1,9}(?: \d{1,15}\+\d{1,9})*)")
+
+
+def record_reason(record: EventRecord) -> str:
+    """Return why the first frame of an event is kept: with when the event's frames were seen."""
+    runs = " ".join(f"{start}+{frames}" for start, frames in record.runs)
+    return f"{FrameUse.FIRST} of event {record.number}: {runs}"
+
+
+def recorded(reason: str) -> EventRecord | None:
+    """Return the record that ``record_reason`` wrote; None if it is none."""
+    found = _RECORD.fullmatch(reason)
+    if found is None:
+        return None
+    runs = (run.split("+") for run in found[2].split())
+    return EventRecord(
+        number=int(found[1]), runs=tuple((int(start), int(frames)) for start, frames in runs)
+    )
+
+
+def is_first(frame: BuiltFrame) -> bool:
+    """Check whether an event begins with a frame."""
+    return frame.reason == FrameUse.FIRST or recorded(frame.reason) is not None
+
+
+def all_records(frames: Iterable[BuiltFrame], present: Iterable[EventRecord]) -> list[EventRecord]:
+    """Return the records of events in order: of those that left, and of those still in memory."""
+    known = {one.start_ms: one for one in _of_frames(frames)}
+    known |= {one.start_ms: one for one in present}
+    return [known[start] for start in sorted(known)]
+
+
+def _of_frames(frames: Iterable[BuiltFrame]) -> Iterator[EventRecord]:
+    for frame in frames:
+        if (record := recorded(frame.reason)) is not None:
+            yield record
+
+
+# Keeps the frames of the short-term memory and the first of every event, while watching.
+
+LONG_TERM = 1
+"""The tier of frames of the long-term memory, which are smaller."""
+
+
+class EventKeeper:
+    """Keeps a sample of the last events, and how each event began."""
+
+    version = 1
+
+    def __init__(self, settings: EventMemorySettings) -> None:
+        self._settings = settings
+        self.every_ms = settings.every_ms
+
+    def begin(
+        self,
+        video: Video,
+        carried: State,
+        encoder: ImageEncoder | None,  # noqa: ARG002 - events are told apart by grey histograms
+    ) -> EventKeeping:
+        """Begin, or go on."""
+        state = EventMemoryState.model_validate(carried)
+        return EventKeeping(self._settings, EventMemory(self._settings, video.id, state))
+
+
+class EventKeeping:
+    """The keeper at work."""
+
+    def __init__(self, settings: EventMemorySettings, memory: EventMemory) -> None:
+        self._settings, self._memory = settings, memory
+
+    def clip(
+        self,
+        clip: Clip,  # noqa: ARG002 - frames have times of the video
+        frames: Iterator[tuple[int, Image]],
+    ) -> KeptFrames:
+        """Keep the frames that are in memory after a clip, and let others go."""
+        for time, image in frames:
+            self._memory.add(time, image)
+        change = self._memory.end_clip()
+        return KeptFrames(
+            frames=list(self._added(change)),
+            state=self._memory.state.model_dump(mode="json"),
+            dropped=change.dropped,
+            changed=[
+                FrameChange(start, record, LONG_TERM, *self._size)
+                for start, record in _left(change).items()
+                if start not in change.added
+            ],
+        )
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        return self._settings.long_term_side, self._settings.long_term_quality
+
+    def _added(self, change: EventMemoryChange) -> Iterator[FrameToKeep]:
+        left = _left(change)
+        for time, use in change.added.items():
+            if time in left:
+                yield FrameToKeep(time, left[time], LONG_TERM, *self._size)
+            else:
+                yield FrameToKeep(time, use)
+
+
+def _left(change: EventMemoryChange) -> dict[int, str]:
+    """Return the records of events that left, by the time of their first frame."""
+    return {record.start_ms: record_reason(record) for record in change.evicted}
+
+
+def held_events(carried: State) -> list[HeldEvent]:
+    """Return the short-term memory in what the keeper carried on, oldest event first."""
+    events = EventMemoryState.model_validate(carried).events
+    return [HeldEvent(one.record.number, one.seen, tuple(sorted(one.frames))) for one in events]
+
+
+# The short-term memory as of a moment, found again from what is stored.
+
+
+@dataclass(frozen=True)
+class NumberedFrame:
+    """A frame of the short-term memory by its number; ``frame`` is None if it is kept no longer."""
+
+    number: int
+    time_ms: int
+    frame: KeptFrame | None
+
+
+@dataclass(frozen=True)
+class ShortTerm:
+    """The short-term memory of a video at a moment: its frames in order of time, from 0."""
+
+    scope: Scope
+    events: tuple[EventFrames, ...]
+    frames: tuple[NumberedFrame, ...]
+
+    @property
+    def kept(self) -> list[tuple[int, KeptFrame]]:
+        """Return the frames that are still there, with their numbers."""
+        return [(one.number, one.frame) for one in self.frames if one.frame is not None]
+
+    @property
+    def span(self) -> TimeSpan | None:
+        """Return from when to when its events are; None without any."""
+        if not self.events:
+            return None
+        return TimeSpan.of(self.events[0].record.start_ms, self.frames[-1].time_ms + 1)
+
+
+class Recall:
+    """Finds the short-term memory of any moment again.
+
+    Args:
+        builder: the name under which they are kept.
+    """
+
+    def __init__(
+        self, store: Store, frames: FrameReader, settings: EventMemorySettings, builder: str
+    ) -> None:
+        self._store, self._frames = store, frames
+        self._settings, self._builder = settings, builder
+
+    def each(self, view: MemoryView) -> list[ShortTerm]:
+        """Return the short-term memory of each video of a view."""
+        return [self.at(scope, view.as_of_ms) for scope in view.scopes]
+
+    def at(self, scope: Scope, as_of_ms: int | None) -> ShortTerm:
+        """Return the memory after the last clip of a scope, and not later than ``as_of_ms``.
+
+        Which frames were in it is exact. Frames that were replaced or left since are not kept.
+        """
+        frames = self._frames.within(scope)
+        with self._store.begin() as session:
+            clips = clips_page(session, scope.video, max(0, scope.last_clip), 1)
+            carried = carried_by(session, scope.video, [self._builder]).get(self._builder)
+        end_ms = clips[0].span.end_ms - 1 if clips and scope.last_clip >= 0 else -1
+        moment = end_ms if as_of_ms is None else min(end_ms, as_of_ms)
+        state = EventMemoryState.model_validate(carried.state if carried else {})
+        records = all_records(
+            (one.frame for one in frames), (event.record for event in state.events)
+        )
+        events = memory_at(records, moment, self._settings, scope.video)
+        times = sorted(time for event in events for time in event.frames)
+        stored = {one.frame.time_ms: one for one in frames}
+        numbered = tuple(NumberedFrame(n, time, stored.get(time)) for n, time in enumerate(times))
+        return ShortTerm(scope, events, numbered)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from pydantic import Field
+
+from agent.builder import BuildModels
+from agent.reasoners.port import Unreadable
+from agent.reasoners.reply_schemas import with_schema
 from domain.built import WatchedClip
 from domain.memories import Memory, MemorySource
 from domain.people import TAG
-from domain.time import TimeSpan
+from domain.time import TimeSpan, format_clock
+from memory.prompts import join_lines, sanitise, sanitise_generated
+from models.messages import assistant, system, user
+from models.structured import StrictReply
+from strategies.eventmem.prompts import prompt
 
 SINCE, NEXT = "Since the event before: ", "Into the next event: "
 """How the two lines of a change log begin."""
@@ -73,3 +83,156 @@ def next_log(now: Presence, after: Presence) -> str:
     """Return how an event passes into the next."""
     stay = [one for one in now.all if one in after.all][:NAMED]
     return NEXT + (f"{', '.join(stay)} stay" if stay else "nobody and nothing stays")
+
+
+# What a language model replies to EventMemAgent's prompts; unknown keys are refused everywhere.
+
+LONGEST = 1_200
+"""Most characters of a caption or change, since later prompts repeat it."""
+
+
+class EventReply(StrictReply):
+    """The caption of an event, and how it changes."""
+
+    caption: str = Field(min_length=1)
+    change: str
+    onward: str
+
+    @property
+    def text(self) -> str:
+        """The caption on one line."""
+        return " ".join(self.caption.split())
+
+    def complaints(self, material: Iterable[str]) -> list[str]:
+        """Return what the model is asked to put right, given what it wrote of."""
+        texts = [self.caption, self.change, self.onward]
+        wrong = [] if self.text else ["the caption is empty"]
+        wrong += [f"a text is longer than {LONGEST} characters"] * any(
+            len(text) > LONGEST for text in texts
+        )
+        made_up = _tags(texts) - _tags(material)
+        return [*wrong, *(f"nobody goes by {tag}" for tag in sorted(made_up))]
+
+
+class SearchStep(StrictReply):
+    """Search the long-term memory by a query or a time."""
+
+    tool: Literal["search_memory"]
+    query: str = ""
+    start_s: float | None = None
+    end_s: float | None = None
+
+
+class OcrStep(StrictReply):
+    """Read the text on a frame, or on those of an event."""
+
+    tool: Literal["ocr"]
+    frame_index: int | None = None
+    event_id: int | None = None
+
+
+class DetectStep(StrictReply):
+    """Detect things on a frame, or on those of an event."""
+
+    tool: Literal["detect_objects"]
+    labels: list[str] = Field(min_length=1)
+    frame_index: int | None = None
+    event_id: int | None = None
+
+
+class AnswerStep(StrictReply):
+    """Answer."""
+
+    tool: Literal["answer"]
+    found: bool = Field(description="whether what was found answers the question")
+    boxed: str = Field(description="the answer; the letter alone where there are options")
+    evidence: list[str] = Field(default=[], description="refs such as f12 or n3")
+
+
+class ReactReply(StrictReply):
+    """One thought, and one action or the answer."""
+
+    thought: str
+    action: Annotated[SearchStep | OcrStep | DetectStep | AnswerStep, Field(discriminator="tool")]
+
+
+STEPS = {
+    "search_memory": "SearchStep",
+    "ocr": "OcrStep",
+    "detect_objects": "DetectStep",
+    "answer": "AnswerStep",
+}
+"""The actions with the names of their schemas."""
+
+
+def react_form(offered: Collection[str]) -> type[ReactReply]:
+    """Return the schema of a step: only these actions."""
+    form = ReactReply.model_json_schema()
+    definitions, action = form["$defs"], form["properties"]["action"]
+    for tool, name in STEPS.items():
+        if tool not in offered:
+            del definitions[name]
+            del action["discriminator"]["mapping"][tool]
+    action["oneOf"] = [one for one in action["oneOf"] if one["$ref"].split("/")[-1] in definitions]
+    return with_schema(ReactReply, form)
+
+
+def _tags(texts: Iterable[str]) -> set[str]:
+    return {match[0] for text in texts for match in TAG.finditer(text)}
+
+
+# Writes the caption and the change logs of an event with a language model.
+
+SHOWN = 60
+"""Lines that are shown of an event at most, the last ones of the one before."""
+AROUND = 12
+"""Lines that are shown of the events before and after."""
+
+
+class LongMemoryWriter:
+    """Writes events. It needs a language model."""
+
+    def __init__(self, models: BuildModels) -> None:
+        self._model = models.model
+
+    def event(
+        self, span: TimeSpan, lines: Sequence[str], before: Sequence[str], after: Sequence[str]
+    ) -> EventReply:
+        """Return the caption and the changes, asked for once more if they cannot be used.
+
+        Raises:
+            Unreadable: they cannot be used then either, or there is no model.
+        """
+        if self._model is None:
+            raise Unreadable("there is no language model")
+        page = prompt(
+            "event",
+            start=format_clock(span.start_ms),
+            end=format_clock(span.end_ms),
+            before=_shown(before[-AROUND:]),
+            lines=_shown(lines[:SHOWN]),
+            after=_shown(after[:AROUND]),
+        )
+        messages = [system(prompt("event_system")), user(page)]
+        material = [*before, *lines, *after]
+        try:
+            reply = self._model.ask("event", messages, EventReply)
+            wrong = reply.complaints(material)
+            messages.append(assistant(reply.model_dump_json()))
+        except Unreadable as error:
+            wrong = [str(error)]
+        if wrong:
+            messages.append(user(repair_page(wrong)))
+            reply = self._model.ask("event-repair", messages, EventReply)
+            if wrong := reply.complaints(material):
+                raise Unreadable(wrong[0])
+        return reply
+
+
+def repair_page(complaints: Iterable[str]) -> str:
+    """Return the request to reply again."""
+    return prompt("repair", complaints=join_lines(f"- {sanitise(one)}" for one in complaints))
+
+
+def _shown(lines: Iterable[str]) -> str:
+    return join_lines(map(sanitise_generated, lines)) or "(nothing)"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from agent.harness.inform import quote_untrusted
 from agent.model_calls import Calls
+from agent.reasoners.concluding import QuestionKind, kind_of
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
-from agent.reasoners.question_parts import QuestionKind, kind_of
 from agent.reasoners.replies import refs_in
 from agent.strategy import PolicyParts
 from domain.asking import Action, Question
@@ -17,9 +17,10 @@ from domain.time import parse_clock
 from domain.trajectory import EvidenceRetrieved
 from memory.prompts import join_lines
 from models.messages import system, user
-from strategies.eventmem.parts import LONG_TERM, SHORT_TERM
+from strategies.asked import question_block
+from strategies.eventmem.long_term import AnswerStep, ReactReply, react_form
 from strategies.eventmem.prompts import prompt
-from strategies.eventmem.replies import AnswerStep, ReactReply, react_form
+from strategies.eventmem.settings import LONG_TERM, SHORT_TERM
 from strategies.policy_parts import (
     RuleWalk,
     last_noted,
@@ -27,7 +28,6 @@ from strategies.policy_parts import (
     pictures_to_send,
     use_tool,
 )
-from strategies.question_page import question_block
 
 SHORT, SEARCH, OCR, DETECT = "short_term", "search_memory", "ocr", "detect_objects"
 """The names of the tools."""

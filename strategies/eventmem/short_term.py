@@ -9,11 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+import cv2
+import numpy as np
 
 from domain.base import Frozen
-from strategies.eventmem.reservoir import place_of
 from strategies.eventmem.settings import EventMemorySettings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from models.ports import Image
+
+
+# Reservoir sampling whose choices depend only on the video, the event and the frame's number.
+
+
+def place_of(video: str, event: int, number: int, size: int) -> int | None:
+    """Return the place that a frame takes in its event's reservoir; None if it is not kept.
+
+    The n-th frame is kept with a chance of size / n, in place of a random one (algorithm R). The
+    same frame always takes the same place: nothing has to be carried on to choose the same again.
+
+    Args:
+        video: the video's id.
+        event: the event's number.
+        number: which frame of the event it is, from 1.
+        size: places of the reservoir.
+    """
+    if number <= size:
+        return number - 1
+    digest = sha256(f"{video}\0{event}\0{number}".encode()).digest()
+    # 64 bits more than suffice: that they do not divide evenly changes no chance by 1e-12.
+    place = int.from_bytes(digest[:8], "big") % number
+    return place if place < size else None
 
 
 class Run(NamedTuple):
@@ -171,3 +202,64 @@ def _event_at(
         if place is not None:
             event.put(time, place)
     return event.frozen()
+
+
+# Events by grey histograms: a frame unlike the present event's mean begins the next one.
+
+BINS = 256
+
+
+class SegmentationState(Frozen):
+    """What is carried on: frames of the present event, and the sum of their histograms."""
+
+    frames: int = 0
+    histogram: tuple[float, ...] = ()
+
+
+class Segmentation:
+    """Says of each frame whether it begins an event, strictly in order of time."""
+
+    def __init__(
+        self, settings: EventMemorySettings, state: SegmentationState | None = None
+    ) -> None:
+        known = state or SegmentationState()
+        self._settings = settings
+        self._frames = known.frames
+        self._sum = np.array(known.histogram or [0.0] * BINS, np.float64)
+
+    @property
+    def state(self) -> SegmentationState:
+        """Return what is carried on."""
+        return SegmentationState(frames=self._frames, histogram=tuple(self._sum.tolist()))
+
+    def begins_event(self, image: Image) -> bool:
+        """Add the next frame, H x W x 3 BGR; return whether it begins an event."""
+        shares = grey_histogram(image)
+        if begins := self._is_other(shares):
+            self._frames, self._sum = 0, np.zeros(BINS)
+        self._frames += 1
+        self._sum += shares
+        return begins
+
+    def _is_other(self, shares: NDArray[np.float64]) -> bool:
+        if not self._frames:
+            return True
+        if self._frames <= self._settings.least_frames:
+            return False
+        return correlation(shares, self._sum / self._frames) < self._settings.same_event
+
+
+def grey_histogram(image: Image) -> NDArray[np.float64]:
+    """Return the shares of grey values in an H x W x 3 BGR image: shape (BINS,), sum 1."""
+    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    counts = cv2.calcHist([grey], [0], None, [BINS], [0, 256]).ravel().astype(np.float64)
+    return np.asarray(counts / grey.size, np.float64)
+
+
+def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return Pearson's correlation, -1 to 1; where one is constant, 1 if both are, else 0."""
+    a, b = one - one.mean(), other - other.mean()
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    if size == 0:
+        return float(not a.any() and not b.any())
+    return float(a @ b) / size

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 
 from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
 from models.profile import NO_MODEL
-from strategies.eventmem.arguments import (
+from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT, MemoryWalk, ReactPolicy
+from strategies.eventmem.settings import (
+    LONG_TERM,
+    PARTS,
+    SHORT_TERM,
     DetectArguments,
+    EventMemorySettings,
     ReadingArguments,
     SearchMemoryArguments,
     ShortTermArguments,
 )
-from strategies.eventmem.parts import LONG_TERM, PARTS, SHORT_TERM
-from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT, MemoryWalk, ReactPolicy
-from strategies.eventmem.settings import EventMemorySettings
 
 if TYPE_CHECKING:
     from agent.builder import MemoryBuilder
@@ -57,7 +59,7 @@ TOOLS = (
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     """Open the tools, which share what the strategy keeps."""
     # Imports OpenCV, which only the tools need.
-    from strategies.eventmem.opened_tools import opened_tools
+    from strategies.eventmem.tools import opened_tools
 
     return opened_tools(store, toolbox, NAME, SETTINGS)
 
@@ -82,14 +84,14 @@ def _builder() -> MemoryBuilder:
 
 def _keeper() -> FrameKeeper:
     # Imports OpenCV, which only watching needs.
-    from strategies.eventmem.keeper import EventKeeper
+    from strategies.eventmem.event_memory import EventKeeper
 
     return EventKeeper(SETTINGS)
 
 
 def _short_term(carried: State) -> list[HeldEvent]:
     # Imports OpenCV, which only watching needs.
-    from strategies.eventmem.keeper import held_events
+    from strategies.eventmem.event_memory import held_events
 
     return held_events(carried)
 

@@ -13,26 +13,28 @@ from domain.search import Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan, format_clock
 from models.ports import embed_queries
-from retrieval.closeness import closeness_threshold
 from retrieval.keyframe_mode import image_evidence
 from retrieval.options import TEMPERATURE
+from retrieval.relevance import closeness_threshold
 from retrieval.result import Retrieval
-from strategies.event_documents import EVENT, OPEN, EventDocuments, FoundDocument
-from strategies.eventmem.recall import Recall, ShortTerm
+from strategies.asked import quotation, weigh_documents
+from strategies.event_documents import EVENT, OPEN, DocumentIndexes, EventDocuments, FoundDocument
+from strategies.eventmem.event_memory import Recall, ShortTerm
+from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT
 from strategies.kept_frames import TEXT, FrameReader, KeptFrame, counted
-from strategies.option_support import quotation, weigh_documents
 
 if TYPE_CHECKING:
+    from agent.strategy import RunTool
     from domain.asking import Evidence
     from models.toolbox import Toolbox
-    from strategies.document_index import DocumentIndexes
-    from strategies.eventmem.arguments import (
+    from store.database import Store
+    from strategies.eventmem.settings import (
         DetectArguments,
+        EventMemorySettings,
         ReadingArguments,
         SearchMemoryArguments,
         ShortTermArguments,
     )
-    from strategies.eventmem.settings import EventMemorySettings
 
 READ, SHOWN = 0.6, 0.2
 """Scores of frames on which something was read or detected, and of others."""
@@ -333,3 +335,21 @@ def _retrieval(
         weighed=weighed,
         temperature=TEMPERATURE,
     )
+
+
+# EventMemAgent's tools, ready to be used; imports OpenCV.
+
+
+def opened_tools(
+    store: Store, toolbox: Toolbox, name: str, settings: EventMemorySettings
+) -> dict[str, RunTool]:
+    """Open the tools of a strategy, which share both memories."""
+    indexes = DocumentIndexes(store, toolbox.text, name)
+    frames = FrameReader(store, toolbox, name)
+    recall = Recall(store, frames, settings, name)
+    return {
+        SHORT: ShortTermTool(indexes, frames, recall),
+        SEARCH: SearchMemory(indexes, settings),
+        OCR: Ocr(indexes, frames, recall),
+        DETECT: DetectObjects(indexes, frames, recall, toolbox),
+    }

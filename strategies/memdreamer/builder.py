@@ -25,16 +25,20 @@ from domain.memories import Memory, MemoryKind
 from domain.people import TAG
 from domain.time import TimeSpan
 from memory.writers.port import WindowLine
-from strategies.memdreamer.hierarchy import Hierarchy
+from strategies.memdreamer.hierarchy import Hierarchy, halved, merged
 from strategies.memdreamer.levels import EVENT, GRAPH, MACRO, PERSON, TEXT
 from strategies.memdreamer.model_writer import HierarchyByModel
-from strategies.memdreamer.open_window import OpenWindow
-from strategies.memdreamer.rule_writer import RuleWriter
 from strategies.memdreamer.settings import MINUTE, HierarchySettings
-from strategies.memdreamer.steps import merged
 from strategies.memdreamer.subgraph import Numbers, Subgraph, mentions, sound_part
-from strategies.memdreamer.vectors import halved
-from strategies.memdreamer.writer import Episode, HierarchyWriter, Macro, Vector, Window
+from strategies.memdreamer.writer import (
+    Episode,
+    HierarchyWriter,
+    Macro,
+    OpenWindow,
+    RuleWriter,
+    Vector,
+    Window,
+)
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 

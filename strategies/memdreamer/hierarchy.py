@@ -1,11 +1,14 @@
-"""The super events and the root above the macro events of a video, as macro events come in."""
+"""How super events and the root grow above macro events."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from agent.builder import Embed
 from domain.built import (
@@ -13,6 +16,7 @@ from domain.built import (
     Change,
     ClosedNode,
     ClosedRelation,
+    EntityDraft,
     EntityKey,
     NodeDraft,
     RelationDraft,
@@ -21,10 +25,95 @@ from domain.built import (
 from domain.time import TimeSpan
 from strategies.memdreamer.levels import BEFORE, MACRO, ROOT, SUPER, VERTEX_KINDS
 from strategies.memdreamer.settings import HierarchySettings
-from strategies.memdreamer.steps import RelationKey, relation_key
-from strategies.memdreamer.supers import TOUCHED, agglomerate, closest_pair, run_sizes
-from strategies.memdreamer.vectors import halved
-from strategies.memdreamer.writer import HierarchyWriter, Macro, SuperEvent, SuperWindow
+from strategies.memdreamer.writer import (
+    TOUCHED,
+    HierarchyWriter,
+    Macro,
+    SuperEvent,
+    SuperWindow,
+    agglomerate,
+    closest_pair,
+    run_sizes,
+)
+
+if TYPE_CHECKING:
+    from domain.built import Vector
+
+
+# Vectors of texts with the precision that they are stored in.
+
+
+def halved(embed: Embed, texts: Sequence[str]) -> list[Vector]:
+    """Return the unit vector of each text, (D,), in half precision as in the store.
+
+    So a build that is resumed compares the same numbers as one that goes on.
+    """
+    found = embed(texts) if texts else ()
+    return [np.asarray(row, dtype=np.float16).astype(np.float32) for row in found]
+
+
+# Joins the changes of clips to that of a step, as if each had been stored by itself; pure.
+
+RelationKey = tuple[str, EntityKey, str, EntityKey]
+
+
+def merged(parts: Iterable[Change]) -> Change:
+    """Return the change that the changes of clips make together; they are in order of time."""
+    step = _Step()
+    for part in parts:
+        step.add(part)
+    return Change(
+        nodes=step.nodes,
+        entities=step.entities,
+        relations=step.relations,
+        closed=step.closed,
+        closed_nodes=step.closed_nodes,
+    )
+
+
+def relation_key(one: RelationDraft | ClosedRelation) -> RelationKey:
+    """Return what names a relation that holds."""
+    return one.level, one.subject, one.predicate, one.object
+
+
+@dataclass
+class _Step:
+    nodes: list[NodeDraft] = field(default_factory=list)
+    entities: list[EntityDraft] = field(default_factory=list)
+    relations: list[RelationDraft] = field(default_factory=list)
+    closed: list[ClosedRelation] = field(default_factory=list)
+    closed_nodes: list[ClosedNode] = field(default_factory=list)
+    _open_nodes: dict[tuple[str, int], int] = field(default_factory=dict)
+    _open_relations: dict[RelationKey, list[int]] = field(default_factory=dict)
+
+    def add(self, part: Change) -> None:
+        for gone in part.closed_nodes:
+            if not self._close_node(gone.level, gone.number, gone.clip):
+                self.closed_nodes.append(gone)
+        for node in part.nodes:
+            self._close_node(node.level, node.number, node.clip)
+            self._open_nodes[node.level, node.number] = len(self.nodes)
+            self.nodes.append(node)
+        self.entities += part.entities
+        for ended in part.closed:
+            places = self._open_relations.pop(relation_key(ended), [])
+            for place in places:
+                self.relations[place] = replace(self.relations[place], to_clip=ended.clip)
+            if not places:
+                self.closed.append(ended)
+        for relation in part.relations:
+            self._open_relations.setdefault(relation_key(relation), []).append(len(self.relations))
+            self.relations.append(relation)
+
+    def _close_node(self, level: str, number: int, clip: int) -> bool:
+        """Close a node of this step that is open, and check whether there is one."""
+        place = self._open_nodes.pop((level, number), None)
+        if place is not None:
+            self.nodes[place] = replace(self.nodes[place], to_clip=clip)
+        return place is not None
+
+
+# The super events and the root above the macro events of a video, as macro events come in.
 
 _INNER = re.compile(r"macro (\d+) ([A-Z_]+) macro (\d+): (.*)")
 _OUTER = re.compile(r"([A-Z_]+) super (\d+): (.*)")

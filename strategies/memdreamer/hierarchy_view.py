@@ -15,10 +15,10 @@ from scipy.sparse import csr_array
 
 from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
 from domain.time import TimeSpan
-from retrieval.built_indexes import holds
-from retrieval.extracts import BREAK
+from retrieval.built_views import holds
+from retrieval.chapters import BREAK
+from retrieval.signals import WordScores
 from retrieval.terms import terms
-from retrieval.word_scores import WordScores
 from strategies.asked import Pieces
 from strategies.memdreamer.levels import (
     EVENT,

@@ -9,26 +9,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from agent.ask_model import AskModel, Reply
+from agent.builder import AskModel, Reply, note_rules
 from agent.reasoners.port import Unreadable
-from agent.step_writers import note_rules
 from domain.memories import Memory, MemoryKind, MemorySource
 from models.messages import Message, assistant, system, user
 from strategies.memdreamer import writing_pages as pages
-from strategies.memdreamer.rule_writer import RuleWriter
 from strategies.memdreamer.settings import SECOND, HierarchySettings
 from strategies.memdreamer.subgraph import Numbers, Subgraph
-from strategies.memdreamer.supers import Run, partition
 from strategies.memdreamer.writer import (
     Episode,
     Macro,
     Root,
+    RuleWriter,
+    Run,
     SuperEvent,
     SuperWindow,
     Window,
+    partition,
 )
 from strategies.memdreamer.written import (
     LONGEST_TEXT,
+    GraphOfReply,
     WrittenEpisode,
     WrittenEpisodes,
     WrittenGraph,
@@ -40,7 +41,6 @@ from strategies.memdreamer.written import (
     short,
     tags_in,
 )
-from strategies.memdreamer.written_graph import GraphOfReply
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 

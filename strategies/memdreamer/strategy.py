@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
 from domain.built import OutlineLevel
-from strategies.memdreamer.arguments import (
+from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, VERTEX_KINDS
+from strategies.memdreamer.policy import FixedWalk, NotePolicy
+from strategies.memdreamer.settings import (
+    GET_MACRO_EVENTS,
+    GET_RELATIONS,
+    GET_SUBGRAPH,
+    GET_SUMMARY,
+    GET_SUPER_EVENTS,
+    PARTS,
+    SEARCH_BY_TIME,
+    SEARCH_NODES,
+    HierarchySettings,
     MacroEventsArguments,
     NodesArguments,
     RelationsArguments,
@@ -15,20 +26,6 @@ from strategies.memdreamer.arguments import (
     SuperEventsArguments,
     TimeArguments,
 )
-from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, VERTEX_KINDS
-from strategies.memdreamer.names import (
-    GET_MACRO_EVENTS,
-    GET_RELATIONS,
-    GET_SUBGRAPH,
-    GET_SUMMARY,
-    GET_SUPER_EVENTS,
-    SEARCH_BY_TIME,
-    SEARCH_NODES,
-)
-from strategies.memdreamer.parts import PARTS
-from strategies.memdreamer.policy import NotePolicy
-from strategies.memdreamer.settings import HierarchySettings
-from strategies.memdreamer.walk import FixedWalk
 
 if TYPE_CHECKING:
     from agent.builder import MemoryBuilder

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
 from typing import Any
 
 from domain.built import EntityKey
+from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
+from domain.people import TAG
+from domain.stated import EntityKind, NamedEntity, StatedFacts, things_on
 from domain.time import TimeSpan
+from models.sentences import SentenceParser
+from retrieval.english import Known, is_narrated, stated_facts
 from strategies.memdreamer.levels import (
+    ANNOTATES,
+    BEFORE,
+    CONTEXT_FOR,
     ENTITY_KINDS,
     EVENT,
     GRAPH,
+    GROUP,
+    HAPPENS_IN,
+    IS_SAME_AS,
+    LOCATED_IN,
+    LOCATION,
     MENTIONED,
+    NEXT_TO,
+    OBJECT,
+    OVERLAP,
+    PERFORMS,
+    PERSON,
+    RECEIVES,
     TEXT,
+    USES_TOOL,
     VERTEX_KINDS,
     is_allowed,
 )
@@ -169,3 +192,239 @@ def degrees(graph: Subgraph) -> Mapping[EntityKey, int]:
         for end in {edge.subject, edge.object} & counts.keys():
             counts[end] += edge.label != MENTIONED
     return counts
+
+
+# The graph of a macro event by rules, from the lines remembered of it.
+#
+# Nothing is inferred: entities are who and what perception and captions name, and what speech names
+# more than once; micro-events are what was said, and the verbs of descriptions.
+
+SAY, DESCRIBE, SOUND = "say", "describe", "sound"
+"""Types of micro-events besides the verbs of descriptions."""
+LEAST_NAMED = 2
+"""A thing is an entity of speech from so many lines on that name it."""
+MOST_TOGETHER = 6
+"""Most people in view whose pairs are next to each other; more are a crowd."""
+LEAST_LETTERS = 4
+"""Letters of a name that is looked for in texts on screen."""
+
+_SPOKEN = frozenset({MemorySource.SAID, MemorySource.SUBTITLE})
+_DESCRIBED = frozenset({MemorySource.CAPTION, MemorySource.MODEL})
+_NAMED = re.compile(rf"(?P<tag>{TAG.pattern}) is named (?P<name>[^,(]+)")
+_WORD = re.compile(r"\w+")
+_NOT_ENTITIES = frozenset({"we", "us", "others", "people", "everyone", "everybody", "person"})
+_IN = frozenset({"in", "on", "at", "inside", "under", "behind", "on top of", "in front of"})
+_BESIDE = frozenset({"next to", "near", "beside", "by", "alongside"})
+_TO = frozenset({"to", "at", "for"})
+_PREPOSITION = re.compile(
+    r"(.+) (in front of|on top of|next to|out of|about|above|across|after|against|along|among"
+    r"|around|at|before|behind|below|beneath|beside|between|by|during|for|from|in|inside|into|near|of"
+    r"|on|onto|opposite|outside|over|past|through|throughout|to|towards?|under|until|upon|via"
+    r"|with|within|without)"
+)
+_UNCERTAIN = re.compile(r"(?:not|can|could|may|might|must|shall|should|will|would)\b")
+"""What a predicate begins with of which it is denied, or only possible, that it takes place."""
+
+
+class RuleGraph:
+    """Reads the graph of one macro event.
+
+    Args:
+        span: of the macro event.
+        numbers: of the next nodes.
+        types: the kind of each entity of the video by name; those that are new are added.
+        people: names of the people known by then.
+    """
+
+    def __init__(
+        self,
+        parser: SentenceParser,
+        span: TimeSpan,
+        numbers: Numbers,
+        types: dict[str, str],
+        people: Sequence[str],
+    ) -> None:
+        self._span, self._numbers, self._types = span, numbers, types
+        self._parser, self._people = parser, tuple(people)
+        self._graph = Subgraph()
+        self._named: Counter[str] = Counter()
+
+    def read(self, lines: Sequence[Memory]) -> Subgraph:
+        """Return the graph of lines, which are in order of time."""
+        described = [line.text for line in lines if line.source in _DESCRIBED]
+        speakers = (line.speaker for line in lines if line.speaker)
+        people = tuple(dict.fromkeys((*self._people, *speakers)))
+        known = Known(people=people, narrated=bool(described) and is_narrated(described))
+        stating = [line for line in lines if _has_clauses(line)]
+        texts = [with_attribution(line.text, line.source, line.speaker) for line in stating]
+        found = stated_facts(self._parser, texts, known)
+        facts = {line.id: one for line, one in zip(stating, found, strict=True)}
+        self._named = Counter(
+            entity.name
+            for line in lines
+            if line.source in _SPOKEN and line.id in facts
+            for entity in facts[line.id].entities
+        )
+        for line in lines:
+            self._read_line(line, facts.get(line.id, StatedFacts()))
+        events = self._graph.of_level(EVENT)
+        for one, other in pairwise(events):
+            label = OVERLAP if one.span.overlap_ms(other.span) else BEFORE
+            span, clips = one.span.union(other.span), tuple(sorted({one.clip, other.clip}))
+            self._graph.edges.append(GraphEdge(one.key, label, other.key, span, clips))
+        names = {
+            key: _spaced(key.name)
+            for key in self._graph.entities
+            if len(key.name) >= LEAST_LETTERS and (not TAG.fullmatch(key.name))
+        }
+        for text in self._graph.of_level(TEXT):
+            shown = _spaced(text.text)
+            for key, name in names.items():
+                if name in shown:
+                    edge = GraphEdge(text.key, ANNOTATES, key, text.span, (text.clip,))
+                    self._graph.edges.append(edge)
+        return self._graph
+
+    def _read_line(self, line: Memory, facts: StatedFacts) -> None:
+        if line.kind is MemoryKind.CHARACTER:
+            self._same(line)
+        if line.kind is not MemoryKind.EPISODIC:
+            return
+        if line.source in _SPOKEN:
+            self._said(line, facts)
+        elif line.source in _DESCRIBED:
+            self._described(line, facts)
+        elif line.source is MemorySource.READ:
+            self._node(TEXT, "", line.text, line)
+        elif line.source is MemorySource.SEEN:
+            self._in_view(line)
+        elif line.source is MemorySource.OBJECTS:
+            for label in sorted(things_on(line.text).keys() - _NOT_ENTITIES):
+                self._vertex(label, OBJECT, line)
+        elif line.source is MemorySource.SOUND:
+            self._node(EVENT, SOUND, line.text, line)
+
+    def _same(self, line: Memory) -> None:
+        """Join a tag to the name that is said or shown of it."""
+        match = _NAMED.match(line.text)
+        if match:
+            tag, name = (self._person(part, line) for part in (match["tag"], match["name"]))
+            self._edge(tag, IS_SAME_AS, name, line)
+
+    def _said(self, line: Memory, facts: StatedFacts) -> None:
+        text = with_attribution(line.text, line.source, line.speaker)
+        event = self._node(EVENT, SAY, text, line)
+        if line.speaker:
+            self._edge(self._person(line.speaker, line), PERFORMS, event, line)
+        for entity in facts.entities:
+            told = self._named[entity.name] >= LEAST_NAMED or entity.kind is EntityKind.PERSON
+            key = self._entity(entity, line) if told and entity.name != "I" else None
+            if key is not None and entity.name != line.speaker:
+                self._edge(key, CONTEXT_FOR, event, line)
+
+    def _described(self, line: Memory, facts: StatedFacts) -> None:
+        """Read who does what with what, to whom and where."""
+        keys = {
+            one.name: key for one in facts.entities if (key := self._entity(one, line)) is not None
+        }
+        joined: set[EntityKey] = set()
+        events: dict[tuple[str, str], EntityKey] = {}
+        for triple in facts.triples:
+            subject, target = keys.get(triple.subject), keys.get(triple.object)
+            match = _PREPOSITION.fullmatch(triple.predicate)
+            base, preposition = (match[1], match[2]) if match else (triple.predicate, "")
+            if base == "be":
+                joined |= set(self._place(subject, preposition, target, line))
+            elif subject is not None and _happens(base):
+                event = events.get((triple.subject, base))
+                if event is None:
+                    event = self._node(EVENT, base, line.text, line)
+                    events[triple.subject, base] = event
+                    self._edge(subject, PERFORMS, event, line)
+                joined.add(subject)
+                if target is not None:
+                    self._role(event, preposition, target, line)
+                    joined.add(target)
+        first = next(iter(events.values()), None) or self._node(EVENT, DESCRIBE, line.text, line)
+        for key in keys.values():
+            if key not in joined:
+                self._edge(key, CONTEXT_FOR, first, line)
+
+    def _place(
+        self, subject: EntityKey | None, preposition: str, target: EntityKey | None, line: Memory
+    ) -> Iterator[EntityKey]:
+        """State where something is, and yield what is joined."""
+        label = LOCATED_IN if preposition in _IN else NEXT_TO if preposition in _BESIDE else ""
+        if label and subject is not None and target is not None and subject != target:
+            self._edge(subject, label, target, line)
+            yield from (subject, target)
+
+    def _role(self, event: EntityKey, preposition: str, target: EntityKey, line: Memory) -> None:
+        """Join what a verb is about to the event, by its preposition."""
+        if not preposition or (preposition in _TO and target.type in (PERSON, GROUP)):
+            self._edge(target, RECEIVES, event, line)
+        elif preposition == "with" and target.type == OBJECT:
+            self._edge(target, USES_TOOL, event, line)
+        elif target.type == LOCATION:
+            self._edge(event, HAPPENS_IN, target, line)
+        else:
+            self._edge(target, CONTEXT_FOR, event, line)
+
+    def _in_view(self, line: Memory) -> None:
+        """Note people in view; those that are in view together are next to each other."""
+        people = [self._person(tag, line) for tag in dict.fromkeys(line.tags)]
+        if len(people) <= MOST_TOGETHER:
+            for one, other in combinations(people, 2):
+                self._edge(one, NEXT_TO, other, line)
+
+    def _entity(self, named: NamedEntity, line: Memory) -> EntityKey | None:
+        """Return the vertex of what a line names; None if it is no person, thing or place."""
+        if named.name.casefold() in _NOT_ENTITIES:
+            return None
+        kind = str(named.kind)
+        if kind not in ENTITY_KINDS:
+            kind = "" if named.quality else OBJECT
+        return self._vertex(named.name, kind, line) if kind else None
+
+    def _person(self, name: str, line: Memory) -> EntityKey:
+        return self._vertex(name.strip(), PERSON, line)
+
+    def _vertex(self, name: str, kind: str, line: Memory) -> EntityKey:
+        key = EntityKey(self._types.setdefault(name, kind), name)
+        if key not in self._graph.entities:
+            self._graph.entities[key] = {
+                "description": with_attribution(line.text, line.source, line.speaker),
+                "best_ms": max(line.span.start_ms, self._span.start_ms),
+            }
+        return key
+
+    def _node(self, level: str, label: str, text: str, line: Memory) -> EntityKey:
+        number = self._numbers.take(level)
+        node = GraphNode(level, number, label, text, self._within(line.span), line.clip)
+        self._graph.nodes.append(node)
+        return node.key
+
+    def _edge(self, subject: EntityKey, label: str, target: EntityKey, line: Memory) -> None:
+        if subject != target:
+            span = self._within(line.span)
+            self._graph.edges.append(GraphEdge(subject, label, target, span, (line.clip,)))
+
+    def _within(self, span: TimeSpan) -> TimeSpan:
+        if self._span.contains(span):
+            return span
+        start = min(max(span.start_ms, self._span.start_ms), self._span.end_ms)
+        return TimeSpan.of(start, max(start, min(span.end_ms, self._span.end_ms)))
+
+
+def _spaced(text: str) -> str:
+    """Return the words of a text in lower case, a space before and after each."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _has_clauses(line: Memory) -> bool:
+    return line.kind is MemoryKind.EPISODIC and line.source in _SPOKEN | _DESCRIBED
+
+
+def _happens(predicate: str) -> bool:
+    """Check whether what a predicate says took place: neither denied nor only possible."""
+    return _UNCERTAIN.match(predicate) is None

@@ -16,15 +16,27 @@ from domain.memories import MemoryView, Scope
 from domain.search import quote_of
 from domain.time import TimeSpan, format_clock
 from domain.wording import split_sentences
-from people.corrected import people_in_view
-from retrieval.built_indexes import BuiltIndexes, check_built
-from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
-from retrieval.line_set import Scores
+from people.overlay import people_in_view
+from retrieval.built_views import BuiltIndexes, check_built
+from retrieval.lines import Scores
 from retrieval.options import TEMPERATURE
 from retrieval.people_in_query import ViewPeople, view_people
+from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale
 from retrieval.result import Retrieval
-from strategies.asked import Asked, Supported, ask, joined
-from strategies.memdreamer.arguments import (
+from strategies.asked import Asked, Supported, ask, joined, quote_nearest
+from strategies.memdreamer.hierarchy_view import ENTITY, HierarchyView, StoredHierarchy, Vertex
+from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT
+from strategies.memdreamer.settings import (
+    GET_MACRO_EVENTS,
+    GET_RELATIONS,
+    GET_SUBGRAPH,
+    GET_SUMMARY,
+    GET_SUPER_EVENTS,
+    GRAPH,
+    HIERARCHY,
+    SEARCH_BY_TIME,
+    SEARCH_NODES,
+    HierarchySettings,
     MacroEventsArguments,
     NodesArguments,
     RelationsArguments,
@@ -34,21 +46,7 @@ from strategies.memdreamer.arguments import (
     SuperEventsArguments,
     TimeArguments,
 )
-from strategies.memdreamer.hierarchy_view import ENTITY, HierarchyView, StoredHierarchy, Vertex
-from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT
-from strategies.memdreamer.names import (
-    GET_MACRO_EVENTS,
-    GET_RELATIONS,
-    GET_SUBGRAPH,
-    GET_SUMMARY,
-    GET_SUPER_EVENTS,
-    SEARCH_BY_TIME,
-    SEARCH_NODES,
-)
-from strategies.memdreamer.parts import GRAPH, HIERARCHY
-from strategies.memdreamer.settings import HierarchySettings
 from strategies.memdreamer.shown import KINDS, Showing
-from strategies.option_support import quote_nearest
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox

@@ -24,13 +24,12 @@ from domain.search import Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import TextEmbedder, embed_queries
-from retrieval.closeness import closeness_threshold
-from retrieval.encoders import Encoders
-from retrieval.ports import TextModels
+from retrieval.encoders import Encoders, TextModels
+from retrieval.relevance import closeness_threshold
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
 from store.queries.encoders import encoders_in_view
-from strategies.plain_rag.arguments import NAME, NearestArguments
+from strategies.plain_rag.strategy import NAME, NearestArguments
 
 if TYPE_CHECKING:
     from store.database import Store

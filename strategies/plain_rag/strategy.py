@@ -8,13 +8,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.search_each import SearchEach
-from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
-from strategies.plain_rag.arguments import LINES, NAME, NearestArguments
+from pydantic import Field
+
+from agent.strategy import (
+    AgentPolicy,
+    Options,
+    PolicyParts,
+    RunTool,
+    SearchEach,
+    Strategy,
+    Tool,
+    ToolArguments,
+)
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
     from store.database import Store
+
+
+# The arguments of the one tool of plain RAG.
+
+NAME = "nearest"
+LINES = 10
+"""Lines for a query."""
+
+
+class NearestArguments(ToolArguments):
+    """The query, and the options to score the lines by, if any."""
+
+    query: str = Field(min_length=1)
+    options: Options = ()
+    lines: int = Field(default=LINES, ge=1, le=200)
 
 
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:

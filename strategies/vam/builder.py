@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 
-from agent.builder import BuildModels
+from agent.builder import BuildModels, note_rules, note_writer
 from agent.reasoners.port import Unreadable
-from agent.step_writers import note_rules, note_writer
 from domain.built import RULES, BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan

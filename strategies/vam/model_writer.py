@@ -2,23 +2,219 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from typing import Annotated, Literal
 
-from agent.ask_model import AskModel
-from agent.builder import BuildModels
-from agent.pictures import LoadImage
+from pydantic import Field, NonNegativeInt
+
+from agent.builder import AskModel, BuildModels
+from agent.harness.inform import LoadImage, quote_untrusted
 from agent.reasoners.port import Unreadable
+from agent.reasoners.reply_schemas import with_schema
+from domain.asking import Question
 from domain.built import BuiltFrame
 from domain.errors import BlobGone
+from domain.people import TAG
 from domain.time import TimeSpan, format_clock
+from domain.trajectory import EvidenceRetrieved
 from memory.prompts import join_lines, sanitise, sanitise_generated
 from models.messages import assistant, system, user
+from models.structured import StrictReply
+from strategies.asked import question_block
 from strategies.kept_frames import spread_frames
 from strategies.vam.prompts import prompt
-from strategies.vam.replies import WrittenLines
-from strategies.vam.settings import VisualMemorySettings
-from strategies.vam.wall_clock import clock_words
+from strategies.vam.settings import DAY_S, SearchQuery, Source, VisualMemorySettings
+from strategies.vam.times import TimeRange, clock_words
+
+# What is shown to a language model: VAM's prompts with untrusted text made safe; pure.
+
+NOTHING = "(nothing yet)"
+SHOWN = 900
+"""Characters of a result that the history shows."""
+MOST_SHOWN = 20
+"""Results of a turn that the history shows."""
+
+
+def plan_system(rounds: int, tools: Iterable[str], sources: Iterable[str]) -> str:
+    """Return the instructions of the rounds; only what is offered is named."""
+    named = ", ".join(sources)
+    actions = [prompt(f"plan_{tool}", sources=named) for tool in (*tools, "answer")]
+    return prompt("plan_system", actions="\n".join(actions), rounds=rounds)
+
+
+def plan_page(question: Question, history: str, number: int, rounds: int, complaint: str) -> str:
+    """Return the request for the action of a round; ``complaint`` is about the last reply."""
+    asked, shown = question_block(question), history or NOTHING
+    page = prompt("plan", question=asked, history=shown, round=number, rounds=rounds)
+    return after_complaint(page, complaint)
+
+
+def conclude_page(question: Question, history: str, complaint: str) -> str:
+    """Return the request for the answer."""
+    page = prompt("conclude", question=question_block(question), history=history or NOTHING)
+    return after_complaint(page, complaint)
+
+
+def after_complaint(page: str, complaint: str) -> str:
+    """Return a page with what was wrong with the last reply, if anything."""
+    if not complaint:
+        return page
+    return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint))}"
+
+
+def history_of(searches: Iterable[EvidenceRetrieved]) -> str:
+    """Return all turns with their results, each with its place."""
+    return "\n".join(turn_block(number, one) for number, one in enumerate(searches, 1))
+
+
+def turn_block(number: int, made: EvidenceRetrieved) -> str:
+    """Return a turn with its results, or why it was refused."""
+    queries = [one["q"] for one in made.arguments.get("queries", ())]
+    asked = " / ".join(queries) or made.query
+    head = f"turn {number}: {made.mode}: {quote_untrusted(asked)}"
+    if made.refused:
+        return "\n".join(["<found>", head, f"refused: {quote_untrusted(made.refused)}", "</found>"])
+    lines = [
+        f"{place}. [{one.ref}] {one.span} {one.score:.2f}: {quote_untrusted(one.full_text, SHOWN)}"
+        for place, one in enumerate(made.evidence[:MOST_SHOWN])
+    ]
+    searched = f"searched: {quote_untrusted(made.searched)}"
+    return "\n".join(["<found>", head, searched, join_lines(lines) or NOTHING, "</found>"])
+
+
+# What a language model replies to VAM's prompts; unknown keys are refused everywhere.
+
+LONGEST_LINE = 600
+"""Most characters of a line of a document, since later prompts repeat it."""
+
+
+class WrittenLines(StrictReply):
+    """The lines of a document."""
+
+    lines: list[str] = Field(min_length=1)
+
+    @property
+    def texts(self) -> list[str]:
+        """The lines, each on one line and once."""
+        texts = (" ".join(line.split()) for line in self.lines)
+        return list(dict.fromkeys(text for text in texts if text))
+
+    def complaints(self, material: Iterable[str]) -> list[str]:
+        """Return what the model is asked to put right, given what it wrote of."""
+        wrong = [] if self.texts else ["all lines are empty"]
+        if any(len(text) > LONGEST_LINE for text in self.texts):
+            wrong.append(f"a line is longer than {LONGEST_LINE} characters")
+        made_up = _tags(self.texts) - _tags(material)
+        return [*wrong, *(f"nobody goes by {tag}" for tag in sorted(made_up))]
+
+
+class SeenFrame(StrictReply):
+    """What is seen on a frame."""
+
+    number: NonNegativeInt
+    seen: str
+
+
+class InspectReply(StrictReply):
+    """What frames show of a question."""
+
+    shown: bool
+    frames: list[SeenFrame]
+
+
+class RouteReply(StrictReply):
+    """How a question is answered."""
+
+    reason: str
+    route: Literal["answer", "retrieve", "summarize"]
+
+
+class PlannedSearch(StrictReply):
+    """Search."""
+
+    kind: Literal["search"]
+    queries: list[SearchQuery] = Field(default=[], max_length=8)
+    sources: list[Source] = Field(default=[])
+    times: TimeRange | None = None
+    visual_ref: str | None = None
+    joint: bool = False
+    question: str = ""
+
+
+class PlannedInspection(StrictReply):
+    """Look at frames."""
+
+    kind: Literal["inspect"]
+    question: str
+    refs: list[str] = Field(default=[], max_length=16)
+    start_s: float | None = None
+    end_s: float | None = None
+    joint: bool = True
+
+
+class PlannedSummary(StrictReply):
+    """Summarise a span."""
+
+    kind: Literal["summarize"]
+    prompt: str
+    granularity_s: float = Field(gt=0, le=DAY_S)
+    start_s: float | None = None
+    end_s: float | None = None
+
+
+class BestRef(StrictReply):
+    """A result by its turn and its place there."""
+
+    turn: int = Field(description="from 1")
+    result: int = Field(description="from 0")
+
+
+class PlannedAnswer(StrictReply):
+    """Answer."""
+
+    kind: Literal["answer"]
+    found: bool = Field(description="whether what was found answers the question")
+    answer: str
+    option: str | None = Field(default=None, description="the letter, where there are options")
+    best_ref: BestRef | None = None
+
+
+class PlannedReply(StrictReply):
+    """One action, and why."""
+
+    reason: str
+    action: Annotated[
+        PlannedSearch | PlannedInspection | PlannedSummary | PlannedAnswer,
+        Field(discriminator="kind"),
+    ]
+
+
+KINDS = {
+    "search": "PlannedSearch",
+    "inspect": "PlannedInspection",
+    "summarize": "PlannedSummary",
+    "answer": "PlannedAnswer",
+}
+"""The kinds of actions with the names of their schemas."""
+
+
+def plan_form(kinds: Collection[str], sources: Sequence[str]) -> type[PlannedReply]:
+    """Return the schema of an action: only these kinds, and searches of these sources."""
+    form = PlannedReply.model_json_schema()
+    definitions, action = form["$defs"], form["properties"]["action"]
+    for kind, name in KINDS.items():
+        if kind not in kinds:
+            del definitions[name]
+            del action["discriminator"]["mapping"][kind]
+    action["oneOf"] = [one for one in action["oneOf"] if one["$ref"].split("/")[-1] in definitions]
+    if "Source" in definitions:
+        definitions["Source"]["enum"] = list(sources)
+    return with_schema(PlannedReply, form)
+
+
+def _tags(texts: Iterable[str]) -> set[str]:
+    return {match[0] for text in texts for match in TAG.finditer(text)}
 
 
 class DocumentWriter:

@@ -1,19 +1,218 @@
-"""Adaptive deduplication: what looks alike is one moment, of which first and last frame stay."""
+"""From frames to moments and events: gates, distances, adaptive thresholds and peaks."""
 
 from __future__ import annotations
 
+import base64
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import cv2
 import numpy as np
+from skimage.filters import threshold_otsu
+from skimage.metrics import structural_similarity
 
 from domain.base import Frozen
-from strategies.vam.thresholds import AdaptiveThreshold
-from strategies.vam.vectors import distance
+from perception.jpeg import decode_bgr
+from perception.likeness import LIKENESS, likeness
+from perception.quality import grey_change, sharpness
 
 if TYPE_CHECKING:
-    from models.ports import Vector
+    from numpy.typing import NDArray
+
+    from models.ports import Image, ImageEncoder, Vector
     from strategies.vam.settings import VisualMemorySettings
+
+    Grey = NDArray[np.uint8]
+
+
+# A threshold that follows the distances seen lately (Otsu).
+
+
+class AdaptiveThreshold:
+    """Otsu's threshold of the last distances; a fixed one until there are enough.
+
+    Args:
+        fixed: the threshold until then.
+        least: so many distances are enough.
+        most: so many are remembered.
+        factor: what Otsu's threshold is multiplied by.
+        recent: the ``recent`` of a threshold that goes on.
+    """
+
+    def __init__(
+        self, fixed: float, least: int, most: int, factor: float = 1.0, recent: Iterable[float] = ()
+    ) -> None:
+        self._fixed, self._least, self._factor = fixed, least, factor
+        self._recent = deque(recent, maxlen=most)
+
+    @property
+    def recent(self) -> tuple[float, ...]:
+        """Return the distances that are remembered, oldest first."""
+        return tuple(self._recent)
+
+    @property
+    def value(self) -> float:
+        """Return the threshold as it is now."""
+        if len(self._recent) < self._least:
+            return self._fixed
+        return self._factor * otsu(self._recent)
+
+    def add(self, distance: float) -> None:
+        """Remember a distance."""
+        self._recent.append(distance)
+
+
+def otsu(values: Iterable[float]) -> float:
+    """Return the threshold above which values are of the upper class (Otsu), of 256 bins.
+
+    Where all values are the same it is that value.
+    """
+    return float(threshold_otsu(np.fromiter(values, np.float64), nbins=256))
+
+
+# The gates that a frame passes before it is compared with the present moment (VAM, gates).
+#
+# Each is a test of one frame, or of one against the last that passed. Sharpness is measured at the
+# frame's own size, the others on a grey plane of a fixed size, which is also what is carried on.
+
+WINDOW = 7
+"""Pixels of the side of the windows that structural similarity is the mean of."""
+
+
+class Gate(StrEnum):
+    """A gate, in the order in which frames meet them."""
+
+    BLUR = "blur"
+    CHANGE = "change"
+    STRUCTURE = "structure"
+    HISTOGRAM = "histogram"
+
+
+class Gates:
+    """The gates at work: each frame is compared with the last that passed.
+
+    Args:
+        last: the ``last`` of gates that go on; "" at the start.
+    """
+
+    def __init__(self, settings: VisualMemorySettings, last: str = "") -> None:
+        self._settings = settings
+        self._last = decode_plane(last) if last else None
+
+    @property
+    def last(self) -> str:
+        """Return the plane of the last frame that passed as text; "" before the first."""
+        return "" if self._last is None else encode_plane(self._last)
+
+    def stopped_by(self, image: Image) -> Gate | None:
+        """Return the gate that drops an H x W x 3 BGR image; None if it passes all."""
+        grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), np.uint8)
+        if sharpness(grey) < self._settings.least_sharpness:
+            return Gate.BLUR
+        now = grey_plane(grey, self._settings.plane_side)
+        gate = None if self._last is None else unchanged(self._last, now, self._settings)
+        if gate is None:
+            self._last = now
+        return gate
+
+
+def unchanged(before: Grey, now: Grey, settings: VisualMemorySettings) -> Gate | None:
+    """Return the first gate by which a plane is too much like the one before; None if it is not."""
+    if grey_change(before, now) < settings.least_change:
+        return Gate.CHANGE
+    if before.shape != now.shape:
+        return None
+    if similarity(before, now) >= settings.most_similarity:
+        return Gate.STRUCTURE
+    if histogram_change(before, now) < settings.least_histogram_change:
+        return Gate.HISTOGRAM
+    return None
+
+
+def grey_plane(grey: Grey, side: int) -> Grey:
+    """Shrink an H x W plane to ``side`` pixels on its longest side; a smaller one stays as it is.
+
+    The shorter side has at least a window of structural similarity.
+    """
+    scale = side / max(grey.shape)
+    if scale >= 1 and min(grey.shape) >= WINDOW:
+        return grey
+    height, width = (max(WINDOW, round(length * min(scale, 1))) for length in grey.shape)
+    return np.asarray(cv2.resize(grey, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def similarity(before: Grey, now: Grey) -> float:
+    """Return the structural similarity of two H x W planes, -1 to 1."""
+    return float(structural_similarity(before, now, win_size=WINDOW, data_range=255))
+
+
+def histogram_change(before: Grey, now: Grey) -> float:
+    """Return 1 minus the correlation of the grey histograms of two planes, 0 to 2."""
+    one, other = (cv2.calcHist([plane], [0], None, [256], [0, 256]) for plane in (before, now))
+    return 1.0 - min(1.0, float(cv2.compareHist(one, other, cv2.HISTCMP_CORREL)))
+
+
+def encode_plane(plane: Grey) -> str:
+    """Return an H x W plane as text, without loss."""
+    return base64.b64encode(cv2.imencode(".png", plane)[1].tobytes()).decode("ascii")
+
+
+def decode_plane(text: str) -> Grey | None:
+    """Return the plane of ``encode_plane``; None if an import brought something else."""
+    return decode_bgr(base64.b64decode(text), grey=True)
+
+
+# What distances between frames are measured on: an image-text model, else colours and edges.
+
+
+class FrameVectors(Protocol):
+    """Gives frames their vectors. ``name`` says which they are; only those of one compare."""
+
+    name: str
+
+    def vector(self, image: Image, /) -> Vector:
+        """Return the L2-normalised vector of an H x W x 3 BGR image, shape (D,)."""
+
+
+class LikenessVectors:
+    """Histograms of colours and edges (``perception/likeness.py``)."""
+
+    name = LIKENESS
+
+    def vector(self, image: Image, /) -> Vector:
+        """Return the vector of an image."""
+        return likeness(_rgb(image))
+
+
+class EncodedVectors:
+    """Vectors of the profile's image-text model."""
+
+    def __init__(self, encoder: ImageEncoder) -> None:
+        self._encoder, self.name = encoder, encoder.name
+
+    def vector(self, image: Image, /) -> Vector:
+        """Return the vector of an image."""
+        return np.asarray(self._encoder.images([_rgb(image)])[0], np.float32)
+
+
+def frame_vectors(encoder: ImageEncoder | None) -> FrameVectors:
+    """Return the vectors that a profile has: of its image-text model, else of colours and edges."""
+    return LikenessVectors() if encoder is None else EncodedVectors(encoder)
+
+
+def distance(one: Vector, other: Vector) -> float:
+    """Return 1 minus the cosine of two vectors, 0 to 2."""
+    return max(0.0, 1.0 - float(one @ other))
+
+
+def _rgb(image: Image) -> Image:
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
+
+
+# Adaptive deduplication: what looks alike is one moment, of which first and last frame stay.
 
 
 class MomentState(Frozen):
@@ -96,3 +295,101 @@ class Moments:
     def _begin(self, time_ms: int, vector: Vector, change: float) -> MomentStep:
         self._start, self._end, self._reference = time_ms, None, vector
         return MomentStep(starts=True, change=change)
+
+
+# Events: runs of moments between local peaks of the distances between them.
+
+
+class Peak(NamedTuple):
+    """The first frame of a moment that begins an event unless the next distance is larger."""
+
+    time_ms: int
+    change: float
+
+
+class EventStart(NamedTuple):
+    """An event begins, and the one before ends; ``frame_ms`` is the frame that it rests on.
+
+    That is its first frame, or what was shown still where an event begins by its length.
+    """
+
+    start_ms: int
+    frame_ms: int
+
+
+class EventState(Frozen):
+    """What is carried on; times are None before the first moment."""
+
+    start_ms: int | None = None
+    moment_ms: int | None = None
+    previous: float = 0.0
+    peak: tuple[int, float] | None = None
+    recent: tuple[float, ...] = ()
+
+
+class EventBounds:
+    """Finds where events begin, strictly in order of time.
+
+    A distance is a peak if it is above the threshold and the one before, and the next is not
+    larger. So a peak is known when the next moment begins, or when its event is too long.
+    """
+
+    def __init__(self, settings: VisualMemorySettings, state: EventState | None = None) -> None:
+        known = state or EventState()
+        self._longest = settings.event_ms
+        self._start, self._moment = known.start_ms, known.moment_ms
+        self._previous = known.previous
+        self._peak = None if known.peak is None else Peak(*known.peak)
+        self._threshold = AdaptiveThreshold(
+            settings.event_distance,
+            settings.least_distances,
+            settings.recent_distances,
+            settings.event_relaxation,
+            known.recent,
+        )
+
+    @property
+    def state(self) -> EventState:
+        """Return what is carried on."""
+        return EventState(
+            start_ms=self._start,
+            moment_ms=self._moment,
+            previous=self._previous,
+            peak=self._peak,
+            recent=self._threshold.recent,
+        )
+
+    def add_moment(self, time_ms: int, change: float) -> list[EventStart]:
+        """Add a moment that begins; return the events that are now known to have begun.
+
+        Args:
+            time_ms: its first frame; ``pass_time`` has come to it before.
+            change: its distance to the moment before.
+        """
+        if self._start is None:
+            self._start = self._moment = time_ms
+            return [EventStart(time_ms, time_ms)]
+        peak = self._peak
+        begun = [self._begin_at(peak)] if peak is not None and peak.change >= change else []
+        above = change > self._threshold.value and change > self._previous
+        # An event that begins by its length may begin with this very moment.
+        new = time_ms > self._start
+        self._peak = Peak(time_ms, change) if above and new else None
+        self._threshold.add(change)
+        self._moment, self._previous = time_ms, change
+        return begun
+
+    def pass_time(self, time_ms: int) -> list[EventStart]:
+        """Let time pass; return the events that begin since the one before is too long."""
+        begun: list[EventStart] = []
+        while self._start is not None and time_ms - self._start >= self._longest:
+            if self._peak is not None:
+                begun.append(self._begin_at(self._peak))
+                continue
+            self._start += self._longest
+            begun.append(EventStart(self._start, self._moment or 0))
+        return begun
+
+    def _begin_at(self, peak: Peak) -> EventStart:
+        self._start, self._peak = peak.time_ms, None
+        return EventStart(peak.time_ms, peak.time_ms)

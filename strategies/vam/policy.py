@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agent.harness.inform import LoadedPictures
 from agent.model_calls import Calls
-from agent.pictures import LoadedPictures
+from agent.reasoners.concluding import QuestionKind, kind_of
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
-from agent.reasoners.question_parts import QuestionKind, kind_of
 from agent.strategy import PolicyParts
 from domain.asking import Action, Evidence
 from models.messages import assistant, system, user
+from strategies.asked import question_block
 from strategies.policy_parts import (
     RuleWalk,
     last_noted,
@@ -19,12 +20,7 @@ from strategies.policy_parts import (
     pictures_to_send,
     use_tool,
 )
-from strategies.question_page import question_block
-from strategies.vam.model_writer import repair_page
-from strategies.vam.pages import conclude_page, history_of, plan_page, plan_system
-from strategies.vam.parts import LOOKING, SUMMARIES
-from strategies.vam.prompts import prompt
-from strategies.vam.replies import (
+from strategies.vam.model_writer import (
     BestRef,
     PlannedAnswer,
     PlannedInspection,
@@ -32,9 +28,16 @@ from strategies.vam.replies import (
     PlannedSearch,
     PlannedSummary,
     RouteReply,
+    conclude_page,
+    history_of,
     plan_form,
+    plan_page,
+    plan_system,
+    repair_page,
 )
-from strategies.vam.wall_clock import timed_question
+from strategies.vam.prompts import prompt
+from strategies.vam.settings import LOOKING, SUMMARIES
+from strategies.vam.times import timed_question
 
 SEARCH, FRAMES, INSPECT, SUMMARIZE = "search", "frames", "inspect", "summarize"
 """The names of VAM's tools."""

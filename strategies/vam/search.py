@@ -14,33 +14,40 @@ from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import embed_queries
-from retrieval.closeness import closeness_threshold
 from retrieval.keyframe_mode import image_evidence
 from retrieval.options import TEMPERATURE
+from retrieval.relevance import closeness_threshold
 from retrieval.result import Retrieval, ShownImage
+from strategies.asked import quotation, weigh_documents
 from strategies.event_documents import EventDocument, EventDocuments, FoundDocument
 from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames
-from strategies.option_support import quotation, weigh_documents
-from strategies.vam.anchors import NO_CLOCK, AnchorMatch, anchor_matches, resolve
-from strategies.vam.arguments import (
+from strategies.vam.settings import (
     MOST_INSPECTED,
+    SUMMARIES,
+    SUMMARY,
     FrameArguments,
     SearchArguments,
     SearchQuery,
     Source,
 )
-from strategies.vam.parts import SUMMARIES, SUMMARY
-from strategies.vam.times import ClockRange, EventAnchor
-from strategies.vam.wall_clock import clock_words
+from strategies.vam.times import (
+    NO_CLOCK,
+    AnchorMatch,
+    ClockRange,
+    EventAnchor,
+    anchor_matches,
+    clock_words,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from models.ports import ImageEncoder
-    from strategies.document_index import DocumentIndexes
+    from strategies.event_documents import DocumentIndexes
     from strategies.kept_frames import FrameReader
     from strategies.vam.inspection import Inspection
-    from strategies.vam.wall_clock import StreamClocks
+    from strategies.vam.times import StreamClocks
 
 SHOWN = 10
 """Results of a search with a question alone."""

@@ -9,16 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
-from strategies.vam.arguments import (
+from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE, LocalWalk, PlanningPolicy
+from strategies.vam.settings import (
+    LOOKING,
+    PARTS,
+    SUMMARIES,
     FrameArguments,
     InspectArguments,
     SearchArguments,
     SummarizeArguments,
+    VisualMemorySettings,
 )
-from strategies.vam.parts import LOOKING, PARTS, SUMMARIES
-from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE, LocalWalk, PlanningPolicy
-from strategies.vam.settings import VisualMemorySettings
-from strategies.vam.tiers import tier_names
+from strategies.vam.visual_memory import tier_names
 
 if TYPE_CHECKING:
     from agent.builder import MemoryBuilder
@@ -57,7 +59,7 @@ TOOLS = (
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     """Open the tools, which share what the strategy keeps."""
     # Imports OpenCV, which only the tools need.
-    from strategies.vam.opened_tools import opened_tools
+    from strategies.vam.inspection import opened_tools
 
     return opened_tools(store, toolbox, NAME)
 
@@ -82,7 +84,7 @@ def _builder() -> MemoryBuilder:
 
 def _keeper() -> FrameKeeper:
     # Imports OpenCV, which only watching needs.
-    from strategies.vam.keeper import MomentKeeper
+    from strategies.vam.visual_memory import MomentKeeper
 
     return MomentKeeper(SETTINGS)
 

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent.builder import note_rules, note_writer, step_writers
 from agent.reasoners.port import Unreadable
-from agent.step_writers import note_rules, note_writer, step_writers
 from agent.strategy import ToolUse
 from domain.asking import Evidence
 from domain.built import RULES, Change, NodeDraft
@@ -23,17 +23,17 @@ from store.queries.builds import StepMade, build_writers, read_built
 from store.queries.percepts import lock_video
 from strategies.event_documents import BREAK, EventDocument, EventDocuments, mean_direction
 from strategies.vam.model_writer import clock_times, shown_lines, write_lines
-from strategies.vam.parts import SUMMARIES, SUMMARY
 from strategies.vam.prompts import prompt
+from strategies.vam.settings import SUMMARIES, SUMMARY
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent.ask_model import AskModel
+    from agent.builder import AskModel
     from store.database import Store
-    from strategies.document_index import DocumentIndexes
-    from strategies.vam.arguments import SummarizeArguments
-    from strategies.vam.wall_clock import StreamClocks
+    from strategies.event_documents import DocumentIndexes
+    from strategies.vam.settings import SummarizeArguments
+    from strategies.vam.times import StreamClocks
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 

@@ -6,9 +6,8 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from agent.builder import BuildModels
+from agent.builder import BuildModels, note_rules
 from agent.reasoners.port import Unreadable
-from agent.step_writers import note_rules
 from domain.built import (
     BuiltMemory,
     Change,
@@ -23,21 +22,22 @@ from domain.memories import MemoryKind, MemorySource
 from domain.people import TAG
 from domain.stated import EntityKind, StatedFacts
 from domain.time import TimeSpan
+from retrieval.chapters import BREAK, DocumentCounts, coarser_caption
 from retrieval.english import Known, is_narrated
-from retrieval.extracts import BREAK, DocumentCounts, coarser_caption
-from strategies.worldmm.captions import SeenLine, finest_caption
-from strategies.worldmm.levels import MENTIONED, level_of
-from strategies.worldmm.model_writer import ModelWriter
-from strategies.worldmm.scales import (
+from strategies.worldmm.captions import (
+    MENTIONED,
     ScaleWindow,
+    SeenLine,
     due_windows,
+    extract,
     finer_windows,
+    finest_caption,
+    level_of,
     summarised_scale,
 )
-from strategies.worldmm.semantic_build import SemanticBuild
-from strategies.worldmm.semantic_model import SemanticByModel
+from strategies.worldmm.model_writer import ModelWriter
+from strategies.worldmm.semantic_build import SemanticBuild, SemanticByModel
 from strategies.worldmm.settings import WorldMemorySettings
-from strategies.worldmm.triples import extract
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 

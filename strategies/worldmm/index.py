@@ -15,24 +15,25 @@ from numpy.typing import NDArray
 
 from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
 from domain.stated import EntityKind
-from retrieval.built_indexes import BuiltIndexes, holds
+from retrieval.built_views import BuiltIndexes, holds
+from retrieval.signals import WordScores
 from retrieval.terms import terms
-from retrieval.word_scores import WordScores
 from store.database import Store
 from strategies.asked import Pieces
-from strategies.worldmm.episodic import ScaleIndex
+from strategies.worldmm.captions import MENTIONED, SEMANTIC
 from strategies.worldmm.graph import (
     NO_SYNONYMS,
     Flags,
     Pairs,
+    ScaleIndex,
+    SemanticIndex,
     Synonyms,
     Vectors,
     pairs_of,
     scale_graph,
+    semantic_index,
     synonyms,
 )
-from strategies.worldmm.levels import MENTIONED, SEMANTIC
-from strategies.worldmm.semantic_search import SemanticIndex, semantic_index
 from strategies.worldmm.settings import WorldMemorySettings
 
 

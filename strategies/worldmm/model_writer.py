@@ -10,28 +10,26 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from agent.ask_model import AskModel, Reply
+from agent.builder import AskModel, Reply
 from agent.reasoners.port import Unreadable
 from domain.stated import StatedFacts, Triple
 from domain.time import TimeSpan
 from models.messages import assistant, system, user
-from strategies.worldmm.consolidation import Consolidation, complaints_about
-from strategies.worldmm.pages import (
-    caption_page,
-    consolidate_page,
-    repair_page,
-    semantic_page,
-    triples_page,
-)
 from strategies.worldmm.prompts import prompt
 from strategies.worldmm.replies import (
     ConsolidationReply,
     WrittenCaption,
     WrittenFacts,
     WrittenSemantics,
+    caption_page,
+    consolidate_page,
     is_sound,
+    repair_page,
+    semantic_page,
     tags_in,
+    triples_page,
 )
+from strategies.worldmm.semantic import Consolidation, complaints_about
 from strategies.worldmm.settings import WorldMemorySettings
 
 _LOG = logging.getLogger(f"homer.{__name__}")

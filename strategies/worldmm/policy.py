@@ -5,22 +5,23 @@ The whole history goes into each request. Another call answers from it.
 
 from __future__ import annotations
 
+from agent.harness.inform import LoadedPictures
 from agent.model_calls import Calls
-from agent.pictures import LoadedPictures
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action
 from models.messages import system, user
 from strategies.policy_parts import pictures_to_send, use_tool
-from strategies.worldmm.pages import (
+from strategies.worldmm.replies import (
+    decide_form,
     decide_page,
     decide_system,
     history_of,
+    respond_form,
     respond_page,
     respond_system,
 )
-from strategies.worldmm.parts import VISUAL
-from strategies.worldmm.replies import decide_form, respond_form
+from strategies.worldmm.settings import VISUAL
 
 DECIDE_SHARE, RESPOND_SHARE = 8, 4
 """The images of a call take at most one part in so many of the tokens that are left."""

@@ -1,23 +1,185 @@
-"""What a language model replies to WorldMM's prompts, and what code makes of it; pure."""
+"""What is shown to a language model: WorldMM's prompts with untrusted text made safe; pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence, Set
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, NonNegativeInt, StringConstraints
 
+from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Conclusion
 from agent.reasoners.replies import Texts, refs_in
 from agent.reasoners.reply_schemas import cited, narrowed, one_of
-from domain.asking import Action
+from domain.asking import Action, Evidence, Question
 from domain.people import TAG
 from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
-from strategies.worldmm.consolidation import Consolidation
-from strategies.worldmm.levels import MENTIONED
-from strategies.worldmm.parts import VISUAL
-from strategies.worldmm.times import find_span
+from domain.time import TimeSpan, format_clock, parse_clock
+from domain.trajectory import EvidenceRetrieved
+from memory.prompts import join_lines, sanitise, sanitise_generated
+from strategies.asked import question_block
+from strategies.worldmm.captions import MENTIONED
+from strategies.worldmm.prompts import prompt
+from strategies.worldmm.semantic import Consolidation
+from strategies.worldmm.settings import VISUAL
+
+NOTHING = "(no search yet)"
+SHOWN = 1_500
+"""Characters of a piece of evidence that the history shows."""
+
+
+def caption_page(span: TimeSpan, lines: Iterable[str]) -> str:
+    """Return the request for a caption from lines or finer captions, in order."""
+    shown = join_lines(map(sanitise_generated, lines))
+    return prompt("caption", lines=shown, **_times(span))
+
+
+def triples_page(caption: str, people: Iterable[str]) -> str:
+    """Return the request for the entities and triples of a caption."""
+    known = ", ".join(map(sanitise_generated, people)) or "nobody by name"
+    return prompt("triples", people=known, caption=sanitise_generated(caption))
+
+
+def semantic_page(span: TimeSpan, triples: Sequence[Triple]) -> str:
+    """Return the request for what lasts of the triples of some minutes."""
+    return prompt("semantic", triples=_numbered_triples(triples), **_times(span))
+
+
+def consolidate_page(new: Triple, existing: Sequence[Triple]) -> str:
+    """Return the request to consolidate a new triple with those like it."""
+    return prompt("consolidate", new=_triple(new), existing=_numbered_triples(existing))
+
+
+def repair_page(complaints: Iterable[str]) -> str:
+    """Return the request to reply again."""
+    return prompt("repair", complaints=join_lines(f"- {sanitise(one)}" for one in complaints))
+
+
+def filter_page(query: str, triples: Sequence[Triple]) -> str:
+    """Return the request to choose among the triples matched to a query."""
+    return prompt("filter", query=sanitise(query), triples=_numbered_triples(triples))
+
+
+def choose_page(query: str, captions: Sequence[tuple[TimeSpan, str]], most: int) -> str:
+    """Return the request to choose among captions of all scales, each with when it is."""
+    shown = [f"{span}, {span.length_ms // 1000} s: {text}" for span, text in captions]
+    return prompt("choose", query=sanitise(query), captions=_numbered(shown), most=most)
+
+
+def decide_system(rounds: int, memories: Iterable[str], *, by_words: bool = True) -> str:
+    """Return the instructions of the rounds; only these memories are named.
+
+    Args:
+        rounds: at most.
+        memories: the names of those that may be searched.
+        by_words: images can be searched by what they show, not only by time.
+    """
+    only_time = "" if by_words else "_time"
+    pages = [f"decide_{memory}{only_time if memory == VISUAL else ''}" for memory in memories]
+    offered = "\n".join(map(prompt, pages))
+    return prompt("decide_system", memories=offered, rounds=rounds)
+
+
+def decide_page(
+    question: Question, history: str, round_number: int, rounds: int, complaint: str = ""
+) -> str:
+    """Return the request for the action of a round; ``complaint`` is about the last reply."""
+    asked = question_block(question)
+    shown = history or NOTHING
+    page = prompt("decide", question=asked, history=shown, round=round_number, rounds=rounds)
+    return _after_complaint(page, complaint)
+
+
+def respond_system(*, images: bool) -> str:
+    """Return the instructions of the answer; ``images``: some are shown."""
+    page = prompt("respond_system")
+    return f"{page}\n\n{prompt('respond_images')}" if images else page
+
+
+def respond_page(question: Question, history: str, complaint: str = "") -> str:
+    """Return the request for the answer; ``complaint`` is about the last reply."""
+    page = prompt("respond", question=question_block(question), history=history or NOTHING)
+    return _after_complaint(page, complaint)
+
+
+def history_of(searches: Iterable[EvidenceRetrieved]) -> str:
+    """Return all searches with what they found, oldest first."""
+    return "\n".join(
+        search_block(str(one.mode), one.query, one.evidence, one.refused) for one in searches
+    )
+
+
+def search_block(memory: str, query: str, found: Sequence[Evidence], refused: str = "") -> str:
+    """Return a search with what it found, or why it was refused, as an entry of the history."""
+    lines = [f"[{one.ref}] {one.span}: {quote_untrusted(one.full_text, SHOWN)}" for one in found]
+    head = f"{memory}: {quote_untrusted(query)}"
+    shown = f"refused: {quote_untrusted(refused)}" if refused else join_lines(lines)
+    return "\n".join(["<found>", head, shown, "</found>"])
+
+
+def _after_complaint(page: str, complaint: str) -> str:
+    if not complaint:
+        return page
+    return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint))}"
+
+
+def _times(span: TimeSpan) -> dict[str, str]:
+    return {"start": format_clock(span.start_ms), "end": format_clock(span.end_ms)}
+
+
+def _triple(triple: Triple) -> str:
+    parts = (triple.subject, triple.predicate, triple.object)
+    return " | ".join(sanitise_generated(part).replace("|", "/") for part in parts)
+
+
+def _numbered_triples(triples: Sequence[Triple]) -> str:
+    return join_lines(f"{number}. {_triple(one)}" for number, one in enumerate(triples))
+
+
+def _numbered(texts: Sequence[str]) -> str:
+    numbered = enumerate(map(sanitise_generated, texts))
+    return join_lines(f"{number}. {text}" for number, text in numbered)
+
+
+# The times of a video that a query names, as questions and models write them; pure.
+#
+# ``DAY 2 18:34:01 - 18:34:29``, ``d2 18:34``, ``12:30-12:50``, ``1:02:03 to 1:04:00``, ``12:30``.
+
+_TIME = r"(?:d(?:ay)?\s*([1-9]\d{0,4})[\s,]+(?:at\s+)?)?(\d{1,6}(?::\d{2}){1,2})"
+_SPAN = re.compile(
+    rf"(?<![\w:.]){_TIME}(?:\s*(?:-|–|—|to|until)\s*{_TIME})?(?![\w:])", re.IGNORECASE
+)
+
+
+def find_span(text: str) -> TimeSpan | None:
+    """Return the first stretch of time in a text, an instant for a single time; None without any.
+
+    The second time is of the day of the first, unless it names one; one before the first is left
+    out. Two numbers are minutes and seconds, but hours and minutes where a day is named.
+    """
+    match = _SPAN.search(text)
+    if match is None:
+        return None
+    first_day, first, last_day, last = match.groups()
+    start = _clock(first_day, first)
+    end = _clock(last_day or first_day, last) if last else start
+    return TimeSpan.of(start, max(start, end))
+
+
+def names_only_time(text: str) -> bool:
+    """Check whether a text is a stretch of time and nothing else."""
+    return bool(_SPAN.fullmatch(text.strip()))
+
+
+def _clock(day: str | None, clock: str) -> int:
+    if day is None:
+        return parse_clock(clock)
+    return parse_clock(f"d{day} {clock}" if clock.count(":") == 2 else f"d{day} {clock}:00")
+
+
+# What a language model replies to WorldMM's prompts, and what code makes of it; pure.
 
 LONGEST_NAME = 120
 """Most characters of an entity or predicate."""

@@ -1,4 +1,4 @@
-"""The numbers of WorldMM, with the paper's defaults."""
+"""The numbers of WorldMM with the paper's defaults, its parts, and the arguments of its tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
+from agent.strategy import Options, ToolArguments
 from domain.base import Frozen
+
+# The numbers of WorldMM, with the paper's defaults.
 
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
 """In milliseconds."""
@@ -62,3 +65,33 @@ class WorldMemorySettings(Frozen):
         """
         short = length_ms is not None and length_ms < self.short_video_ms
         return self.short_scales_ms if short else self.scales_ms
+
+
+# The parts of WorldMM that can be switched off, to measure what each adds.
+
+GRAPH, SCALES, SEMANTIC, VISUAL = "graph", "scales", "semantic", "visual"
+
+PARTS = {
+    GRAPH: "entities and triples: captions are ranked by words and likeness alone",
+    SCALES: "coarser captions: only the finest are searched",
+    SEMANTIC: "what lasts: it is not searched",
+    VISUAL: "kept frames: they are not searched",
+}
+
+
+# The arguments of WorldMM's tools.
+
+
+class VisualArguments(ToolArguments):
+    """What images show, in words, or when they are."""
+
+    query: str = Field(
+        min_length=1, description="what they show, or a stretch of time, as in 12:30 - 12:50"
+    )
+
+
+class MemoryArguments(ToolArguments):
+    """What to look for, and the options to score what is found by, if any."""
+
+    query: str = Field(min_length=1)
+    options: Options = ()

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.search_each import SearchEach
-from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
+from agent.strategy import AgentPolicy, PolicyParts, RunTool, SearchEach, Strategy, Tool
 from domain.asking import Action
 from domain.built import OutlineLevel
-from strategies.worldmm.arguments import MemoryArguments, VisualArguments
-from strategies.worldmm.levels import level_of
-from strategies.worldmm.parts import PARTS
-from strategies.worldmm.parts import SEMANTIC as LASTING
-from strategies.worldmm.parts import VISUAL as IMAGES
-from strategies.worldmm.settings import WorldMemorySettings
-from strategies.worldmm.times import find_span
+from strategies.worldmm.captions import level_of
+from strategies.worldmm.replies import find_span
+from strategies.worldmm.settings import PARTS, MemoryArguments, VisualArguments, WorldMemorySettings
+from strategies.worldmm.settings import SEMANTIC as LASTING
+from strategies.worldmm.settings import VISUAL as IMAGES
 
 if TYPE_CHECKING:
     from agent.builder import MemoryBuilder
@@ -34,7 +31,7 @@ SETTINGS = WorldMemorySettings()
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     """Open the tools, which share what the strategy keeps."""
     # Imports scipy, which takes half a second.
-    from strategies.worldmm.opened_tools import opened_tools
+    from strategies.worldmm.search import opened_tools
 
     return opened_tools(store, toolbox, NAME, SETTINGS)
 

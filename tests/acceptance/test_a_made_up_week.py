@@ -13,8 +13,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from retrieval.line_ranking import best_lines
-from retrieval.ranking import CandidateLines, PreparedQuestion
+from retrieval.ranking import CandidateLines, PreparedQuestion, best_lines
 from tests.support.ranking import shares
 from tests.support.remembered import WordEmbedder
 from tests.support.story import StoryVideo, candidates_at, prepare_question, relevance_of, video_of

@@ -21,7 +21,7 @@ from library.memory import events
 from library.videos import all_titles
 from models.toolbox import Toolbox
 from people.across_videos import rename
-from perception.originals import cache_original, stat_digest
+from perception.source import cache_original, stat_digest
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from perception.originals import cache_original, drop_cached_original, stat_digest
+from perception.source import cache_original, drop_cached_original, stat_digest
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

@@ -18,14 +18,14 @@ import pytest
 from sqlalchemy import text
 
 from domain.errors import DatabaseError
-from store import embedded, postmaster, privileges
+from store import embedded, postmaster
+from store import postmaster as privileges
 from store.database import Store, open_store
 from store.driver import libpq_url, parse_url
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import HEAD
-from store.postmaster import socket_folder
-from store.privileges import NOBODY, ROOT_RUNNERS, UnprivilegedUser
+from store.postmaster import NOBODY, ROOT_RUNNERS, UnprivilegedUser, socket_folder
 from tests.support.full_suite import examples, in_full, sample
 
 REPOSITORY = Path(__file__).parents[2]

@@ -17,8 +17,8 @@ from models.image_folder import FILES
 from models.profile import Profile, load_profile
 from models.text_folder import read_encoder_folder
 from models.toolbox import Toolbox
-from models.whisper_models import FILES as WHISPER_FILES
-from models.whisper_models import whisper_folder
+from models.whisper import FILES as WHISPER_FILES
+from models.whisper import whisper_folder
 from services.health import check_chat, check_images, check_speech_model, check_text_model
 from tests.contract.test_image_encoders import painted
 from tests.support.hub_server import REVISION, hub

@@ -8,7 +8,6 @@ import pytest
 
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from retrieval.closeness import cosine_scale
 from retrieval.heuristics.structure_questions import (
     Asks,
     Order,
@@ -16,6 +15,7 @@ from retrieval.heuristics.structure_questions import (
     asks_for_kind,
     order_of,
 )
+from retrieval.relevance import cosine_scale
 from store.home import Home
 
 

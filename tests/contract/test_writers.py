@@ -20,7 +20,7 @@ from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLi
 from models.profile import Profile
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from tests.support.memory import (
     VIDEO,
     WordVectors,

@@ -132,10 +132,10 @@ def read_words(path: Path) -> None:
     from domain.settings import WatchSettings
     from memory.captions import caption_clips, read_captions, read_cues
     from memory.subtitles import cues_to_utterances
-    from memory.writers.causes import find_stated_causes
     from memory.writers.local_clip import LocalClipWriter
+    from memory.writers.local_event import find_stated_causes
     from memory.writers.port import ClipContext
-    from people.clip_people import ClipPeople
+    from people.characters import ClipPeople
 
     track = read_captions(path)
     track.video()
@@ -239,10 +239,10 @@ def replies(_folder: Path) -> Seeds:
 def read_reply(path: Path) -> None:
     """As each of the values that a model may be asked for."""
     from agent.reasoners import replies as kinds
-    from evals.judges.words import Ruling
+    from evals.judging import Ruling
     from memory.writers.llm_clip import WrittenClip
     from models.chat import read_value
-    from skills.llm_writer import WrittenSkill
+    from skills.writer import WrittenSkill
 
     schema = path.name.split("-")[-1].split(".")[0]
     known: dict[str, Any] = {"WrittenClip": WrittenClip, "WrittenSkill": WrittenSkill}

@@ -20,7 +20,7 @@ from api.concurrency import QuestionSlots
 from domain.errors import ModelError
 from domain.ledger import SubtaskDraft
 from flows.build import build_each
-from nodes.stop import SO_FAR
+from nodes.finish import SO_FAR
 from store.database import Store
 from store.queries.audit import audit_entries
 from store.tables.schema import VideoRow

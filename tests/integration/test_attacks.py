@@ -23,7 +23,7 @@ from graphs.ask import ask
 from graphs.ask_result import AskResult
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from retrieval.citations import cite
 from store.database import Store
 from store.queries.clips import memory_view

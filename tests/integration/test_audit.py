@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.asking import Question
-from domain.audit import Deed, acting_user
+from domain.rights import Deed, acting_user
 from flows.delete import delete_video_rows
 from flows.restore import import_exported_video
 from graphs.ask import ask

@@ -16,8 +16,7 @@ from graphs.ask_result import AskResult, answer_json
 from graphs.replay import replay
 from graphs.runner import Runner
 from retrieval.terms import content_words
-from skills.bans import ALL_WRONG
-from skills.learn import LearningResult, learn
+from skills.learn import ALL_WRONG, LearningResult, learn
 from skills.library import find_skill, set_banned, store_skills, trajectories_learned_from
 from skills.writer import LocalSkillWriter
 from store.database import Store

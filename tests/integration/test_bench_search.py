@@ -23,7 +23,7 @@ from benchmarks.search import (
 from benchmarks.search_process import WATCHED, Known, Tools, asked_afresh, hand_over
 from domain.asking import Mode
 from store.database import Store
-from store.queries import candidates, view_sizes
+from store.queries import candidates, search
 from store.queries.clips import memory_view
 from tests.support.big_library import LINES
 from tests.support.memory import WordVectors
@@ -78,7 +78,7 @@ def test_nothing_near_is_missed_under_any_filter(bench: Bench) -> None:
 def test_recall_is_measured_through_the_index_where_there_is_one(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view_sizes, "WIDE", 100)
+    monkeypatch.setattr(search, "WIDE", 100)
     assert [line.ours.median > 0 for line in indexed(bench)] == [True, True]
     monkeypatch.setattr(candidates, "_LINES_BY_INDEX", "SELECT 1, '', 0 LIMIT 0")
     whole = filters(bench)[0]

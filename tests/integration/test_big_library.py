@@ -18,7 +18,7 @@ from domain.time import TimeSpan
 from library.memory import clip_spans, events, linked_events
 from library.params import MAX_LIMIT
 from library.people import likely_same_people, people_of_video, person_of_library
-from people import similar
+from people import likely_same
 from people.across_videos import rename
 from people.corrections import keep_apart, undo
 from people.face_voice_evidence import merge_close_spans
@@ -162,7 +162,7 @@ def test_who_is_said_to_be_apart_is_not_suggested_again(
     long: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The guests are made of random numbers: few are as alike as a model asks for.
-    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", 0.5)
+    monkeypatch.setattr(likely_same, "MIN_COSINE_SHARE", 0.5)
     every = [
         (one.one.number, one.other.number) for one in likely_same_people(long, VIDEO, limit=20)
     ]

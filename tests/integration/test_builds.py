@@ -12,9 +12,9 @@ from sqlalchemy import delete, update
 import strategies
 from agent.strategy import Strategy
 from domain.asking import Question
-from domain.audit import Deed
 from domain.errors import Busy, InputError, ModelError
 from domain.faults import FaultPoint
+from domain.rights import Deed
 from domain.trajectory import EvidenceRetrieved
 from flows.build import Built, build, watched_clips
 from graphs.runner import Runner

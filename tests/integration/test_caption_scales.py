@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from domain.errors import InputError, NotFound
 from evals.caption_scales import compare_scales
-from memory.scaled_captions import REFERENCE, import_reference, read_scaled_captions
+from memory.import_captions import REFERENCE, import_reference, read_scaled_captions
 from store.database import Store
 from store.home import Home
 from store.queries.builds import read_built

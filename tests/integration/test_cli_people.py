@@ -13,8 +13,8 @@ from graphs.ask import ask
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
 from people.across_videos import rename
-from people.corrected import characters_at
 from people.corrections import undo
+from people.overlay import characters_at
 from retrieval.citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store

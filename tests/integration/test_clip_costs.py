@@ -20,7 +20,7 @@ from library.usage import CallTotals
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from perception import worker
 from perception.perceive_clip import Perceived
 from store.database import Store

@@ -20,7 +20,7 @@ from memory.captions import CaptionTrack, read_captions
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.profile import load_profile
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from store.database import Store
 from store.home import Home
 from store.queries.videos import DONE, set_video_state

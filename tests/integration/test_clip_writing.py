@@ -16,7 +16,7 @@ from library.memory import dump_lines, show_video
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from store.database import Store
 from store.queries.characters import characters_at
 from store.queries.identities import exemplars_of

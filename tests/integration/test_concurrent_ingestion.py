@@ -19,8 +19,8 @@ from flows.delete import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import all_videos, check_video
 from memory.captions import CaptionTrack, read_captions
+from memory.drafts import CallRecording
 from memory.write_clip import remember
-from memory.writer_calls import CallRecording
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.events import patches_of

@@ -30,7 +30,7 @@ from memory.write_clip import draft_ahead, remember
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers
 from people.across_videos import rename
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from perception import worker
 from perception.perceive_clip import Perceived as Seen
 from store.database import Store, open_store

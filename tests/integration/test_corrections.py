@@ -14,8 +14,8 @@ from library.memory import dump_lines, show_video
 from library.people import people_of_video
 from memory.write_clip import remember
 from people.across_videos import rename
-from people.corrected import characters_at
 from people.corrections import history, keep_apart, merge, split, undo
+from people.overlay import characters_at
 from store.database import Store
 from store.queries.percepts import lock_video
 from tests.support.library_templates import FilledLibraries

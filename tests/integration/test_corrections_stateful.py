@@ -19,7 +19,6 @@ from flows.delete import delete_video_rows
 from library.memory import dump_lines
 from memory.write_clip import remember
 from people.across_videos import rename
-from people.corrected import characters_at
 from people.corrections import (
     history,
     keep_apart,
@@ -27,6 +26,7 @@ from people.corrections import (
     split,
     undo,
 )
+from people.overlay import characters_at
 from people.video_people import LAST_CLIP
 from store.database import Store
 from store.queries import characters as learned

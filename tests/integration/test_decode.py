@@ -16,8 +16,7 @@ from domain.errors import InputError, MediaError
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from perception.containers import StreamClock
-from perception.decode import RawClip, merge_spans, read_clips
-from perception.frames_at import decode_frames
+from perception.decode import RawClip, decode_frames, merge_spans, read_clips
 from perception.picture_stream import marks_unreferenced
 from perception.source import probe, probe_source
 from perception.speech import speaking_track

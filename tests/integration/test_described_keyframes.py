@@ -23,7 +23,7 @@ from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from people.across_videos import rename
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from people.forget import forget, restore_forgotten
 from retrieval.citations import cite
 from retrieval.retrievers import Retrievers

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.errors import DatabaseError, ModelError
 from models.profile import load_profile
-from perception.originals import cache_original, stat_digest
+from perception.source import cache_original, stat_digest
 from services.bug_report import ABOUT, write_bug_report
 from store.database import Store
 from store.home import Home
 from store.migrations import HEAD
-from telemetry.ids import bind_ids
 from telemetry.logs import log_error, log_path, set_up_logging
+from telemetry.tracing import bind_ids
 from tests.support.asking import PARTY
 from tests.support.markup_video import plant
 from tests.support.media import make_video

@@ -17,8 +17,7 @@ from domain.errors import ModelError
 from domain.settings import ClipViewKind, MemorySettings, Settings, WatchSettings
 from flows.alert_judging import AlertJudge
 from flows.build import build
-from flows.embedding_cost import SAMPLE
-from flows.estimate import estimate_file
+from flows.estimate import SAMPLE, estimate_file
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.reembed import plan_reembedding, reembed

@@ -16,13 +16,13 @@ from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from models.ports import TextEmbedder
 from retrieval import video_selection as selection
-from retrieval.closeness import cosine_scale
+from retrieval.relevance import cosine_scale
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries import encoders as stored_encoders
+from store.queries import search as view_sizes
 from store.queries import video_selection as stored_selection
-from store.queries import view_sizes
 from store.tables.schema import MemoryRow, SegmentRevisionRow, VideoRow
 from tests.support.remembered import Event, Said, add_event_graph, watch
 from tests.support.remembered import Tools as SearchTools

@@ -35,7 +35,7 @@ from store.database import Store
 from store.home import Home
 from store.queries.trajectories import events_of
 from store.tables.schema import VideoRow
-from strategies.homer.event_graph_builder import EventGraphBuilder
+from strategies.homer.strategy import EventGraphBuilder
 from strategies.named_tools import find_tool, use_once
 from strategies.registry import find_strategy
 from tests.support.asking import WordToolbox

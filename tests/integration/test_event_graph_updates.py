@@ -15,9 +15,8 @@ from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
 from flows.delete import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import check_video
-from memory.event_graph import OpenGraph, apply_change, change_from_patch
+from memory.event_graph import GraphFault, OpenGraph, apply_change, change_from_patch
 from memory.event_graph_update import to_open_edge, to_open_segment
-from memory.graph_check import GraphFault
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store

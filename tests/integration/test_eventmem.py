@@ -35,8 +35,7 @@ from store.queries.clips import memory_view
 from store.queries.records import video_records
 from store.queries.videos import find_video
 from store.tables.schema import FrameRow, VideoRow
-from strategies.eventmem.event_memory import EventMemory
-from strategies.eventmem.recall import Recall
+from strategies.eventmem.event_memory import EventMemory, Recall
 from strategies.eventmem.strategy import SETTINGS
 from strategies.kept_frames import FrameReader
 from strategies.registry import find_strategy

@@ -15,7 +15,7 @@ from library.memory import show_video
 from library.videos import check_video
 from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from store.database import Store
 from store.tables.schema import IdentityStatementRow
 from tests.support.memory import (

@@ -6,7 +6,7 @@ import pytest
 
 from domain.asking import Question
 from domain.settings import Settings
-from retrieval.line_ranking import STRONGEST, RankedLine, add_strength
+from retrieval.ranking import STRONGEST, RankedLine, add_strength
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view

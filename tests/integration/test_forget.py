@@ -22,10 +22,10 @@ from library.memory import dump_lines, show_video
 from memory.delete_span import delete_span
 from memory.write_clip import remember
 from people.across_videos import rename
-from people.corrected import characters_at
 from people.corrections import history, keep_apart, merge, split, undo
 from people.forget import forget, restore_forgotten
-from perception.originals import previews_of
+from people.overlay import characters_at
+from perception.source import previews_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view

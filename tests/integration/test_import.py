@@ -18,7 +18,7 @@ from memory.captions import CaptionTrack, caption_clips, read_captions
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from store.database import Store
 from store.queries.videos import add_video, find_video
 from tests.support.event_graphs import import_with_events, update_event_graph

@@ -21,8 +21,7 @@ from flows.clip_memory import ClipFailed
 from flows.ingest_files import FileOutcome, watch_files
 from flows.perception_workers import WorkerPool
 from flows.reembed import plan_reembedding
-from flows.reported_build import build_reported
-from flows.reporting import report_to_prefect
+from flows.reporting import build_reported, report_to_prefect
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
 from flows.workspace import Workspace
@@ -31,9 +30,7 @@ from models.slots import Slots
 from models.toolbox import Toolbox
 from perception.perceive_clip import perceive
 from perception.source import video_id
-from services.library_tag import library_id, library_tag_name
-from services.prefect import PrefectServer
-from services.prefect_login import ensure_login
+from services.prefect import PrefectServer, ensure_login, library_id, library_tag_name
 from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

@@ -15,8 +15,8 @@ from domain.media import Video
 from domain.time import TimeSpan
 from flows import clip_memory
 from flows.build import build
+from flows.build_frames import keepers_of
 from flows.delete import delete_video
-from flows.frame_keepers import keepers_of
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.stream.steps import watch_stream

@@ -14,15 +14,15 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from domain.audit import acting_user
 from domain.errors import InputError
 from domain.media import ClipState, Video
+from domain.rights import acting_user
 from flows.estimate import IngestEstimate
 from flows.jobs import Job, Jobs
 from flows.uploads import store_upload
 from flows.video_locks import exclusive_lock
 from library.videos import all_videos
-from services.job_status import JobState
+from services.daemon import JobState
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state

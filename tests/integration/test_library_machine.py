@@ -27,7 +27,7 @@ from domain.settings import MemorySettings, Settings
 from flows.delete import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import all_videos, check_video
-from memory.graph_check import GraphFault
+from memory.event_graph import GraphFault
 from memory.write_clip import remember
 from store.database import Store, open_store
 from store.home import Home

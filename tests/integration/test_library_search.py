@@ -24,7 +24,7 @@ from library.transcript import ON_SCREEN, SAID, SEEN
 from people.across_videos import rename
 from people.forget import forget
 from store.database import Store
-from store.queries import library_search as stored_search
+from store.queries import library as stored_search
 from tests.support.app_pages import EVIL, app_over, open_page
 from tests.support.asking import PARTY
 from tests.support.library import FULL

@@ -9,11 +9,9 @@ from threading import Event
 import pytest
 
 from domain.streams import GapReason
-from perception.clip_buffer import ClipBuffer
-from perception.live import SourceUnreachable, live_source
-from perception.live_clips import CapturedClip
+from perception.live import Pipe, SourceUnreachable, live_source
+from perception.live_clips import CapturedClip, ClipBuffer
 from perception.live_reader import LiveReader, StreamPosition, open_source
-from perception.pipes import Pipe
 from tests.support.streams import (
     BEGAN_MS,
     SMALL,

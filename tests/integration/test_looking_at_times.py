@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import func, select, text, update
 
 from domain.asking import Mode
-from domain.audit import Deed
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
+from domain.rights import Deed
 from domain.settings import Settings
 from domain.time import TimeSpan
 from library.rights import give_right, rights_on
-from perception.frames_at import decode_frames
+from perception.decode import decode_frames
 from perception.source import video_id
 from retrieval.citations import cite
 from retrieval.result import Retrieval

@@ -12,7 +12,7 @@ from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.builds import read_built
 from store.queries.clips import memory_view
-from strategies.memdreamer.arguments import (
+from strategies.memdreamer.settings import (
     MacroEventsArguments,
     NodesArguments,
     RelationsArguments,

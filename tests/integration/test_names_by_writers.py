@@ -14,7 +14,7 @@ from domain.people import TAG, IdentityStatement, PersonOfVideo
 from library.memory import show_video
 from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from store.database import Store
 from tests.support.memory import (
     SETTINGS,

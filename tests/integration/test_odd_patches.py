@@ -19,7 +19,7 @@ from domain.memories import EventPatch
 from flows.delete import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import check_video
-from memory.graph_check import GraphFault
+from memory.event_graph import GraphFault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch
 from memory.writers.port import EventWindow, Writers
 from models.chat import read_value

@@ -230,9 +230,9 @@ def test_who_is_in_one_frame_is_never_suggested(library: Store) -> None:
 def test_a_suggestion_is_taken_or_refused(
     recording: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from people import similar
+    from people import likely_same
 
-    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
+    monkeypatch.setattr(likely_same, "MIN_COSINE_SHARE", -10.0)
     pairs = likely_same_people(recording, VIDEO)
     assert pairs
     before = len(list_people(recording, VIDEO))

@@ -19,9 +19,15 @@ from domain.memories import Segment
 from domain.recaps import Period, parse_period
 from domain.time import TimeSpan
 from flows.delete import delete_video
-from flows.recap import MAX_EVENTS, chosen_events, write_recap
-from flows.recap_model import recap_model
-from flows.recap_text import cited_times, linked_citations, plain
+from flows.recap import (
+    MAX_EVENTS,
+    chosen_events,
+    cited_times,
+    linked_citations,
+    plain,
+    recap_model,
+    write_recap,
+)
 from flows.schedules import work
 from flows.schedules.kinds import RecapOptions
 from flows.workspace import Workspace
@@ -31,7 +37,7 @@ from models.toolbox import Toolbox
 from people.forget import forget
 from store.database import Store
 from store.queries.recaps import recaps_page
-from store.tables.streams import StreamRow
+from store.tables.videos import StreamRow
 from tests.support.app_pages import app_over, open_page, press, words
 from tests.support.full_video import fill
 from tests.support.memory import SETTINGS, WordVectors

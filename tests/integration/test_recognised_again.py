@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from domain.audit import Deed
 from domain.errors import InputError, MediaError
+from domain.rights import Deed
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from library.memory import show_video

@@ -23,7 +23,7 @@ from models.toolbox import Toolbox
 from perception.source import probe
 from store.database import Store
 from store.home import Home
-from store.queries.recordings import recordings_in
+from store.queries.blobs import recordings_in
 from store.queries.videos import find_video
 from store.tables.schema import BlobRow, StreamClipRow
 from tests.support.light_models import in_little_clips

@@ -33,7 +33,7 @@ from store.advisory_locks import claim_encoder
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.clips import memory_view
-from store.queries.reembed import rows_left
+from store.queries.encoders import rows_left
 from store.queries.videos import video_state
 from store.tables.schema import VideoRow
 from tests.support.library import Quiet

@@ -34,8 +34,7 @@ from perception.likeness import LIKENESS, likeness
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.encoders import settle_encoder
-from store.queries.reembed import count_pictures_left
+from store.queries.encoders import count_pictures_left, settle_encoder
 from store.queries.videos import video_state
 from store.tables.schema import FrameRow, KeyframeRow
 from strategies.kept_frames import FrameReader

@@ -7,7 +7,7 @@ import typer
 from sqlalchemy import delete, select, update
 from starlette.testclient import TestClient
 
-from agent.pictures import by_evidence, pictures_of
+from agent.harness.inform import by_evidence, pictures_of
 from agent.reasoners.replies import read_lines, refs_in
 from cli.answers import open_images
 from domain.asking import Citation, Evidence

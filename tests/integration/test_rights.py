@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.asking import Question
-from domain.audit import Deed
 from domain.errors import AccessDenied, DatabaseError, InputError, NotFound, SetupError
+from domain.rights import Deed
 from flows.agent_pool import AgentPool
 from library.rights import (
     change_group,

@@ -23,7 +23,6 @@ from evals import nightly
 from flows.build import Built
 from flows.ingest_steps import SilentListener
 from flows.schedules import fetching, work
-from flows.schedules.backups import BACKUP_NAME_FORMAT, delete_old_backups
 from flows.schedules.fetching import FetchArchive, FetchedNames, fetch_all, video_fetcher
 from flows.schedules.kinds import (
     BackupOptions,
@@ -32,6 +31,7 @@ from flows.schedules.kinds import (
     FetchOptions,
     LearnOptions,
 )
+from flows.schedules.work import BACKUP_NAME_FORMAT, delete_old_backups
 from flows.workspace import Workspace
 from library.evaluations import evaluation_runs
 from library.videos import all_videos

@@ -21,11 +21,10 @@ from flows.reporting import report_to_prefect
 from flows.schedules.api import open_schedules
 from flows.schedules.deployments import ScheduleDeployments
 from flows.schedules.kinds import ScheduleEntry, declared_schedules, parse_schedule
-from services.library_tag import library_tag_name, work_pool_name
-from services.prefect import PrefectServer
+from services.prefect import PrefectServer, library_tag_name, work_pool_name
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.host_identity import HostIdentity
+from store.postmaster import HostIdentity
 
 # Their lines, kinds and commands are tested without a server in the unit tests.
 pytestmark = pytest.mark.full

@@ -14,20 +14,13 @@ from sqlalchemy import text
 
 from domain.errors import NotFound
 from domain.memories import Scope
-from people.matching import normalise_rows
+from people.identities import normalise_rows
 from retrieval.terms import database_words, terms
+from store import vector_index
 from store.database import Store, open_store
 from store.driver import driver_of
 from store.home import Home
-from store.queries import (
-    candidates,
-    clip_contents,
-    hnsw,
-    people_in_view,
-    segments_in_view,
-    video_selection,
-    view_sizes,
-)
+from store.queries import candidates, clip_contents, people_in_view, search, video_selection
 from store.queries.candidates import (
     EVERYTHING,
     Restriction,
@@ -37,17 +30,16 @@ from store.queries.candidates import (
     near_lines,
     read_lines,
 )
-from store.queries.hnsw import has_index, index_statement
+from store.queries.conditions import Reader
 from store.queries.people_in_view import (
     lines_mentioning,
     names_of_speakers,
     speakers_in_view,
     videos_naming,
 )
-from store.queries.segments_in_view import read_segments
+from store.queries.search import read_segments, view_size
 from store.queries.video_selection import videos_with_words
-from store.queries.view_conditions import Reader
-from store.queries.view_sizes import view_size
+from store.vector_index import has_index, index_statement
 from tests.support.remembered import (
     CLIP_MS,
     SIZE,
@@ -241,10 +233,10 @@ def test_segments_are_those_valid_in_the_view(watched: Store) -> None:
 
     def seen(last: int) -> list[tuple[int, list[int], str]]:
         scopes = [scope(0, W), scope(last)]
-        near = read(watched, lambda db: segments_in_view.segments_in_view(db, scopes, vector))
+        near = read(watched, lambda db: search.segments_in_view(db, scopes, vector))
         found = near.id.tolist()
         rows = read(watched, lambda db: read_segments(db, scopes, found))
-        texts = read(watched, lambda db: segments_in_view.segment_texts(db, scopes, found))
+        texts = read(watched, lambda db: search.segment_texts(db, scopes, found))
         clips = np.split(near.clips, np.cumsum(near.counts))
         assert texts == {one: f"{rows[one].label} {rows[one].summary}" for one in found}
         assert all(tuple(own) == rows[one].clips for one, own in zip(found, clips, strict=False))
@@ -254,7 +246,7 @@ def test_segments_are_those_valid_in_the_view(watched: Store) -> None:
     assert seen(0) == []
     assert seen(1) == seen(2) == [(ids[0], [0, 1], "early")]
     assert seen(3) == [(ids[0], [0, 1, 3], "late")]
-    near = read(watched, lambda db: segments_in_view.segments_in_view(db, [scope(2)], vector))
+    near = read(watched, lambda db: search.segments_in_view(db, [scope(2)], vector))
     assert near.cosine.tolist() == [pytest.approx(1, abs=1e-2)]
 
 
@@ -400,7 +392,7 @@ def indexed(store_and_library: tuple[Store, Library]) -> Iterator[tuple[Store, L
     with psycopg.connect(store.psycopg_url, autocommit=True) as connection:
         connection.execute(index_statement(SIZE))
         yield store, library
-        connection.execute(f"DROP INDEX {hnsw.index_name(SIZE)}")
+        connection.execute(f"DROP INDEX {vector_index.index_name(SIZE)}")
 
 
 @pytest.mark.parametrize("lasts", [(59, 59, 59, 59, 59), (40, 59, 20, 59, 59)])
@@ -461,8 +453,8 @@ class Plans:
 
 
 READING = (
-    *(candidates, clip_contents, people_in_view, segments_in_view),
-    *(video_selection, view_sizes),
+    *(candidates, clip_contents, people_in_view, search),
+    *(video_selection, search),
 )
 
 
@@ -514,11 +506,11 @@ def test_a_search_uses_an_index_and_never_scans_all_lines(
 
 SMALL_TABLES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
     "segments": (
-        lambda db, s: segments_in_view.segments_in_view(db, s[:1], VECTOR[0]),
+        lambda db, s: search.segments_in_view(db, s[:1], VECTOR[0]),
         "segment",
     ),
     "segment texts": (
-        lambda db, s: segments_in_view.segment_texts(db, s[:1], [1, 2]),
+        lambda db, s: search.segment_texts(db, s[:1], [1, 2]),
         "segment",
     ),
     "segments by id": (lambda db, s: read_segments(db, s[:1], [1, 2]), "segment"),
@@ -548,5 +540,5 @@ def test_a_wide_search_uses_the_vector_index(indexed: tuple[Store, Library]) -> 
     store, library = indexed
     scopes = scopes_of(library, 59, 59, 59, 59, 59)
     plan = plan_of(store, lambda db: near_clips(db, scopes, VECTOR, 9, by_index=True))
-    assert f"Index Scan using {hnsw.index_name(SIZE)}" in plan, plan
+    assert f"Index Scan using {vector_index.index_name(SIZE)}" in plan, plan
     assert "Seq Scan on memories" not in plan, plan

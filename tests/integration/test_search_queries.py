@@ -9,20 +9,20 @@ from domain.asking import Mode
 from domain.errors import NotFound
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
-from memory.writers.budget import subsample
-from people.corrected import people_as_of
+from memory.writers.clip_page import subsample
+from people.overlay import people_as_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clip_contents import clip_contents, frame_vectors, objects_on, stored_box
 from store.queries.clips import end_of_memory
-from store.queries.graph import contents_of
+from store.queries.outline import contents_of
 from store.queries.search import (
     cited_frames,
     cited_memories,
     cited_segments,
     edges_of_segment,
+    view_size,
 )
-from store.queries.view_sizes import view_size
 from store.tables.schema import (
     CharacterNameRow,
     CharacterRow,

@@ -10,7 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from auth.signed_links import VALID_HOURS, is_signed, sign_path
+from auth.sessions import VALID_HOURS, is_signed, sign_path
 from domain.media import Video
 from domain.time import TimeSpan
 from flows import cut

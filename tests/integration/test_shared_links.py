@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 from auth.listen import SignInMethods
 from auth.middleware import RequireSignIn, SessionStore
-from auth.signed_links import link_key, sign_until
+from auth.sessions import link_key, sign_until
 from cli.main import app
 from domain.asking import Question
 from domain.errors import InputError
-from domain.links import MAX_DAYS, SharedLink
+from domain.rights import MAX_DAYS, SharedLink
 from domain.time import TimeSpan
 from flows.delete import delete_video_rows
 from graphs.ask import ask

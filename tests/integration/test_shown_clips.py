@@ -14,8 +14,8 @@ from sqlalchemy import select, update
 from typer.testing import CliRunner
 
 from cli.main import app
-from domain.audit import Deed
 from domain.errors import InputError
+from domain.rights import Deed
 from domain.settings import MemorySettings, Settings, WatchSettings
 from flows.build import build
 from flows.estimate import IngestEstimate, estimate_file, sum_of

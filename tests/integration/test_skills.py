@@ -14,8 +14,15 @@ from domain.skills import Policy, Skill, Tone
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, SkillsRouted
 from graphs.ask import ask
 from graphs.replay import replay
-from skills.files import read_skills, write_skills
-from skills.library import find_skill, list_skills, set_banned, store_skills, trajectories_given
+from skills.library import (
+    find_skill,
+    list_skills,
+    read_skills,
+    set_banned,
+    store_skills,
+    trajectories_given,
+    write_skills,
+)
 from store.database import Store
 from store.queries.skills import skill_versions
 from tests.support.asking import PARTY, WordToolbox

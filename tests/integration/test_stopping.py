@@ -18,8 +18,7 @@ from domain.trajectory import Ended, Interrupted, canonical_event
 from graphs.ask import ask, resume
 from graphs.ask_result import StoppedEarly
 from graphs.replay import replay
-from nodes.finish import NOTHING_YET
-from nodes.stop import SO_FAR
+from nodes.finish import NOTHING_YET, SO_FAR
 from store.database import Store
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from tests.support.asking import PARTY, remember_party

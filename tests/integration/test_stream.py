@@ -18,7 +18,7 @@ from domain.trajectory import Ended, RoundOpened, RunEvent
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
-from nodes.stop import SO_FAR
+from nodes.finish import SO_FAR
 from store.database import Store
 from store.queries.trajectories import (
     events_of,

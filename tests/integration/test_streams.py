@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.render import render
-from domain.audit import Deed
 from domain.errors import InputError, ModelError, SetupError
 from domain.media import Video
+from domain.rights import Deed
 from domain.settings import HOUR_MS
 from domain.streams import GapReason, StreamSettings
 from flows.delete import delete_video_rows

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from domain.asking import Question
-from domain.audit import Deed
 from domain.errors import InputError
+from domain.rights import Deed
 from domain.skills import JudgedTrajectory
 from domain.time import TimeSpan
 from domain.trajectory import ForkEdit

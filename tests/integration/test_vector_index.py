@@ -8,12 +8,12 @@ from sqlalchemy import text
 
 from services.health import check_search_index
 from store import vector_index
+from store import vector_index as hnsw
 from store.database import Store
-from store.queries import hnsw, view_sizes
+from store.queries import search
 from store.queries.candidates import near_clips
 from store.queries.clips import memory_view
-from store.queries.hnsw import MEMORIES, has_index
-from store.vector_index import build_index, missing_indexes
+from store.vector_index import MEMORIES, build_index, has_index, missing_indexes
 from tests.support.remembered import SIZE, Said, WordEmbedder, watch
 
 VIDEO = "b" * 16
@@ -36,7 +36,7 @@ class Steps:
 @pytest.fixture
 def large(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setitem(vector_index.LARGE, MEMORIES, 100)
-    monkeypatch.setattr(view_sizes, "WIDE", 100)
+    monkeypatch.setattr(search, "WIDE", 100)
     words = [f"word{number}" for number in range(CLIPS)]
     watch(store, VIDEO, [[Said(f"{words[n]} and {words[(n + 1) % CLIPS]}")] for n in range(CLIPS)])
     with store.begin() as session:

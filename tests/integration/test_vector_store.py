@@ -16,8 +16,8 @@ from domain.errors import InputError, NotFound
 from retrieval.vector_store import MemoryVectorStore
 from store.database import Store
 from store.queries.clips import memory_view
-from strategies.plain_rag.arguments import NearestArguments
 from strategies.plain_rag.nearest import NearestLines
+from strategies.plain_rag.strategy import NearestArguments
 from tests.support.remembered import Said, Tools, WordEmbedder, name, watch
 
 FILM, TALK = "f" * 16, "a" * 16

@@ -23,8 +23,8 @@ from library.removal import export_video
 from library.videos import all_videos
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
+from store.export import ImportedVideo
 from store.home import Home
-from store.import_video import ImportedVideo
 from store.queries.export import exported_tables
 from store.queries.learning import put_judgement
 from store.queries.trajectories import list_trajectories

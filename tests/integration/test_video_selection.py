@@ -17,8 +17,8 @@ from retrieval.citations import cite
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries import search
 from store.queries import video_selection as stored_selection
-from store.queries import view_sizes
 from store.tables.schema import MemoryRow, VideoRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import Event, Said, Tools, add_event_graph, name, watch
@@ -38,7 +38,7 @@ def retrievers(store: Store, monkeypatch: pytest.MonkeyPatch) -> Retrievers:
     """Search a library that counts as large, of which three videos are chosen."""
     monkeypatch.setattr(selection, "MOST_VIDEOS", CHOSEN)
     monkeypatch.setattr(selection, "MOST_CLIPS", 2 * CHOSEN)
-    monkeypatch.setattr(view_sizes, "WIDE", CHOSEN)
+    monkeypatch.setattr(search, "WIDE", CHOSEN)
     monkeypatch.setattr(selection, "BY_QUESTION", 2 * CHOSEN)
     monkeypatch.setattr(stored_selection, "FREQUENT", CHOSEN)
     ask = Settings().ask.model_copy(update={"video_clips": VIDEOS})

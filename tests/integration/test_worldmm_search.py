@@ -14,7 +14,7 @@ from store.queries.builds import read_built
 from store.queries.clips import memory_view
 from store.queries.trajectories import events_of
 from strategies.registry import find_strategy
-from strategies.worldmm.arguments import MemoryArguments
+from strategies.worldmm.settings import MemoryArguments
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all
 from tests.support.library_templates import FilledLibraries

@@ -24,7 +24,7 @@ from retrieval.result import Retrieval
 from store.database import Store
 from store.tables.schema import FrameRow
 from strategies.registry import find_strategy
-from strategies.worldmm.arguments import VisualArguments
+from strategies.worldmm.settings import VisualArguments
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import build_all
 from tests.support.full_suite import in_full, sample

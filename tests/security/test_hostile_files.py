@@ -13,7 +13,7 @@ import pytest
 from domain.errors import InputError
 from domain.limits import ImportLimits
 from memory.captions import read_captions, read_cues
-from skills.files import MOST_BYTES, read_skills
+from skills.library import MOST_BYTES, read_skills
 from store.checkpoint_values import check_row, pack_value, unpack_value
 from store.forgotten_file import read_forgotten_file
 from tests.support.altered_exports import runs, written

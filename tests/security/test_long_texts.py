@@ -10,7 +10,7 @@ import pytest
 from domain.errors import HomerError
 from domain.wording import LONGEST_SENTENCE, split_sentences, split_utterance
 from memory.captions import read_captions
-from memory.writers.causes import find_stated_causes
+from memory.writers.local_event import find_stated_causes
 from tests.support.full_suite import is_full
 from tests.support.long_texts import READERS, REFUSALS, Reader, events, texts
 from tests.support.memory import said

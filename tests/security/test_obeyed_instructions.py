@@ -27,11 +27,10 @@ from memory.writers.port import ClipContext, EventWindow, KnownEdge, KnownSegmen
 from models.profile import Profile
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from retrieval.terms import content_words
 from skills.learn import learn
-from skills.llm_writer import LlmSkillWriter
-from skills.review import review
+from skills.writer import LlmSkillWriter, review
 from store.database import Store
 from tests.support.asking import PARTY, remember_party
 from tests.support.judged_answers import answered

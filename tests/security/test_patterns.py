@@ -30,11 +30,11 @@ NOT_FROM_OUTSIDE = {
 }
 
 MADE_WHEN_USED = {
-    "evals/first_questions.py": "what whoever marked a set of questions wrote of right answers",
+    "evals/first.py": "what whoever marked a set of questions wrote of right answers",
     "models/sentences.py": "names of people, which are short, each taken literally",
-    "people/erase_names.py": "names of people, which are short, each taken literally",
-    "people/clip_people.py": "names of people, which are short, each taken literally",
-    "skills/review.py": "words that are short, taken literally",
+    "people/names.py": "names of people, which are short, each taken literally",
+    "people/characters.py": "names of people, which are short, each taken literally",
+    "skills/writer.py": "words that are short, taken literally",
     "store/embedded.py": "one of three patterns that stand beside it",
     "store/files.py": "the name of a file, taken literally",
     "library/transcript.py": "names of people, which are short, each taken literally",

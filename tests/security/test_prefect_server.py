@@ -20,8 +20,7 @@ import pytest
 
 from flows.reporting import report_to_prefect
 from flows.schedules.api import open_schedules
-from services.prefect import PrefectServer, login_for
-from services.prefect_login import ensure_login, login_file
+from services.prefect import PrefectServer, ensure_login, login_file, login_for
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 

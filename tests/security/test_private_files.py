@@ -23,7 +23,7 @@ from flows.schedules import worker
 from flows.uploads import store_upload
 from graphs.batch import BatchResult, write_batch
 from services.daemon import Daemon
-from skills.files import write_skills
+from skills.library import write_skills
 from store.blobs import BlobStore
 from store.database import open_store
 from store.files import MODULE, atomic_file, find_exposed, restrict_exposed, set_private_umask

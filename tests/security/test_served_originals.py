@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 
 from domain.media import Video
-from perception import originals
-from perception.originals import cache_original, drop_cached_original, original_file, stat_digest
-from perception.source import video_id
+from perception import source
+from perception.source import (
+    cache_original,
+    drop_cached_original,
+    original_file,
+    stat_digest,
+    video_id,
+)
 from store.home import Home
 from ui.player import _why_missing
 
@@ -35,7 +40,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         found.append(path)
         return read(path)
 
-    monkeypatch.setattr(originals, "video_id", counted)
+    monkeypatch.setattr(source, "video_id", counted)
     return found
 
 

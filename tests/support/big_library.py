@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from domain.media import Video
 from domain.time import TimeSpan
-from store.bulk_insert import HALFVEC, allocate_ids, copy_rows, pack_halfvec
 from store.database import Store
+from store.driver import HALFVEC, allocate_ids, copy_rows, pack_halfvec
 from store.queries.videos import DONE, add_video, set_video_state
 from tests.support.machine import VIDEO
 

@@ -32,12 +32,9 @@ from domain.words import SAMPLE, plural
 from flows.http_file import IsPage
 from flows.perception_workers import WorkerKilled
 from memory.writers.llm_clip import BudgetSpent
-from nodes.answer import REASONER_ANSWERED
-from nodes.finish import NOT_IN_MEMORY
-from nodes.progress import ALL_RESOLVED, NOTHING_NEW
-from nodes.schedule import NOTHING_LEFT
-from nodes.stop import WHY
-from nodes.tool_loop.check import ANSWERED
+from nodes.finish import NOT_IN_MEMORY, REASONER_ANSWERED, WHY
+from nodes.plan import ALL_RESOLVED, NOTHING_LEFT, NOTHING_NEW
+from nodes.tool_loop import ANSWERED
 from store.queries.videos import DONE, FAILED, WATCHING
 from strategies.registry import find_strategy, strategy_names
 from ui.harness_remarks import HarnessPart
@@ -62,18 +59,18 @@ NOT_SHOWN = (
     # What a server or a command says before there is a page.
     *("auth/listen.py", "auth/oidc.py", "auth/password.py", "domain/schedules.py"),
     *("flows/build.py", "flows/reembed.py", "flows/schedules/kinds.py"),
-    *("services/bug_report.py", "skills/files.py", "store/usage.py"),
+    *("services/bug_report.py", "skills/library.py", "store/idle_stop.py"),
     *("library/watching.py", "library/weights.py"),
     # Streams are watched by a command.
     "perception/live*.py",
     # Evaluations that the app does not start, and what a command is given for one.
     *("evals/asking.py", "evals/calibration.py", "evals/caption_scales.py", "evals/export.py"),
-    *("evals/plan.py", "evals/question_files.py", "evals/submission.py", "evals/training/*.py"),
+    *("evals/plan.py", "evals/local.py", "evals/export.py", "evals/training/*.py"),
     # Batches, LangGraph Studio, llama-index.
     *("graphs/batch.py", "graphs/studio.py", "retrieval/adapters.py", "retrieval/vector_store.py"),
     # Imports and back-ups.
-    *("memory/captions.py", "memory/scaled_captions.py", "store/archive.py", "store/backup.py"),
-    *("store/export.py", "store/import_video.py"),
+    *("memory/captions.py", "memory/import_captions.py", "store/archive.py", "store/backup.py"),
+    *("store/export.py", "store/export.py"),
 )
 """Files whose errors no page shows."""
 VALUES = (

@@ -10,7 +10,7 @@ from typing import Any
 
 from evals import judging
 from evals.running import EvaluationSteps
-from graphs.checkpoint_saver import BoundarySaver
+from graphs.checkpoints import BoundarySaver
 from graphs.runner import Runner
 from memory import import_captions
 from store.database import open_store

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from agent.harness import constrain, correct, inform, verify
-from agent.reasoners import question_parts, replies
+from agent.reasoners import concluding, replies
 from agent.reasoners.replies import read_lines
 from benchmarks.perception.metrics import words_of
 from domain import words
@@ -24,25 +24,23 @@ from domain.time import TimeSpan, parse_clock
 from domain.wording import ends_sentence, split_sentences, split_utterance
 from evals.datasets import lvbench, streamingbench
 from flows.uploads import safe_name
-from graphs.edits import read_plan
+from graphs.forks import read_plan
 from memory.captions import caption_clips, read_captions
 from memory.cues import spoken_lines
-from memory.leak_terms import quotes_any
+from memory.delete_span import quotes_any
 from memory.patches import PatchContext, check_patch, drop_invalid_items
 from memory.subtitles import cues_to_utterances
-from memory.writers.causes import find_stated_causes
 from memory.writers.labels import phrases
 from memory.writers.local_clip import LocalClipWriter
-from memory.writers.local_event import LocalEventWriter
+from memory.writers.local_event import LocalEventWriter, find_stated_causes
 from memory.writers.port import ClipContext, EventWindow, WindowLine
 from models.chat import read_value
 from models.json_repair import is_complete_object, read_object
-from people.clip_people import ClipPeople
-from people.erase_names import NameEraser
-from people.names import introduced_name, is_name_plate
+from people.characters import ClipPeople
+from people.names import NameEraser, introduced_name, is_name_plate
 from retrieval import people_in_query, terms
-from retrieval.heuristics import asked_type, restate, structure_questions, temporal_expressions
-from retrieval.heuristics.language import detect_language, language_note
+from retrieval.heuristics import questions, structure_questions
+from retrieval.heuristics.questions import detect_language, language_note
 from telemetry.redaction import redact_log
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
 from ui.formatting import escape_markdown
@@ -172,16 +170,16 @@ READERS: dict[str, Reader] = {
     "told words": lambda text: quotes_any(text, ["a"], ["m1"]),
     "search terms": _each(terms.terms, detect_language, lambda text: language_note(text, ["en"])),
     "times": _each(
-        lambda text: temporal_expressions.temporal_fit(text, TIMES, 9_000.0),
-        lambda text: temporal_expressions.are_times((text, text), 9_000.0),
+        lambda text: questions.temporal_fit(text, TIMES, 9_000.0),
+        lambda text: questions.are_times((text, text), 9_000.0),
     ),
     "questions": _each(
-        lambda text: restate.statement(text, text),
-        lambda text: restate.statement(f"Who did {text}", text),
-        lambda text: question_parts.decompose(text, ()),
-        question_parts.kind_of,
+        lambda text: questions.statement(text, text),
+        lambda text: questions.statement(f"Who did {text}", text),
+        lambda text: concluding.decompose(text, ()),
+        concluding.kind_of,
     ),
-    "structure": _each(structure_questions.order_of, asked_type.asked_type),
+    "structure": _each(structure_questions.order_of, questions.asked_type),
     "options": lambda text: constrain.chosen_letter(text, (text, "b")),
     "queries": _each(
         constrain.is_asked, correct.keywords, lambda text: verify.fingerprint([text], text)

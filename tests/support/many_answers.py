@@ -15,8 +15,8 @@ from domain.memories import MemoryView, Scope
 from domain.skills import RoutedSkill, Signal, Skill
 from domain.time import TimeSpan
 from domain.trajectory import Ended, QuestionAsked, SkillsRouted
-from store.bulk_insert import allocate_ids, copy_rows
 from store.database import Store
+from store.driver import allocate_ids, copy_rows
 from store.queries import skills as stored
 from tests.support.machine import VIDEO
 from tests.support.skills import a_skill

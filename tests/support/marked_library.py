@@ -19,7 +19,7 @@ from domain.skills import JudgedTrajectory, Signal
 from flows.jobs import PREFIX
 from flows.uploads import store_upload
 from store.database import Store
-from store.host_identity import HostIdentity
+from store.postmaster import HostIdentity
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import Base, BlobRow
 from tests.support import full_video

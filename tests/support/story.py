@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from domain.memories import Scope
-from retrieval.line_set import Ints, LineSet, line_set, search_text
+from retrieval.lines import Ints, LineSet, line_set, search_text
 from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, relevance
 from retrieval.relevance import Relevance
-from retrieval.signals.people import Roster, roster
-from retrieval.signals.words import WordHits, word_hits
+from retrieval.signals import Roster, WordHits, roster, word_hits
 from retrieval.terms import terms
 from store.queries.search import StoredLine
 from tests.support.remembered import CLIP_MS, SIZE, WordEmbedder

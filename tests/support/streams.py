@@ -15,9 +15,8 @@ from typing import Any
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.streams import StreamSettings
 from domain.time import TimeSpan
-from perception.clip_buffer import ClipBuffer
 from perception.live import LiveSource, live_source
-from perception.live_clips import CapturedClip
+from perception.live_clips import CapturedClip, ClipBuffer
 from perception.live_reader import LiveReader, StreamPosition, open_source
 from tests.support.local_servers import serving
 from tests.support.media import Recipe, make_video

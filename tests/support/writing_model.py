@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
-from agent.ask_model import Reply
+from agent.builder import Reply
 from agent.reasoners.port import Unreadable
 from models.messages import Message
 

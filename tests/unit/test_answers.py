@@ -19,8 +19,16 @@ from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
 from graphs.ask_result import AskResult, answer_json
-from nodes.finish import NOBODY, SHOWN, answer_of, certainty, raw_confidence, retrieved, with_names
-from nodes.synthesize import fallback
+from nodes.finish import (
+    NOBODY,
+    SHOWN,
+    answer_of,
+    certainty,
+    fallback,
+    raw_confidence,
+    retrieved,
+    with_names,
+)
 from strategies.homer.strategy import STRATEGY
 from tests.support.machine import (
     VIDEO,

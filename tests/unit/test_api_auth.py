@@ -21,8 +21,8 @@ from api.auth import (
     find_label,
     parse_keys,
 )
-from domain.audit import acting_user
 from domain.errors import SetupError
+from domain.rights import acting_user
 from tests.support.api import HERE, problem
 
 ANN, BOB = "a" * MIN_KEY_CHARS, "b" * (MIN_KEY_CHARS + 20)

@@ -7,8 +7,8 @@ import pytest
 
 from domain.time import TimeSpan
 from retrieval.ranking import PreparedQuestion
+from retrieval.signals import WordScores
 from retrieval.terms import terms
-from retrieval.word_scores import WordScores
 from strategies.asked import MOST, Asked, Pieces
 
 HOUR = 3_600

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from domain.skills import Pattern, Signal, Tone, Topic
-from skills.review import review
 from skills.strategies import LEAST_QUESTIONS, best_strategy, strategy_skill
-from store.queries.judged_runs import JudgedRun
+from skills.writer import review
+from store.queries.learning import JudgedRun
 
 
 def answers(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.heuristics.captioned_options import SHORT, is_captioned, option_actions, subject_of
+from retrieval.heuristics.options import SHORT, is_captioned, option_actions, subject_of
 from retrieval.ranking import CandidateLines, PreparedQuestion, relevance
 from tests.support.ranking import shares
 from tests.support.remembered import WordEmbedder

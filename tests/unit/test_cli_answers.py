@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from cli.answers import answered_lines, citation_line
-from domain.asked import Answered
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
-from domain.moments import Moment
+from domain.moments import Answered, Moment
 from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,

@@ -8,7 +8,7 @@ import pytest
 
 from cli.progress import PlainMeter
 from library.weights import pull_models
-from models.fetch import FetchProgress
+from models.weights import FetchProgress
 from store.home import Home
 
 

@@ -17,7 +17,7 @@ from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, MemorySource
 from domain.people import Identity
 from domain.settings import IMAGE_TOKENS, MIN_CLIP_TOKENS, MemorySettings, Settings, WatchSettings
-from memory.writers.budget import (
+from memory.writers.clip_page import (
     MIN_ITEMS,
     MIN_LINES,
     REDUCTION_ORDER,
@@ -31,7 +31,7 @@ from memory.writers.llm_clip import MAX_TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import Replay, Sink, read_value
 from models.messages import Message, request_tokens
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from tests.support.memory import VIDEO, face, keyframe, percept, said
 
 GOOD = '{"lines": [{"kind": "episodic", "text": "They talk."}]}'

@@ -23,7 +23,7 @@ from models.endpoint import Endpoint
 from models.messages import to_langchain, to_record, user
 from models.profile import Profile
 from models.specs import ChatSpec
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from perception.clip_view import clip_view
 from perception.decode import RawClip
 from perception.frames import Frame, FrameMetrics

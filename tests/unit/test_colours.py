@@ -7,11 +7,11 @@ import pytest
 
 from domain.media import Keyframe, Percept, SeenObject
 from domain.memories import MemoryDraft, MemorySource
-from memory.colours import colour_lines, describe_colours
+from memory.writers.keyframe_descriptions import colour_lines, describe_colours
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from models.ports import Image
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from perception.likeness import colour_shares, likeness
 from tests.support.memory import VIDEO, keyframe, percept, said, span
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.memories import Edge, Relation, Segment
 from domain.time import TimeSpan
-from memory.graph_check import CheckedGraph, GraphFault, are_opposite, find_faults
+from memory.event_graph import CheckedGraph, GraphFault, are_opposite, find_faults
 
 CLIP_MS = 30_000
 B, O, C = Relation.BEFORE, Relation.OVERLAP, Relation.CONTAINS  # noqa: E741

@@ -16,8 +16,7 @@ from sqlalchemy.exc import (
     ProgrammingError,
 )
 
-from store.bulk_insert import pack_halfvec, unpack_halfvecs
-from store.driver import explain_failure, is_database_failure
+from store.driver import explain_failure, is_database_failure, pack_halfvec, unpack_halfvecs
 from store.queries.conditions import is_any_of
 from store.tables.schema import MemoryRow
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.streams import LEVELS
-from perception.degradation import DegradationPolicy, subsample_frames
 from perception.frames import Frame, FrameMetrics
+from perception.live_clips import DegradationPolicy, subsample_frames
 
 CLIP_MS = 30_000
 

@@ -15,7 +15,7 @@ import pytest
 
 from domain.errors import SetupError, WeightsMissing
 from flows.ingest_video import models_used
-from models import devices, whisper_models
+from models import devices, whisper
 from models.devices import (
     CPU_PROVIDER,
     SpeechDevice,
@@ -26,7 +26,7 @@ from models.devices import (
 from models.hub import ENDPOINT
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
-from models.whisper_models import FILES, model_name, whisper_folder
+from models.whisper import FILES, model_name, whisper_folder
 from services.health import check_speech_model
 
 CUDA = "CUDAExecutionProvider"
@@ -256,5 +256,5 @@ def test_the_doctor_names_what_a_folder_with_a_speech_model_lacks(
 def test_models_are_named_by_their_last_part() -> None:
     assert model_name("Systran/faster-whisper-small") == "whisper-faster-whisper-small"
     assert model_name("/models/whisper-tiny") == "whisper-tiny"
-    assert whisper_models.is_path("./tiny")
-    assert not whisper_models.is_path("large-v3-turbo")
+    assert whisper.is_path("./tiny")
+    assert not whisper.is_path("large-v3-turbo")

@@ -271,7 +271,7 @@ def test_profiles_in_the_documents_load(tmp_path: Path) -> None:
 
 
 def test_every_bundled_profile_is_documented() -> None:
-    from models.profile_tables import bundled_profiles
+    from models.specs import bundled_profiles
 
     text = (ROOT / "docs" / "profiles.md").read_text()
     assert [name for name in bundled_profiles() if f"`{name}`" not in text] == []
@@ -292,7 +292,7 @@ def test_what_the_documents_name_is_there(page: Path) -> None:
     text = page.read_text()
     named = re.findall(r"\b((?:[a-z_]+/)+[a-z_]+\.py)(?::([A-Za-z_]+(?:\.[a-z_]+)?))?", text)
     assert len(named) > 40 or page.name != "architecture.md"
-    # A constant, as in `WIDE` (`store/queries/view_sizes.py`).
+    # A constant, as in `WIDE` (`store/queries/search.py`).
     constants = re.findall(r"`([A-Z_]+)`(?: \w+)? \(`([a-z_/]+\.py)`\)", text)
     named += [(path, name) for name, path in constants]
     for path, name in named:

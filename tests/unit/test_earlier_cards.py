@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agent.harness.inform import CardLine
-from agent.harness.shorten import LEFT_OUT, WHOLE, earlier_cards, shortened
+from agent.harness.inform import LEFT_OUT, WHOLE, CardLine, earlier_cards, shortened
 from models.messages import assistant, system, user
 
 HEAD, FOCUS, END = '<card mode="video" query="a gate">', 'Focus: [s1] "a gate"', "</card>"

@@ -16,8 +16,8 @@ from memory import import_captions
 from memory.import_captions import _expected_texts, _PrefetchingEmbedder
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
-from people.clip_people import ClipPeople
-from people.memory_lines import search_text
+from people.characters import ClipPeople
+from people.names import search_text
 from tests.support.memory import WordVectors, percept, said, span
 
 TEXTS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6)

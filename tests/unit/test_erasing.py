@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from people.erase_names import NameEraser
+from people.names import NameEraser
 
 ADA = NameEraser(["<face_1>", "<voice_12>"], ["Ada Lovelace", "Dr. Ada"], ["Omar Byron"])
 

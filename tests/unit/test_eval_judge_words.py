@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from domain.asking import Answer
 from domain.errors import ModelError
 from evals.dataset import EvalQuestion
-from evals.judges.words import M3_BENCH, PROMPT, Ruling, judge_words
+from evals.judging import M3_BENCH, PROMPT, Ruling, judge_words
 from models.chat import ChatReply
 from models.messages import Message
 

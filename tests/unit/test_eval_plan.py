@@ -15,7 +15,7 @@ from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
 from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
-from evals.judges.words import judge_model
+from evals.judging import judge_model
 from evals.plan import checked_name, learning_videos, plan, run_name, settings_of
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec

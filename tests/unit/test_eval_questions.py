@@ -10,9 +10,8 @@ import pytest
 
 from domain.errors import InputError
 from evals.asking import Batch
-from evals.egolife_questions import read_ego_questions
-from evals.local import judge, row, split_by_presence
-from evals.media_questions import MediaQuestion, read_media_questions
+from evals.egolife import read_ego_questions
+from evals.local import MediaQuestion, judge, read_media_questions, row, split_by_presence
 
 EGO: dict[str, Any] = {
     "id": "7",

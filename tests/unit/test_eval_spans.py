@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from domain.asking import Answer, Citation, Evidence
 from domain.time import TimeSpan
-from evals.dataset import EvalQuestion
-from evals.judges.moments import (
+from evals.attribution import (
     binned_iou,
     bins,
     covered_ms,
@@ -19,7 +18,8 @@ from evals.judges.moments import (
     merge_spans,
     touches,
 )
-from evals.judges.options import judge_options
+from evals.dataset import EvalQuestion
+from evals.judging import judge_options
 
 VIDEO, OTHER = "a" * 16, "b" * 16
 SPANS = st.lists(

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from domain.errors import ModelError
 from evals.asking import Batch, _collect, spans_of
-from evals.baseline import EMBED_BATCH, RETRIEVED, Baseline, Plain, _embedded
-from evals.local import judge, split_by_presence
-from evals.media_questions import MediaQuestion
+from evals.baseline import EMBED_BATCH, RETRIEVED, Baseline, Plain, WordBaseline, _embedded
+from evals.local import MediaQuestion, judge, split_by_presence
 from evals.scores import Span
-from evals.word_baseline import WordBaseline
 from graphs.batch import BatchResult
 from retrieval.terms import terms
 from store.queries.memories import ClipText

@@ -15,19 +15,17 @@ from pydantic import ValidationError
 
 from models.ports import Image
 from strategies.eventmem.event_memory import EventMemory, EventMemoryState, FrameUse
-from strategies.eventmem.reservoir import place_of
-from strategies.eventmem.segmentation import (
-    Segmentation,
-    SegmentationState,
-    correlation,
-    grey_histogram,
-)
 from strategies.eventmem.settings import EventMemorySettings
 from strategies.eventmem.short_term import (
     EventFrames,
     EventRecord,
+    Segmentation,
+    SegmentationState,
     ShortTermMemory,
+    correlation,
+    grey_histogram,
     memory_at,
+    place_of,
 )
 from tests.support.full_suite import examples
 from tests.support.real_frames import frames_of

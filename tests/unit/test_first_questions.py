@@ -10,13 +10,7 @@ import pytest
 
 from domain.errors import InputError
 from evals.asking import Batch
-from evals.first import judge, row
-from evals.first_questions import (
-    FirstQuestion,
-    QuestionSet,
-    RightAnswer,
-    read_first_questions,
-)
+from evals.first import FirstQuestion, QuestionSet, RightAnswer, judge, read_first_questions, row
 
 
 def line(text: str, *cited: tuple[float, float], **more: Any) -> dict[str, Any]:

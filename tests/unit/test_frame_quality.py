@@ -15,8 +15,14 @@ from numpy.typing import NDArray
 
 from domain.settings import WatchSettings
 from perception.frames import Frame, FrameMetrics, Upright, shrink
-from perception.quality import QualityMeter, grey_change, hue_entropy, quality, sharpness
-from perception.shots import number_shots
+from perception.quality import (
+    QualityMeter,
+    grey_change,
+    hue_entropy,
+    number_shots,
+    quality,
+    sharpness,
+)
 from tests.support.full_suite import examples
 
 planes = arrays(np.uint8, st.tuples(st.integers(3, 24), st.integers(3, 24)))

@@ -15,8 +15,8 @@ from prefect.client.schemas.objects import StateType
 
 from services import stale_runs
 from services.stale_runs import WHERE, is_dead_run
-from store import host_identity
-from store.host_identity import FIRST_PIDS, HostIdentity
+from store import postmaster
+from store.postmaster import FIRST_PIDS, HostIdentity
 
 NOW = datetime(2031, 5, 7, tzinfo=UTC)
 
@@ -59,7 +59,7 @@ def test_where_linux_does_not_tell_there_is_still_the_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MACHINE", "BOOT", "PIDS"):
-        monkeypatch.setattr(host_identity, name, tmp_path / "none")
+        monkeypatch.setattr(postmaster, name, tmp_path / "none")
     here = HostIdentity.here()
     assert here[1:] == ("", "")
     assert HostIdentity.of(str(here)) == here

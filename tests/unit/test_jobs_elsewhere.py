@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from flows.jobs import Job, Jobs
-from services.job_status import JobState, write_exit_code
+from services.daemon import JobState, write_exit_code
 from store.home import Home
-from store.host_identity import HostIdentity
+from store.postmaster import HostIdentity
 
 WAITS = "import time; time.sleep(60)"
 

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from domain.errors import BlobGone, MediaError
 from domain.settings import Settings
 from models.ports import Image
-from perception.decode import RawClip
+from perception.decode import ClipReader, RawClip
 from perception.jpeg import Blobs, shrink_jpeg
-from perception.reader import ClipReader
 from perception.source import SourceInfo
 from tests.support.full_suite import examples
 

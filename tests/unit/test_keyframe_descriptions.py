@@ -15,7 +15,7 @@ from memory.writers.llm_clip import LlmClipWriter, WrittenClip
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import read_value
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from tests.support.memory import VIDEO, face, keyframe, percept, said, text_at
 
 BLOBS = {"a" * 64: b"one", "b" * 64: b"two", "c" * 64: b"three"}

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import SetupError
-from models.manifest import load_manifest, weights_named
 from models.profile import Profile
+from models.weights import load_manifest, weights_named
 from models.whisper import WhisperRecognizer
-from retrieval.heuristics.language import (
+from retrieval.heuristics.questions import (
     detect_language,
     function_words,
     is_english,
     language_note,
+    temporal_fit,
 )
-from retrieval.heuristics.temporal_expressions import temporal_fit
 from retrieval.ranking import PreparedQuestion
 from store.home import Home
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.leak_terms import contains_any, exclusive_words, flatten_text, quotes_any
+from memory.delete_span import contains_any, exclusive_words, flatten_text, quotes_any
 
 GONE = ["Ann hides the ruby in the piano", "the code is Nightingale"]
 WORDS = st.lists(st.sampled_from(["ruby", "piano", "gate", "code", "garden", "Ann"]), max_size=6)

@@ -14,7 +14,7 @@ from domain.errors import InputError
 from domain.skills import Skill, Tone, Topic
 from domain.texts import make_storable
 from flows.schedules.work import _read_addresses
-from skills.files import read_skills, write_skills
+from skills.library import read_skills, write_skills
 from tests.support.full_suite import examples
 from tests.support.skills import a_skill
 

@@ -12,13 +12,12 @@ from domain.memories import ClipMemories, EventPatch, Memory, MemoryKind, Memory
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import PatchContext, check_patch
-from memory.writers.causes import find_stated_causes
 from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_clip import LocalClipWriter
-from memory.writers.local_event import LocalEventWriter
+from memory.writers.local_event import LocalEventWriter, find_stated_causes
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
-from people.clip_people import ClipPeople
-from people.memory_lines import format_clip, format_line
+from people.characters import ClipPeople
+from people.names import format_clip, format_line
 from tests.support.memory import (
     VIDEO,
     WordVectors,

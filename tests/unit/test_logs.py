@@ -18,9 +18,8 @@ from typer.testing import CliRunner
 from domain.errors import DatabaseError, InputError, ModelError
 from store.home import Home
 from telemetry import logs, tracing
-from telemetry.ids import bind_ids
 from telemetry.logs import LEVEL, LIMIT, log_error, log_path, set_up_logging
-from telemetry.tracing import Work
+from telemetry.tracing import Work, bind_ids
 
 VIDEO = "0123456789abcdef"
 SECRET = "the mayor's secret"

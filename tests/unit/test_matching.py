@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import Group
-from people.matching import choose_exemplars, co_occur, group_vector, match_identities
+from people.identities import choose_exemplars, co_occur, group_vector, match_identities
 from tests.support.memory import direction, face, voice
 
 

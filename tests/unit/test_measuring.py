@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from domain.settings import WatchSettings
-from perception.frame_metrics import FrameMeasurer
 from perception.frames import AS_STORED, Frame, shrink
-from perception.quality import QualityMeter
+from perception.quality import FrameMeasurer, QualityMeter
 
 SETTINGS = WatchSettings(frame_height=60)
 

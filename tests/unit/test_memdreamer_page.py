@@ -9,7 +9,7 @@ import pytest
 from domain.asking import Evidence
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved
-from strategies.memdreamer.step_page import found_block
+from strategies.memdreamer.steps import found_block
 
 ROOM = 4_000
 SLACK = 200

@@ -7,8 +7,8 @@ import pytest
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import Character
 from domain.time import TimeSpan
-from people.clip_people import ClipPeople
-from people.memory_lines import search_text
+from people.characters import ClipPeople
+from people.names import search_text
 
 KNOWN = ClipPeople(characters=(Character(number=1, name="Omar", faces=(), voices=(3,)),))
 

@@ -21,8 +21,8 @@ from memory.writers.port import ClipContext, WindowLine
 from models.profile import Profile
 from models.toolbox import Toolbox
 from models.yolox import coco_labels
-from people.clip_people import ClipPeople
-from people.memory_lines import format_line
+from people.characters import ClipPeople
+from people.names import format_line
 from tests.support.memory import clip, face, percept, said, span, text_at
 
 BOX = Box(x0=1, y0=2, x1=3, y1=4)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from domain.errors import HomerError, NotFound, SetupError
 from models.profile import Profile, load_profile
-from models.profile_tables import bundled_profiles
-from models.specs import ChatSpec, Price, cost_usd
+from models.specs import ChatSpec, Price, bundled_profiles, cost_usd
 
 
 @pytest.fixture(autouse=True)

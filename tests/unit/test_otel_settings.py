@@ -9,9 +9,8 @@ import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
 from telemetry import tracing
-from telemetry.ids import bind_ids
 from telemetry.otel import CONTENT, content_wanted, wanted
-from telemetry.tracing import Metric, Work, attributes
+from telemetry.tracing import Metric, Work, attributes, bind_ids
 from tests.support.telemetry_exporters import Exported
 
 VIDEO = "0123456789abcdef"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.media import IdentityKind
 from domain.people import Character, CorrectedCharacter, Correction, CorrectionKind
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from people.overlay import LearnedPeople, Overlay, apply_overlay, are_distinct, overlay_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.queries.characters import CharacterAt, Name, preferred_name

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from domain.media import IdentityKind
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity, escape_tags, tags_in_words
-from people.clip_people import ClipPeople
-from people.memory_lines import format_clip, format_line, search_text
+from people.characters import ClipPeople
+from people.names import format_clip, format_line, search_text
 from tests.support.memory import span
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE

@@ -20,7 +20,7 @@ from people.face_voice_evidence import (
     speaking_alone,
     visible_spans,
 )
-from people.matching import (
+from people.identities import (
     NEAR_DUPLICATE,
     choose_exemplars,
     co_occur,

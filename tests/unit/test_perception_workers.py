@@ -22,11 +22,10 @@ from domain.errors import SetupError
 from domain.media import Clip, Percept
 from domain.settings import Settings, WatchSettings, WorkSettings
 from domain.time import TimeSpan
-from flows.cluster_runners import dask_runner
 from flows.executors import is_transient
 from flows.ingest_steps import ClusterSteps
 from flows.perception_workers import WorkerKilled, WorkerPool, threads_per_worker
-from flows.prefect_executor import PrefectExecutor, task_runner
+from flows.prefect_executor import PrefectExecutor, dask_runner, task_runner
 from flows.worker_processes import ProcessPool
 from models.profile import Profile
 from models.slots import Slots

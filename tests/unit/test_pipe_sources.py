@@ -10,14 +10,14 @@ from threading import Timer
 
 import pytest
 
-from perception import pipes
-from perception.pipes import Pipe, open_pipe
+from perception import live
+from perception.live import Pipe, open_pipe
 
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader looks whether to stop after a hundredth of a second."""
-    monkeypatch.setattr(pipes, "POLL_S", 0.01)
+    monkeypatch.setattr(live, "POLL_S", 0.01)
 
 
 @pytest.fixture

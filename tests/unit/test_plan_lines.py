@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError
 from domain.trajectory import PlanLine
-from graphs.edits import plan_text, read_plan
+from graphs.forks import plan_text, read_plan
 
 WAS = (
     PlanLine(id="t1", text="who sings"),

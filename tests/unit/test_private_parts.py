@@ -21,7 +21,7 @@ from prefect.events.worker import EventsWorker
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from typing_extensions import TypedDict
 
-from graphs.checkpoint_saver import NEXT, BoundarySaver
+from graphs.checkpoints import NEXT, BoundarySaver
 from services.prefect_internals import drain_events
 
 TESTED = {"prefect": "3.8.8", "langgraph": "1.2.22", "langgraph-checkpoint-postgres": "3.2.0"}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from domain.errors import DatabaseError
-from store import privileges
-from store.privileges import ROOT_RUNNERS, UnprivilegedUser, find_runner
+from store import postmaster
+from store.postmaster import ROOT_RUNNERS, UnprivilegedUser, find_runner
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ def test_root_becomes_nobody_where_it_is_not(tried: list[tuple[str, ...]], bad: 
     bad.add("unshare")
     found = find_runner()
     assert found == ROOT_RUNNERS[1]
-    assert found.owner == privileges.NOBODY
+    assert found.owner == postmaster.NOBODY
     assert [command[0] for command in tried] == ["unshare", "setpriv"]
 
 

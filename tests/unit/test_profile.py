@@ -6,10 +6,9 @@ import pytest
 
 from domain.errors import NotFound, SetupError
 from domain.settings import Settings
-from models.manifest import load_manifest
 from models.profile import Profile, load_profile
-from models.profile_tables import bundled_profiles
-from models.specs import ChatSpec, Price, cost_usd
+from models.specs import ChatSpec, Price, bundled_profiles, cost_usd
+from models.weights import load_manifest
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.harness.constrain import ActionBounds, check
-from agent.reasoners.question_parts import (
+from agent.reasoners.concluding import (
     QuestionKind,
     as_query,
     as_statement,

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.line_ranking import best_lines, line_scores
-from retrieval.ranking import CandidateLines, PreparedQuestion
+from retrieval.ranking import CandidateLines, PreparedQuestion, best_lines, line_scores
 from tests.support.story import (
     candidates_at,
     candidates_of,

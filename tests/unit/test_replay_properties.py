@@ -32,7 +32,7 @@ from domain.trajectory import (
 )
 from graphs.homer import HOMER
 from graphs.replay import first_divergence, run_from_record
-from nodes.stop import stop
+from nodes.finish import stop
 from store.queries.trajectories import StoredTrajectory
 from strategies.homer.strategy import STRATEGY
 from tests.support.full_suite import examples

@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.people import Character
-from retrieval.closeness import (
+from retrieval.heuristics.whole_sentences import complete_sentences
+from retrieval.lines import LineSet, line_set
+from retrieval.people_in_query import line_text, text_for_reranker, view_people, with_names
+from retrieval.relevance import (
     DECAY,
     CosineScale,
     closeness,
@@ -17,9 +20,6 @@ from retrieval.closeness import (
     coverage,
     decayed,
 )
-from retrieval.heuristics.whole_sentences import complete_sentences
-from retrieval.line_set import LineSet, line_set
-from retrieval.people_in_query import line_text, text_for_reranker, view_people, with_names
 from retrieval.terms import terms
 from store.queries.search import StoredLine
 from tests.support.remembered import CLIP_MS, WordEmbedder

@@ -13,11 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.memories import Scope
-from retrieval.closeness import CosineScale, closeness, closeness_threshold, coverage, decayed
 from retrieval.keyframe_mode import ScoredKeyframe, spread_over_clips
 from retrieval.ranking import window_fits
-from retrieval.relevance import standardise
-from retrieval.signals.words import K1, REACH, B, inverse_document_frequency, word_hits
+from retrieval.relevance import (
+    CosineScale,
+    closeness,
+    closeness_threshold,
+    coverage,
+    decayed,
+    standardise,
+)
+from retrieval.signals import K1, REACH, B, inverse_document_frequency, word_hits
 from retrieval.terms import terms
 from store.queries.clip_contents import KeyframeOnClip
 from tests.support.remembered import CLIP_MS

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.heuristics.actors import actor_lines, are_people, people_in_option
-from retrieval.line_ranking import best_lines, line_scores
-from retrieval.ranking import window_fits
+from retrieval.heuristics.options import actor_lines, are_people, people_in_option
+from retrieval.ranking import best_lines, line_scores, window_fits
 from retrieval.relevance import standardise
-from retrieval.signals.people import roster
+from retrieval.signals import roster
 from store.queries.search import StoredLine
 from tests.support.full_suite import examples
 from tests.support.ranking import shares

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.settings import WatchSettings
-from perception.sampling import SampleGrid
+from perception.frames import SampleGrid
 
 grids = st.builds(
     SampleGrid,

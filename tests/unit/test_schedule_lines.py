@@ -20,7 +20,7 @@ from flows.schedules.kinds import (
     parse_schedule,
     schedule_digest,
 )
-from services.library_tag import work_pool_name
+from services.prefect import work_pool_name
 
 Before = dict[str, Any]
 

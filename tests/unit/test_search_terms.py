@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.heuristics.restate import core_question, statement
+from retrieval.heuristics.questions import core_question, statement
 from retrieval.terms import stem, terms
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from domain.media import IdentityKind
 from domain.people import CharacterRef, CorrectedCharacter, Correction, CorrectionKind
-from people.persons import links_of
-from people.similar_across import LikelyRefs, Looks, mutual_best, sure_cosine
+from people.across_videos import links_of
+from people.likely_same import LikelyRefs, Looks, mutual_best, sure_cosine
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
 SAME = {FACE: 0.4, VOICE: 0.4}

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from domain.media import IdentityKind
 from domain.people import LikelySame
-from models.thresholds import same_face, same_voice
+from models.specs import same_face, same_voice
 from models.wespeaker import WeSpeakerEncoder
-from people import similar
-from people.similar import MIN_COSINE_SHARE, Exemplars
+from people import likely_same
+from people.likely_same import MIN_COSINE_SHARE, Exemplars
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
 SAME = {FACE: 0.3, VOICE: 0.4}
 
 
 def alike(people: Mapping[int, Exemplars], most: int | None = None) -> list[LikelySame[int]]:
-    return similar.similar_people(people, SAME, most)
+    return likely_same.similar_people(people, SAME, most)
 
 
 def at(degrees: float, size: int = 3) -> list[float]:
@@ -51,14 +51,14 @@ def test_who_is_not_alike_is_not_named() -> None:
 def test_a_pair_is_offered_from_the_models_own_threshold_on(cosine: float, offered: bool) -> None:
     pair = faces(p1=0, p2=float(np.rad2deg(np.arccos(cosine))))
     assert bool(alike(pair)) is offered
-    assert alike(pair) == similar.similar_people(pair, {FACE: 0.3})
+    assert alike(pair) == likely_same.similar_people(pair, {FACE: 0.3})
 
 
 def test_models_have_their_own_thresholds() -> None:
     pair = faces(p1=0, p2=70)  # a cosine of 0.34
-    assert similar.similar_people(pair, {FACE: same_face("insightface")})
-    assert similar.similar_people(pair, {FACE: same_face("insightface:buffalo_l")})
-    assert not similar.similar_people(pair, {FACE: same_face("yunet_sface")})
+    assert likely_same.similar_people(pair, {FACE: same_face("insightface")})
+    assert likely_same.similar_people(pair, {FACE: same_face("insightface:buffalo_l")})
+    assert not likely_same.similar_people(pair, {FACE: same_face("yunet_sface")})
     assert same_voice("wespeaker") == WeSpeakerEncoder.same_speaker
 
 

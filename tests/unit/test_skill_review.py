@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from domain.skills import Skill
-from skills.review import INSTRUCTION, review
+from skills.writer import INSTRUCTION, review
 from tests.support.skills import a_skill
 
 

@@ -13,7 +13,7 @@ from domain.asking import Mode
 from domain.settings import AskSettings
 from domain.skills import Policy, RoutedSkill, Tone, combined_policy
 from skills.library import route
-from skills.review import tokens_of
+from skills.writer import tokens_of
 from tests.support.skills import a_skill
 
 QUESTION = np.array([1.0, 0.0], np.float32)

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from domain.asking import Mode, Subtask, SubtaskState
 from domain.skills import ComparedAnswer, ComparisonKey, Pattern, Signal, Tone, Topic
 from retrieval.terms import content_words
-from skills.bans import is_harmful, shares
-from skills.review import review
-from skills.signals import Course, signals
-from skills.writer import ADVICE, Example, LocalSkillWriter, winning_modes
+from skills.learn import is_harmful, shares
+from skills.writer import ADVICE, Course, Example, LocalSkillWriter, review, signals, winning_modes
 
 DONE, STUCK = SubtaskState.RESOLVED, SubtaskState.PARTIAL
 

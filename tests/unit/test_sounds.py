@@ -16,21 +16,20 @@ from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from flows.ingest_video import _missing_models, models_used
-from memory.sounds import continue_sounds
+from memory.continued_lines import continue_sounds
 from memory.writers.clip_page import prompt_parts
 from memory.writers.labels import Salience, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, WindowLine
-from models import litert
 from models import profile as profiles
+from models import yamnet
 from models.extras import Extra
-from models.litert import open_interpreter
 from models.ports import Samples
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from models.yamnet import YamnetClassifier
-from people.clip_people import ClipPeople
-from people.memory_lines import format_line
+from models.yamnet import YamnetClassifier, open_interpreter
+from people.characters import ClipPeople
+from people.names import format_line
 from perception.sounds import find_sounds, sound_kinds
 from tests.support.memory import percept, said, span
 
@@ -201,6 +200,6 @@ def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
 
 
 def test_only_notes_of_native_code_are_left_out(capfd: pytest.CaptureFixture[str]) -> None:
-    with litert._without_native_notes():
+    with yamnet._without_native_notes():
         os.write(2, b"INFO: a delegate was made\nERROR: it is broken\n")
     assert capfd.readouterr().err == "ERROR: it is broken\n"

@@ -19,7 +19,7 @@ from models.sentences import SentenceParser
 from retrieval.english import Known, head_of, is_narrated, stated_facts
 from services.health import check_sentences
 from store.home import Home
-from strategies.worldmm.triples import extract
+from strategies.worldmm.captions import extract
 from tests.support.remembered import PARSER
 
 PEOPLE = ("Ann", "Lucia", "Katrina", "Alice", "Tasha", "Jake", "Liu Ting", "Will", "I", "Others")

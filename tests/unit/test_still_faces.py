@@ -8,8 +8,7 @@ import pytest
 
 from domain.settings import WatchSettings
 from models.ports import Face, Image
-from perception.faces import DetectedFace
-from perception.still_faces import is_still_image
+from perception.faces import DetectedFace, is_still_image
 
 SETTINGS = WatchSettings()
 BOX = (20, 20, 80, 90)

@@ -13,9 +13,8 @@ from cli.watch import _until_stopped
 from domain.media import Clip
 from domain.streams import PictureTally
 from domain.time import TimeSpan
-from perception.clip_buffer import ClipBuffer
 from perception.decode import RawClip
-from perception.live_clips import CapturedClip
+from perception.live_clips import CapturedClip, ClipBuffer
 
 
 def clip(number: int) -> CapturedClip:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.streams import StreamSettings
-from perception.timeline import Timeline
+from perception.parts import Timeline
 
 WRAP_MS = (1 << 33) * 1000 // 90_000
 JUMP_MS = StreamSettings().jump_ms

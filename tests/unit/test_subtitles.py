@@ -24,8 +24,8 @@ from memory.subtitles import (
 )
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
-from people.clip_people import ClipPeople
-from people.memory_lines import format_line
+from people.characters import ClipPeople
+from people.names import format_line
 from perception.source import probe_source
 from tests.support.media import make_video
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.heuristics.temporal_expressions import DAY, HOUR, are_times, temporal_fit
+from retrieval.heuristics.questions import DAY, HOUR, are_times, temporal_fit
 
 NOON_3 = 2 * DAY + 12 * HOUR
 """Day 3, noon."""

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.writers.tiling import CutLimits, choose_cuts, depth_scores, split_at_cuts
+from memory.writers.labels import CutLimits, choose_cuts, depth_scores, split_at_cuts
 from tests.support.memory import direction
 
 

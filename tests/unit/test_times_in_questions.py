@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrieval.heuristics.temporal_expressions import DAY, HOUR, Times, are_times, temporal_fit
+from retrieval.heuristics.questions import DAY, HOUR, Times, are_times, temporal_fit
 
 NUMBERS = st.sampled_from(
     ["zero", "one", "two", "twelve", "a", "an", "0", "0.5", "3", "48", "1000"]

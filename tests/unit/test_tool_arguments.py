@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.search_each import SearchEach
-from agent.strategy import LONGEST_OPTION, PolicyParts
+from agent.strategy import LONGEST_OPTION, PolicyParts, SearchEach
 from domain.asking import Action
 from domain.errors import InputError
 from strategies.named_tools import find_tool

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from agent.run_context import Rounds
 from domain.media import Video
 from telemetry import tracing
-from telemetry.ids import current_ids, mask_id
 from telemetry.ingest_spans import ClipSpans, traced_step
-from telemetry.tracing import Work
+from telemetry.tracing import Work, current_ids, mask_id
 from tests.support.telemetry_exporters import Exported
 
 VIDEO = Video(id="0123456789abcdef", title="t", path="p", duration_ms=5_000)

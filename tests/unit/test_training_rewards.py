@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evals.training.conversations import Message
-from evals.training.recipe import Recipe
-from evals.training.rewards import boxed_letter, right_answers
+from evals.training.export import Message, Recipe, boxed_letter, right_answers
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from flows.uploads import delete_uploads, safe_name, store_upload, uploaded_files
 from library.videos import seconds_left
 from store.home import Home
-from store.queries.library_pages import WatchRate
+from store.queries.library import WatchRate
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

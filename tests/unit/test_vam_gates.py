@@ -17,19 +17,21 @@ from skimage.metrics import structural_similarity
 
 from models.ports import Image
 from perception.likeness import LIKENESS
-from strategies.vam.gates import (
+from strategies.vam.moments import (
+    AdaptiveThreshold,
     Gate,
     Gates,
     decode_plane,
+    distance,
     encode_plane,
+    frame_vectors,
     grey_plane,
     histogram_change,
+    otsu,
     similarity,
     unchanged,
 )
 from strategies.vam.settings import HOUR, AgeTier, VisualMemorySettings
-from strategies.vam.thresholds import AdaptiveThreshold, otsu
-from strategies.vam.vectors import distance, frame_vectors
 from tests.support.real_frames import frames_of
 
 SharedMedia = Callable[[str], Path]

@@ -14,12 +14,24 @@ from hypothesis import strategies as st
 
 from models.ports import Image, Vector
 from perception.likeness import LIKENESS
-from strategies.vam.events import EventBounds, EventStart, EventState
-from strategies.vam.moments import Moments, MomentState, MomentStep
+from strategies.vam.moments import (
+    EventBounds,
+    EventStart,
+    EventState,
+    Moments,
+    MomentState,
+    MomentStep,
+    frame_vectors,
+)
 from strategies.vam.settings import HOUR, MINUTE, SECOND, VisualMemorySettings
-from strategies.vam.tiers import Thinning, ThinningState
-from strategies.vam.vectors import frame_vectors
-from strategies.vam.visual_memory import FrameReason, VisualChange, VisualMemory, VisualState
+from strategies.vam.visual_memory import (
+    FrameReason,
+    Thinning,
+    ThinningState,
+    VisualChange,
+    VisualMemory,
+    VisualState,
+)
 from tests.support.real_frames import frames_of
 
 SETTINGS = VisualMemorySettings()

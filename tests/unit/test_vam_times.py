@@ -12,10 +12,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.errors import InputError
 from domain.time import TimeSpan
-from retrieval.closeness import CosineScale
+from retrieval.relevance import CosineScale
 from strategies.event_documents import EventDocument, EventDocuments, mean_direction
-from strategies.vam.anchors import AnchorMatch, anchor_matches, occurrences, resolve
-from strategies.vam.times import EventAnchor, TimeRange
+from strategies.vam.times import (
+    AnchorMatch,
+    EventAnchor,
+    TimeRange,
+    anchor_matches,
+    occurrences,
+    resolve,
+)
 from tests.support.asking import WordToolbox
 
 TIMES: TypeAdapter[TimeRange] = TypeAdapter(TimeRange)

@@ -11,9 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.errors import InputError
 from domain.time import TimeSpan
-from strategies.vam.anchors import resolve
-from strategies.vam.times import TimeRange
-from strategies.vam.wall_clock import clock_words, timed_question
+from strategies.vam.times import TimeRange, clock_words, resolve, timed_question
 
 TIMES: TypeAdapter[TimeRange] = TypeAdapter(TimeRange)
 BEGAN = datetime(2026, 1, 10, 12, 0, tzinfo=UTC)

@@ -22,7 +22,7 @@ from flows.ingest_steps import IngestSteps, open_direct_steps
 from flows.ingest_video import IngestResult
 from flows.perception_workers import WorkerPool
 from flows.video_locks import with_current_state
-from store.queries.library_pages import LibraryEntry
+from store.queries.library import LibraryEntry
 
 VIDEO = Video(id="0" * 16, title="t", path=None, duration_ms=1)
 

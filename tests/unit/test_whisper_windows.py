@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from models.silero import SAMPLE_HZ
-from models.whisper import find_loops, speech_of
-from models.whisper_windows import SHORTEST_S, Windows
+from models.whisper import SAMPLE_HZ, SHORTEST_TALK_S, Windows, find_loops, speech_of
 
 LONGEST = 448
 PROMPT = [1, 2, 3]
@@ -118,14 +116,14 @@ def test_a_guess_from_sound_alone_is_left_as_it_is(model: Model) -> None:
     np.testing.assert_array_equal(model.encoded[0][:, :500], features(500))
 
 
-@pytest.mark.parametrize("seconds", [0.01, 0.14, SHORTEST_S - 0.02])
+@pytest.mark.parametrize("seconds", [0.01, 0.14, SHORTEST_TALK_S - 0.02])
 def test_a_rest_that_holds_no_word_is_neither_encoded_nor_decoded(seconds: float) -> None:
     model = Model()
     Windows(model)
     model.read(28.0)
     assert silent(model.read(seconds))
     assert len(model.encoded) == len(model.decoded) == 1
-    assert not silent(model.read(SHORTEST_S + 0.02))
+    assert not silent(model.read(SHORTEST_TALK_S + 0.02))
 
 
 def test_all_of_a_short_recording_is_read() -> None:

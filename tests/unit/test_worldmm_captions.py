@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.time import TimeSpan
-from retrieval.extracts import DocumentCounts, caption_sentences, coarser_caption
+from retrieval.chapters import DocumentCounts, caption_sentences, coarser_caption
 from strategies.worldmm.captions import SeenLine, finest_caption
 
 WORDS = st.sampled_from(("cup", "table", "garden", "rain", "guitar", "noodles", "bridge", "lamp"))

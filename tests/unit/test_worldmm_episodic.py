@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 
 from domain.time import TimeSpan
 from retrieval.english import Known
+from strategies.worldmm.captions import extract
 from strategies.worldmm.choice import QuestionForm, ScaleCandidate, choose_across_scales
 from strategies.worldmm.choice import question_form as form_of
-from strategies.worldmm.episodic import Numbered, ScaleIndex, entity_seeds, search_scale
-from strategies.worldmm.graph import Vectors, synonyms
+from strategies.worldmm.graph import (
+    Numbered,
+    ScaleIndex,
+    Vectors,
+    entity_seeds,
+    search_scale,
+    synonyms,
+)
 from strategies.worldmm.settings import WorldMemorySettings
-from strategies.worldmm.triples import extract
 from tests.support.remembered import PARSER
 from tests.support.scale_graphs import GraphParts
 

@@ -12,18 +12,6 @@ import strategies.worldmm.prompts
 from domain.asking import Evidence, Question
 from domain.stated import Triple
 from domain.time import TimeSpan
-from strategies.worldmm.pages import (
-    caption_page,
-    choose_page,
-    consolidate_page,
-    decide_page,
-    decide_system,
-    filter_page,
-    respond_page,
-    search_block,
-    semantic_page,
-    triples_page,
-)
 from strategies.worldmm.prompts import prompt
 from strategies.worldmm.replies import (
     MOST_FACTS,
@@ -34,6 +22,16 @@ from strategies.worldmm.replies import (
     Memory,
     WrittenFacts,
     WrittenSemantics,
+    caption_page,
+    choose_page,
+    consolidate_page,
+    decide_page,
+    decide_system,
+    filter_page,
+    respond_page,
+    search_block,
+    semantic_page,
+    triples_page,
 )
 
 FOLDER = Path(strategies.worldmm.prompts.__file__).parent

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 import strategies.worldmm.settings
 from strategies.registry import strategy_names
-from strategies.worldmm.scales import (
+from strategies.worldmm.captions import (
     ScaleWindow,
     due_windows,
     finer_windows,

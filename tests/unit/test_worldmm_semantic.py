@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 
 from domain.stated import Triple
 from domain.time import TimeSpan
-from strategies.worldmm.consolidation import Consolidation, candidates_for, consolidate
+from strategies.worldmm.graph import search_semantic, semantic_index
 from strategies.worldmm.semantic import (
     DAY_MS,
+    Consolidation,
     EpisodicTriple,
     Recurrences,
     SemanticTriple,
+    candidates_for,
+    consolidate,
     consolidate_by_rules,
     contradicts,
     says_same,
 )
-from strategies.worldmm.semantic_search import search_semantic, semantic_index
 from strategies.worldmm.settings import HOUR, MINUTE, WorldMemorySettings
 
 SETTINGS = WorldMemorySettings()

@@ -18,7 +18,7 @@ from models.messages import Message
 from strategies.worldmm.model_writer import ModelWriter
 from strategies.worldmm.replies import MOST_LASTING
 from strategies.worldmm.semantic import EpisodicTriple, SemanticChange, SemanticTriple
-from strategies.worldmm.semantic_model import SemanticByModel
+from strategies.worldmm.semantic_build import SemanticByModel
 from strategies.worldmm.settings import WorldMemorySettings
 from tests.support.remembered import WordEmbedder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.time import TimeSpan
-from strategies.worldmm.times import find_span
+from strategies.worldmm.replies import find_span
 
 DAY, HOUR, MINUTE = 86_400, 3_600, 60
 AT_18_34 = DAY + 18 * HOUR + 34 * MINUTE

@@ -15,7 +15,7 @@ from memory.patches import PatchContext, check_patch, drop_invalid_items, uncove
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
-from people.clip_people import ClipPeople
+from people.characters import ClipPeople
 from tests.support.memory import VIDEO, direction, face, percept, said, span, text_at, voice
 
 SETTINGS = MemorySettings()

@@ -17,8 +17,7 @@ from domain.people import TAG, Character, Identity
 from memory.writers.llm_clip import MAX_TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import read_value
-from people.characters import MODEL_SUPPORT
-from people.clip_people import ClipPeople
+from people.characters import MODEL_SUPPORT, ClipPeople
 from tests.support.memory import VIDEO, clip, face, percept, said, span, voice
 
 CLIP = 2

@@ -16,8 +16,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from domain.audit import Deed
 from domain.faults import FaultPoint
+from domain.rights import Deed
 from domain.trajectory import Event
 from models.messages import request_hash
 
@@ -56,7 +56,7 @@ def events() -> dict[str, list[str]]:
 def tables() -> dict[str, list[str]]:
     """The columns of each table; exports have a record for each row, with the same names."""
     import store.tables.schema  # noqa: F401 - defines the tables
-    from store.tables.base import Base
+    from store.tables.library import Base
 
     return {
         name: sorted(column.name for column in table.columns)
@@ -161,10 +161,10 @@ def replies() -> tuple[type[BaseModel], ...]:
         ReplanReply,
         TimedActReply,
     )
-    from evals.judges.words import Ruling
+    from evals.judging import Ruling
     from memory.writers.llm_clip import WrittenClip
     from memory.writers.llm_event import WrittenPatch
-    from skills.llm_writer import WrittenSkill
+    from skills.writer import WrittenSkill
 
     return (
         *(PlanReply, ActReply, TimedActReply, AssessReply, LookReply, ReplanReply, ConcludeReply),

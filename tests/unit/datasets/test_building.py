@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from domain.errors import InputError
 from domain.time import TimeSpan
 from evals.dataset import EvalQuestion, EvalVideo
-from evals.datasets.building import (
+from evals.datasets.files import (
     dataset,
     instant,
     letter,

@@ -1,1 +1,0 @@
-"""Judges of answers, one a file: options, open answers, moments, citations."""

@@ -1,1 +1,0 @@
-"""The steps of the tool loop; the others are those of the HOMER machine."""

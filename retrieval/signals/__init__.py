@@ -1,1 +1,0 @@
-"""Signals: ways to score the relevance of cells; pure functions over arrays."""
