@@ -116,20 +116,17 @@ def judge_words(
     if not model:
         return Verdict(right=None, judge=NOBODY, why=WEAK)
     try:
-        messages = [user(_prompt(question, answer, rule))]
+        answer_text = "The memory does not hold it." if answer.not_in_memory else answer.text
+        prompt = Template(rule.read_text(encoding="utf-8")).substitute(
+            question=quote_untrusted(question.question, LONGEST),
+            reference=quote_untrusted(question.answer, LONGEST),
+            answer=quote_untrusted(answer_text, LONGEST),
+        )
+        messages = [user(prompt)]
         reply = chat().ask(messages, Ruling, purpose=PURPOSE, temperature=0.0)
     except ModelError as error:
         return Verdict(right=None, judge=model, why=f"the judge failed: {error}", failed=True)
     return Verdict(right=reply.value.right, judge=model, why=reply.value.reason)
-
-
-def _prompt(question: EvalQuestion, answer: Answer, rule: Path) -> str:
-    answer_text = "The memory does not hold it." if answer.not_in_memory else answer.text
-    return Template(rule.read_text(encoding="utf-8")).substitute(
-        question=quote_untrusted(question.question, LONGEST),
-        reference=quote_untrusted(question.answer, LONGEST),
-        answer=quote_untrusted(answer_text, LONGEST),
-    )
 
 
 # Judging: right or wrong, the moments, the citations, and the fault of a wrong answer.

@@ -287,7 +287,10 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     known, began = known_video(session, video.id), began_at(session, video.id)
     if known is None or began is None:
         return None
-    span = _video_time(period, began)
+    # The video time of a period; None if it ended before the video began.
+    moments = (period.start, period.end)
+    start, end = ((moment - began) / timedelta(milliseconds=1) for moment in moments)
+    span = None if end <= 0 else TimeSpan.of(max(0, round(start)), round(end))
     clip = None if span is None else last_clip_within(session, video.id, span)
     if span is None or clip is None:
         return None
@@ -299,13 +302,6 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     events = tuple(shown_segment(one, people) for one in chosen_events(within, span))
     material = RecapMaterial(period.name, began, events)
     return RecapDraft(video.id, known.title, span, clip, material)
-
-
-def _video_time(period: Period, began: datetime) -> TimeSpan | None:
-    """Return the video time of a period; None if it ended before the video began."""
-    moments = (period.start, period.end)
-    start, end = ((moment - began) / timedelta(milliseconds=1) for moment in moments)
-    return None if end <= 0 else TimeSpan.of(max(0, round(start)), round(end))
 
 
 def chosen_events(segments: Iterable[Segment], span: TimeSpan) -> list[Segment]:

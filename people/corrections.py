@@ -309,22 +309,18 @@ def _depends_on(later: Correction, earlier: Correction) -> bool:
     if later.number <= earlier.number:
         return False
     if ACROSS_VIDEOS & {later.kind, earlier.kind}:
-        return _joins_persons(later, earlier)
+        # Tell whether a join gave a character that was joined before another person's id.
+        if {later.kind, earlier.kind} != {CorrectionKind.JOIN}:
+            return False
+        ids, earlier_ids = (
+            {(one.number, person) for one in correction.outcomes for person in one.persons}
+            for correction in (later, earlier)
+        )
+        same_number = {number for number, _ in ids} & {number for number, _ in earlier_ids}
+        return bool(same_number) and ids.isdisjoint(earlier_ids)
     if (
         CorrectionKind.APART in (later.kind, earlier.kind)
         and earlier.kind is not CorrectionKind.SPLIT
     ):
         return False
     return not set(later.numbers).isdisjoint(earlier.numbers)
-
-
-def _joins_persons(later: Correction, earlier: Correction) -> bool:
-    """Tell whether a join gave a character that was joined before another person's id."""
-    if {later.kind, earlier.kind} != {CorrectionKind.JOIN}:
-        return False
-    ids, earlier_ids = (
-        {(one.number, person) for one in correction.outcomes for person in one.persons}
-        for correction in (later, earlier)
-    )
-    same_number = {number for number, _ in ids} & {number for number, _ in earlier_ids}
-    return bool(same_number) and ids.isdisjoint(earlier_ids)

@@ -213,7 +213,16 @@ def _score_keyframes(context: QueryContext, keyframes: VideoKeyframes) -> list[S
     for frame in keyframes.contents.frames:
         line, score = lines_by_clip[frame.clip].at(frame.time_ms)
         score = max(score, _description_score(context, keyframes, frame))
-        score += OVERLAP_WEIGHT * _word_overlap(context, keyframes, frame)
+        # The share of the query's words in a frame's description and contents, in [0, 1].
+        texts = [text for time, text in keyframes.contents.texts if time == frame.time_ms]
+        labels = [
+            item.label for item in keyframes.contents.objects if item.time_ms == frame.time_ms
+        ]
+        description = with_names(frame.description or "", context.people.names(keyframes.video))
+        shown = " ".join([description, *texts, *labels, *map(pluralise, labels)])
+        words = set(terms(shown, english=False))
+        word_overlap = len(context.words & words) / max(1, len(context.words))
+        score += OVERLAP_WEIGHT * word_overlap
         scored.append(ScoredKeyframe(keyframes.video, frame, score, line))
     return scored
 
@@ -242,16 +251,6 @@ def _with_likeness(
         return image
     is_close = cosine >= images_model.close
     return replace(image, score=cosine - 10 * NO_LINES_SCORE * (1 if is_close else -1))
-
-
-def _word_overlap(context: QueryContext, keyframes: VideoKeyframes, frame: KeyframeOnClip) -> float:
-    """Return the share of the query's words in a frame's description and contents, in [0, 1]."""
-    texts = [text for time, text in keyframes.contents.texts if time == frame.time_ms]
-    labels = [item.label for item in keyframes.contents.objects if item.time_ms == frame.time_ms]
-    description = with_names(frame.description or "", context.people.names(keyframes.video))
-    shown = " ".join([description, *texts, *labels, *map(pluralise, labels)])
-    words = set(terms(shown, english=False))
-    return len(context.words & words) / max(1, len(context.words))
 
 
 @dataclass(frozen=True, eq=False)

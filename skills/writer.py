@@ -336,24 +336,20 @@ class LlmSkillWriter:
             ModelError: the model returns nothing, or no valid skill.
         """
         base = self._local.write(pattern, examples, known, words)
-        request = _prompt(pattern, examples, known)
+        lines = [line for example in examples[:SHOWN] for line in _example_lines(example)]
+        earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
+        request = Template(PROMPT.read_text(encoding="utf-8")).substitute(
+            signal=pattern.signal.value.replace("_", " "),
+            kind=_quoted(pattern.question_type),
+            meaning=" ".join(ADVICE[pattern.signal]),
+            examples="\n".join(lines),
+            known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
+        )
         written = self._chat().ask([user(request)], WrittenSkill, purpose="skill").value
         try:
             return Skill.model_validate(base.model_dump() | written.model_dump())
         except ValidationError as error:
             raise ModelError(f"what was written is no skill: {error.errors()[0]['msg']}") from error
-
-
-def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) -> str:
-    lines = [line for example in examples[:SHOWN] for line in _example_lines(example)]
-    earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
-    return Template(PROMPT.read_text(encoding="utf-8")).substitute(
-        signal=pattern.signal.value.replace("_", " "),
-        kind=_quoted(pattern.question_type),
-        meaning=" ".join(ADVICE[pattern.signal]),
-        examples="\n".join(lines),
-        known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
-    )
 
 
 def _example_lines(example: Example) -> Iterator[str]:

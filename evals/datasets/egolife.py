@@ -115,7 +115,10 @@ def read(folder: Path) -> Dataset:
     """
     path = file_in(folder, f"EgoLifeQA/{FILE}", FILE, QUESTIONS)
     if path.name == QUESTIONS:
-        return _read_ours(root_of(folder), path)
+        root = root_of(folder)
+        video = EvalVideo(name=TITLE, captions=captions_of(root, PERSON))
+        questions = [_ours(str(path), item) for item in read_ego_questions(path)]
+        return dataset("egolifeqa", str(path), [video], questions)
     rows = list(all_checked(_EgoLifeRow, records(path)))
     video = EvalVideo(name=PERSON, captions=captions_of(root_of(folder), PERSON))
     return dataset("egolifeqa", str(path), [video], [_question(*row) for row in rows])
@@ -147,12 +150,6 @@ def captions_of(root: Path, person: str) -> Path | None:
     names = (name for file in files for name in (file, file.removesuffix(".gz")))
     paths = (inside(root, name, str(root)) for name in names)
     return next((path for path in paths if path.is_file()), None)
-
-
-def _read_ours(root: Path, path: Path) -> Dataset:
-    video = EvalVideo(name=TITLE, captions=captions_of(root, PERSON))
-    questions = [_ours(str(path), item) for item in read_ego_questions(path)]
-    return dataset("egolifeqa", str(path), [video], questions)
 
 
 def _ours(place: str, item: EgoQuestion) -> EvalQuestion:

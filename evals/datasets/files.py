@@ -122,17 +122,14 @@ def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:
         InputError: the name, or a link in it, leads out of the folder.
     """
     _under(folder, name, place)
-    endings = ("",) if _has_ending(name) else VIDEO_ENDINGS
+    # Check whether a name has the ending of a video or caption file.
+    has_ending = name.endswith(CAPTION_ENDINGS) or PurePosixPath(name).suffix.lower() in SUFFIXES
+    endings = ("",) if has_ending else VIDEO_ENDINGS
     names = (f"{under}/{name}{ending}" for under in places for ending in endings)
     first = next(
         (candidate for candidate in names if _is_file(_under(folder, candidate, place))), None
     )
     return inside(folder, first, place) if first else None
-
-
-def _has_ending(name: str) -> bool:
-    """Check whether a name has the ending of a video or caption file."""
-    return name.endswith(CAPTION_ENDINGS) or PurePosixPath(name).suffix.lower() in SUFFIXES
 
 
 def _is_file(path: Path) -> bool:

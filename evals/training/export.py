@@ -306,26 +306,19 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
                 file.write(text)
         if whole.is_dir():
             whole.rename(earlier)
-        _put_in_place(fresh, whole, earlier)
+        # Rename the new folder; where that fails, the earlier one is put back. Raises: OSError: it
+        # failed.
+        try:
+            fresh.rename(whole)
+        except OSError:
+            if earlier.is_dir():
+                earlier.rename(whole)
+            raise
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
         shutil.rmtree(earlier, ignore_errors=True)
-
-
-def _put_in_place(fresh: Path, whole: Path, earlier: Path) -> None:
-    """Rename the new folder; where that fails, the earlier one is put back.
-
-    Raises:
-        OSError: it failed.
-    """
-    try:
-        fresh.rename(whole)
-    except OSError:
-        if earlier.is_dir():
-            earlier.rename(whole)
-        raise
 
 
 def read_manifest(folder: Path) -> TrainingManifest:

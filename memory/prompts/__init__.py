@@ -36,12 +36,11 @@ def sanitise_generated(text: str) -> str:
     Generated text may repeat untrusted text.
     """
     return "".join(
-        piece if TAG.fullmatch(piece) else _flatten(piece) for piece in _TAGS.split(text)
+        piece
+        if TAG.fullmatch(piece)
+        else re.sub(r"\s+", " ", strip_invisible(piece).translate(_BRACKETS))
+        for piece in _TAGS.split(text)
     )
-
-
-def _flatten(text: str) -> str:
-    return re.sub(r"\s+", " ", strip_invisible(text).translate(_BRACKETS))
 
 
 def join_lines(lines: Iterable[str]) -> str:

@@ -73,7 +73,9 @@ def apply_change(
     stating = {draft.node for draft in change.relations if draft.node} - nodes.keys()
     nodes |= _node_ids(session, video_id, builder, stating)
     _add_entities(session, video_id, builder, change.entities)
-    ids = _entity_ids(session, video_id, builder, _ends(change))
+    joined: list[RelationDraft | ClosedRelation] = [*change.relations, *change.closed]
+    ends = {key for relation in joined for key in (relation.subject, relation.object)}
+    ids = _entity_ids(session, video_id, builder, ends)
     _close_relations(session, video_id, builder, change.closed, ids)
     rows = [
         (
@@ -197,11 +199,6 @@ def _add_entities(
         for entity, draft in zip(ids, reversed(new.values()), strict=True)
     ]
     copy_rows(session, "entities", _ENTITY, rows)
-
-
-def _ends(change: Change) -> set[EntityKey]:
-    joined: list[RelationDraft | ClosedRelation] = [*change.relations, *change.closed]
-    return {key for relation in joined for key in (relation.subject, relation.object)}
 
 
 def _entity_ids(

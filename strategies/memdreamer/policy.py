@@ -161,7 +161,10 @@ class FixedWalk(RuleWalk):
     def _steps(self, decision: DecisionContext) -> Iterator[Action]:
         question, found = decision.question, {s.found.mode: s.found for s in decision.searches}
         scoring = {"options": list(question.options)} if question.options else {}
-        if self._is_broad(decision):
+        asked = decision.question
+        broad = not asked.options and kind_of(asked.text) is QuestionKind.BROAD
+        is_broad = broad and GET_SUMMARY in self._usable
+        if is_broad:
             yield Action(kind="search", reason="the whole", mode=GET_SUMMARY)
             if found.get(GET_SUMMARY) and found[GET_SUMMARY].evidence:
                 return
@@ -184,11 +187,6 @@ class FixedWalk(RuleWalk):
                     query=question.text,
                     arguments={**place, **scoring},
                 )
-
-    def _is_broad(self, decision: DecisionContext) -> bool:
-        asked = decision.question
-        broad = not asked.options and kind_of(asked.text) is QuestionKind.BROAD
-        return broad and GET_SUMMARY in self._usable
 
     def _places(self, nodes: EvidenceRetrieved) -> Iterator[tuple[str, str, dict[str, str]]]:
         """Yield what is opened and followed from the nodes that were found, nearest first."""
