@@ -19,7 +19,6 @@ from domain.evaluation import BASELINE_ARM, Verdict
 from domain.skills import JudgedTrajectory
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
-from evals.datasets.m3_bench import SOURCES as M3_BENCH
 from evals.judging import judge, unanswered
 from evals.plan import Plan, PlannedQuestion, settings_of
 from flows.build import build_each
@@ -260,7 +259,7 @@ class EvaluationSteps:
             self._put(slot, unanswered(error, begun=result.trajectory is not None))
             return
         question = EvalQuestion.model_validate(slot.item)
-        of_m3 = self.plan.settings.dataset in [source.name for source in M3_BENCH]
+        of_m3 = self.plan.settings.dataset.startswith("m3-")
         verdict = judge(self.workspace, question, slot.video, trajectory, m3_bench=of_m3)
         self._put(slot, verdict, trajectory)
 
