@@ -19,10 +19,9 @@ from domain.memories import Segment
 from domain.recaps import Period, Recap
 from domain.time import TimeSpan
 from flows.builder_model import BuilderModel, builder_model
-from flows.prompts import prompt
 from flows.workspace import Workspace
-from memory.prompts import join_lines, sanitise
 from models.messages import assistant, system, user
+from models.prompts import join_lines, prompts_beside, sanitise
 from models.structured import StrictReply
 from people.characters import ClipPeople
 from people.overlay import characters_at
@@ -37,6 +36,8 @@ from store.recap_files import ALL, remove_recap_files, write_recap_file
 from views.library import shown_segment
 from views.recap_links import linked_citations
 from views.words import counted, shortened, without_markup
+
+prompt = prompts_beside(__file__)
 
 # The text of a recap: a language model's with checked citations, else put together by rules.
 #

@@ -34,7 +34,6 @@ from agent.harness.inform import (
 )
 from agent.reasoners.concluding import as_query
 from agent.reasoners.port import LLM, Assessment, CompletedRound, Conclusion, DecisionContext
-from agent.reasoners.prompts import prompt
 from agent.reasoners.replies import PlanReply, ReplanReply
 from agent.reasoners.reply_schemas import act_form, assess_form, conclude_form, with_short_texts
 from domain.asking import Action, Mode, Subtask, names_image
@@ -42,6 +41,9 @@ from domain.ledger import Edits, SubtaskDraft
 from domain.settings import AskSettings
 from domain.skills import Tone
 from models.messages import Message, assistant, system, user
+from models.prompts import prompts_beside
+
+prompt = prompts_beside(__file__)
 
 Reply = TypeVar("Reply", bound=BaseModel)
 

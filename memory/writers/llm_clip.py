@@ -20,7 +20,6 @@ from domain.memories import PRESENCE_SOURCES, ClipMemories, MemoryDraft, MemoryK
 from domain.people import TAG, IdentityStatement
 from domain.settings import CLIP_TRIES, REPLY_SHARE
 from domain.time import TimeSpan
-from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.clip_page import (
     PromptItem,
     clip_prompt,
@@ -34,7 +33,10 @@ from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, request_tokens, system, user
+from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
 from people.characters import MODEL_SUPPORT, ClipPeople
+
+prompt = prompts_beside(__file__)
 
 Written = TypeVar("Written", bound=BaseModel)
 

@@ -13,7 +13,7 @@ from agent.strategy import PolicyParts
 from domain.asking import Action
 from domain.trajectory import EvidenceRetrieved
 from models.messages import system, user
-from strategies.memdreamer.prompts import prompt
+from models.prompts import prompts_beside
 from strategies.memdreamer.settings import (
     GET_RELATIONS,
     GET_SUBGRAPH,
@@ -24,6 +24,8 @@ from strategies.memdreamer.settings import (
 from strategies.memdreamer.shown import macros_named
 from strategies.memdreamer.steps import conclude_page, step_form, step_page, step_system, unopened
 from strategies.policy_parts import RuleWalk
+
+prompt = prompts_beside(__file__)
 
 # MemDreamer's policy with a language model: a tool a round, and one note that goes on.
 #

@@ -12,6 +12,7 @@ from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action, Evidence
 from models.messages import assistant, system, user
+from models.prompts import prompts_beside
 from strategies.asked import question_block
 from strategies.policy_parts import (
     RuleWalk,
@@ -35,9 +36,10 @@ from strategies.vam.model_writer import (
     plan_system,
     repair_page,
 )
-from strategies.vam.prompts import prompt
 from strategies.vam.settings import LOOKING, SUMMARIES
 from strategies.vam.times import timed_question
+
+prompt = prompts_beside(__file__)
 
 SEARCH, FRAMES, INSPECT, SUMMARIZE = "search", "frames", "inspect", "summarize"
 """The names of VAM's tools."""

@@ -21,8 +21,10 @@ from domain.errors import BudgetExceeded
 from domain.stated import Triple
 from domain.time import TimeSpan
 from models.messages import system, user
-from strategies.worldmm.prompts import prompt
+from models.prompts import prompts_beside
 from strategies.worldmm.replies import ChooseReply, FilterReply, choose_page, filter_page
+
+prompt = prompts_beside(__file__)
 
 
 class QuestionForm(StrEnum):

@@ -1,12 +1,13 @@
-"""Prompts: text files with ``$slots``; inserted text is never parsed for slots."""
+"""Prompts: text files beside the code that uses them, and text made safe for them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from string import Template
+from typing import Protocol
 
 from domain.people import TAG
 from domain.texts import strip_invisible
@@ -15,14 +16,33 @@ _TAGS = re.compile(rf"({TAG.pattern.replace('(', '(?:')})")
 _BRACKETS = str.maketrans("<>＜＞", "‹›‹›")
 
 
-@cache
-def _template(name: str) -> Template:
-    return Template(resources.files(__name__).joinpath(f"{name}.md").read_text(encoding="utf-8"))
+class Prompts(Protocol):
+    """Returns a prompt by its file's name without ending, with its slots filled."""
+
+    def __call__(self, name: str, /, **slots: str | int) -> str:
+        """Return the prompt ``name``.
+
+        Raises:
+            KeyError: a slot has no value.
+        """
+        ...
 
 
-def prompt(name: str, **slots: str | int) -> str:
-    """The prompt ``name`` with its slots filled; a slot without a value is an error."""
-    return _template(name).substitute(slots).strip()
+def prompts_beside(file: str) -> Prompts:
+    """Return the prompts in the folder ``prompts`` beside a module, which passes its ``__file__``.
+
+    Inserted text is never parsed for slots; a slot without a value is an error.
+    """
+    folder = Path(file).with_name("prompts")
+
+    @cache
+    def template(name: str) -> Template:
+        return Template((folder / f"{name}.md").read_text(encoding="utf-8"))
+
+    def prompt(name: str, /, **slots: str | int) -> str:
+        return template(name).substitute(slots).strip()
+
+    return prompt
 
 
 def sanitise(text: str) -> str:
