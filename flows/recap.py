@@ -116,7 +116,28 @@ def recap_text(material: RecapMaterial, model: AskModel | None) -> str:
     if model is None:
         return f"{_by_rules(material)}\n\nPut together from the summaries of {count}."
     try:
-        written = _ask(material, model)
+        # Ask for the recap, once more with the complaints if it cannot be used. Raises:
+        # Unreadable: it cannot be used then either. ModelError: the model cannot be reached.
+        events = material.events
+        shown = join_lines(
+            f"{number}. {_time_of_day(one, material.began)} {sanitise(one.label)}. "
+            f"{sanitise(one.summary)}"
+            for number, one in enumerate(events, 1)
+        )
+        rules = prompt("recap_system", lines=MAX_LINES)
+        messages = [system(rules), user(prompt("recap", period=material.period, events=shown))]
+        try:
+            written = model.ask("write", messages, WrittenRecap)
+            wrong = written.complaints(events)
+            messages.append(assistant(written.model_dump_json()))
+        except Unreadable as error:
+            wrong = [str(error)]
+        if wrong:
+            complaints = join_lines(f"- {sanitise(one)}" for one in wrong)
+            messages.append(user(prompt("recap_repair", complaints=complaints)))
+            written = model.ask("write-repair", messages, WrittenRecap)
+            if wrong := written.complaints(events):
+                raise Unreadable(wrong[0])
     except (Unreadable, ModelError):
         why = "what the language model wrote could not be used"
         return f"{_by_rules(material)}\n\nPut together from the summaries of {count}: {why}."
@@ -156,36 +177,6 @@ def plain(text: str, width: int = MAX_SUMMARY) -> str:
     line = without_markup(shortened(text, width))
     escaped = "".join(f"\\{char}" if char in "\\`*_{}[]<>#!|$~" else char for char in line)
     return _ENTITY.sub(r"\&", escaped)
-
-
-def _ask(material: RecapMaterial, model: AskModel) -> WrittenRecap:
-    """Ask for the recap, once more with the complaints if it cannot be used.
-
-    Raises:
-        Unreadable: it cannot be used then either.
-        ModelError: the model cannot be reached.
-    """
-    events = material.events
-    shown = join_lines(
-        f"{number}. {_time_of_day(one, material.began)} {sanitise(one.label)}. "
-        f"{sanitise(one.summary)}"
-        for number, one in enumerate(events, 1)
-    )
-    rules = prompt("recap_system", lines=MAX_LINES)
-    messages = [system(rules), user(prompt("recap", period=material.period, events=shown))]
-    try:
-        reply = model.ask("write", messages, WrittenRecap)
-        wrong = reply.complaints(events)
-        messages.append(assistant(reply.model_dump_json()))
-    except Unreadable as error:
-        wrong = [str(error)]
-    if wrong:
-        complaints = join_lines(f"- {sanitise(one)}" for one in wrong)
-        messages.append(user(prompt("recap_repair", complaints=complaints)))
-        reply = model.ask("write-repair", messages, WrittenRecap)
-        if wrong := reply.complaints(events):
-            raise Unreadable(wrong[0])
-    return reply
 
 
 MAX_EVENTS = 24

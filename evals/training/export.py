@@ -246,7 +246,14 @@ def export_training(
     Raises:
         InputError: nothing is judged, or the folder is something else or cannot be written.
     """
-    _check_target(folder)
+    # Check that nothing but an earlier export would be replaced. Raises: InputError: something
+    # else is there.
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"{folder} is not a folder: name a new one")
+    if folder.is_dir():
+        names = {path.name for path in folder.iterdir()}
+        if names and (MANIFEST not in names or names - {PROMPTS, TRAJECTORIES, MANIFEST}):
+            raise InputError(f"{folder} has other files in it: name a new folder")
     recipe = Recipe()
     with store.begin(snapshot=True) as session:
         examples = list(recorded_examples(session, strategy.name, recipe, limit))
@@ -279,20 +286,6 @@ def export_training(
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _check_target(folder: Path) -> None:
-    """Check that nothing but an earlier export would be replaced.
-
-    Raises:
-        InputError: something else is there.
-    """
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise InputError(f"{folder} is not a folder: name a new one")
-    if folder.is_dir():
-        names = {path.name for path in folder.iterdir()}
-        if names and (MANIFEST not in names or names - {PROMPTS, TRAJECTORIES, MANIFEST}):
-            raise InputError(f"{folder} has other files in it: name a new folder")
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
