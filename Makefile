@@ -104,7 +104,7 @@ eval-egolife: setup ## a week of captions, 250 questions, with baselines: STRATE
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(STRATEGY),--strategy $(STRATEGY)) $(if $(ABLATE),--ablate) $(if $(OUT),--out $(OUT))
 
 eval-perception: models ## faces, voices, words, sounds and cuts, compared with annotations
-	@$(BIN)/homer eval perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
+	@$(BIN)/python -m benchmarks.perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
 
 screenshots: dev demo ## every page at two widths, light and dark, in OUT=build/screenshots
 	@$(BIN)/python -m tests.browser.screenshots $(or $(OUT),build/screenshots)

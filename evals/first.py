@@ -71,16 +71,14 @@ class RightAnswer(Frozen):
         declines = bool(line.get("not_in_memory"))
         if declines or self == _ONLY_DECLINED:
             return self.declined and declines
-        return self._says(line) and self._cites(spans_of(line, "citations"))
-
-    def _says(self, line: dict[str, Any]) -> bool:
         text = line["answer"]
         number = first_number(text) if self.number else None
-        return (
+        says = (
             (self.option is None or line.get("option") == self.option)
             and all(re.search(pattern, text, re.I | re.S) for pattern in self.words)
             and (not self.number or number in range(self.number[0], self.number[1] + 1))
         )
+        return says and self._cites(spans_of(line, "citations"))
 
     def _cites(self, cited: list[Span]) -> bool:
         return (

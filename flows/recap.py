@@ -21,10 +21,9 @@ from domain.texts import WORD_JOINER
 from domain.time import TimeSpan
 from domain.words import counted, shortened, without_markup
 from flows.builder_model import BuilderModel, builder_model
-from flows.prompts import prompt
 from flows.workspace import Workspace
-from memory.prompts import join_lines, sanitise
 from models.messages import assistant, system, user
+from models.prompts import join_lines, prompts_beside, sanitise
 from models.structured import StrictReply
 from people.characters import ClipPeople
 from people.names import display_segment
@@ -37,6 +36,8 @@ from store.queries.percepts import lock_video
 from store.queries.recaps import BUILDER, began_at, last_clip_within, put_recap
 from store.queries.videos import find_video, known_video, list_videos
 from store.recap_files import ALL, remove_recap_files, write_recap_file
+
+prompt = prompts_beside(__file__)
 
 # The text of a recap: a language model's with checked citations, else put together by rules.
 #
@@ -119,7 +120,28 @@ def recap_text(material: RecapMaterial, model: AskModel | None) -> str:
     if model is None:
         return f"{_by_rules(material)}\n\nPut together from the summaries of {count}."
     try:
-        written = _ask(material, model)
+        # Ask for the recap, once more with the complaints if it cannot be used. Raises:
+        # Unreadable: it cannot be used then either. ModelError: the model cannot be reached.
+        events = material.events
+        shown = join_lines(
+            f"{number}. {_time_of_day(one, material.began)} {sanitise(one.label)}. "
+            f"{sanitise(one.summary)}"
+            for number, one in enumerate(events, 1)
+        )
+        rules = prompt("recap_system", lines=MAX_LINES)
+        messages = [system(rules), user(prompt("recap", period=material.period, events=shown))]
+        try:
+            written = model.ask("write", messages, WrittenRecap)
+            wrong = written.complaints(events)
+            messages.append(assistant(written.model_dump_json()))
+        except Unreadable as error:
+            wrong = [str(error)]
+        if wrong:
+            complaints = join_lines(f"- {sanitise(one)}" for one in wrong)
+            messages.append(user(prompt("recap_repair", complaints=complaints)))
+            written = model.ask("write-repair", messages, WrittenRecap)
+            if wrong := written.complaints(events):
+                raise Unreadable(wrong[0])
     except (Unreadable, ModelError):
         why = "what the language model wrote could not be used"
         return f"{_by_rules(material)}\n\nPut together from the summaries of {count}: {why}."
@@ -159,36 +181,6 @@ def plain(text: str, width: int = MAX_SUMMARY) -> str:
     line = without_markup(shortened(text, width))
     escaped = "".join(f"\\{char}" if char in "\\`*_{}[]<>#!|$~" else char for char in line)
     return _ENTITY.sub(r"\&", escaped)
-
-
-def _ask(material: RecapMaterial, model: AskModel) -> WrittenRecap:
-    """Ask for the recap, once more with the complaints if it cannot be used.
-
-    Raises:
-        Unreadable: it cannot be used then either.
-        ModelError: the model cannot be reached.
-    """
-    events = material.events
-    shown = join_lines(
-        f"{number}. {_time_of_day(one, material.began)} {sanitise(one.label)}. "
-        f"{sanitise(one.summary)}"
-        for number, one in enumerate(events, 1)
-    )
-    rules = prompt("recap_system", lines=MAX_LINES)
-    messages = [system(rules), user(prompt("recap", period=material.period, events=shown))]
-    try:
-        reply = model.ask("write", messages, WrittenRecap)
-        wrong = reply.complaints(events)
-        messages.append(assistant(reply.model_dump_json()))
-    except Unreadable as error:
-        wrong = [str(error)]
-    if wrong:
-        complaints = join_lines(f"- {sanitise(one)}" for one in wrong)
-        messages.append(user(prompt("recap_repair", complaints=complaints)))
-        reply = model.ask("write-repair", messages, WrittenRecap)
-        if wrong := reply.complaints(events):
-            raise Unreadable(wrong[0])
-    return reply
 
 
 def linked_citations(text: str, video: str, app: str = "") -> str:
@@ -313,7 +305,10 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     known, began = known_video(session, video.id), began_at(session, video.id)
     if known is None or began is None:
         return None
-    span = _video_time(period, began)
+    # The video time of a period; None if it ended before the video began.
+    moments = (period.start, period.end)
+    start, end = ((moment - began) / timedelta(milliseconds=1) for moment in moments)
+    span = None if end <= 0 else TimeSpan.of(max(0, round(start)), round(end))
     clip = None if span is None else last_clip_within(session, video.id, span)
     if span is None or clip is None:
         return None
@@ -325,13 +320,6 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     events = tuple(display_segment(one, people) for one in chosen_events(within, span))
     material = RecapMaterial(period.name, began, events)
     return RecapDraft(video.id, known.title, span, clip, material)
-
-
-def _video_time(period: Period, began: datetime) -> TimeSpan | None:
-    """Return the video time of a period; None if it ended before the video began."""
-    moments = (period.start, period.end)
-    start, end = ((moment - began) / timedelta(milliseconds=1) for moment in moments)
-    return None if end <= 0 else TimeSpan.of(max(0, round(start)), round(end))
 
 
 def chosen_events(segments: Iterable[Segment], span: TimeSpan) -> list[Segment]:

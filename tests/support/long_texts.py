@@ -22,7 +22,7 @@ from domain.settings import MemorySettings, WatchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan, parse_clock
 from domain.wording import ends_sentence, split_sentences, split_utterance
-from evals.datasets import lvbench, streamingbench
+from evals.datasets import films, streams
 from flows.uploads import safe_name
 from graphs.forks import read_plan
 from memory.captions import caption_clips, read_captions
@@ -202,9 +202,9 @@ READERS: dict[str, Reader] = {
     "clock": parse_clock,
     "data sets": _each(
         words_of,
-        lvbench.split_options,
-        lvbench.spans,
-        lambda text: streamingbench.joined_options([f"A. {text}", text]),
+        films.split_options,
+        films.spans,
+        lambda text: streams.joined_options([f"A. {text}", text]),
     ),
 }
 """By what they read."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.reasoners import replies
 from agent.reasoners.port import Assessment
-from agent.reasoners.prompts import FOLDER, prompt
 from agent.reasoners.replies import (
     ActReply,
     AssessReply,
@@ -21,6 +22,8 @@ from agent.reasoners.replies import (
 from domain.asking import Mode
 from models.chat import read_value
 
+FOLDER = Path(replies.__file__).with_name("prompts")
+prompt = replies.prompt
 SLOTS = {
     "question": {"question", "contents", "people", "plan"},
     "plan": {"most", "notes"},

@@ -1,27 +1,23 @@
-"""``homer eval perception``: what is seen and heard, beside what people marked."""
+"""``python -m benchmarks.perception``: what is seen and heard, beside what people marked."""
 
 from __future__ import annotations
 
 import json as json_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from benchmarks.perception.metrics import COLLAR_MS, TOLERANCE_MS, Cuts, SpeakerErrors
+from benchmarks.perception.report import PerceptionReport, evaluate_perception, total
 from cli.console import say, say_json, say_table
 from cli.eval_bars import code_of, report_json, show_bars
 from cli.options import Json, Profile
 from cli.progress import meter
-from domain.errors import SetupError
 from domain.words import plain_line
 from evals.export import write
 from models.profile import load_profile
 from store.home import Home
-
-if TYPE_CHECKING:
-    from benchmarks.perception.metrics import Cuts, SpeakerErrors
-    from benchmarks.perception.report import PerceptionReport
 
 MEDIA = Path("../shared/media")
 
@@ -36,23 +32,14 @@ Out = Annotated[
 def perception(
     folder: Folder = MEDIA, out: Out = None, profile: Profile = None, json: Json = False
 ) -> None:
-    """Measure faces, voices, words, sounds and cuts against annotated clips in FOLDER.
+    r"""Measure faces, voices, words, sounds and cuts against annotated clips in FOLDER.
 
-    It needs a checkout of Homer: an installed package does not include this evaluation. Absent
-    clips are left out. The exit code is 1 if a bar is missed.
+    Absent clips are left out. The exit code is 1 if a bar is missed.
 
     \b
     Example:
-      homer eval perception media --out perception.json
+      python -m benchmarks.perception media --out perception.json
     """
-    if find_spec("benchmarks") is None or find_spec("benchmarks.perception") is None:
-        raise SetupError(
-            "Perception is evaluated in a checkout of Homer only: this installation leaves it out. "
-            "Clone the repository and run 'make eval-perception' there."
-        )
-    # The wheel leaves it out.
-    from benchmarks.perception.report import evaluate_perception
-
     home = Home.default()
     with meter() as bar:
         report = evaluate_perception(folder, load_profile(profile, home.config), home, bar)
@@ -64,10 +51,6 @@ def perception(
 
 
 def _show(report: PerceptionReport) -> None:
-    # The wheel leaves these out too.
-    from benchmarks.perception.metrics import COLLAR_MS, TOLERANCE_MS
-    from benchmarks.perception.report import total
-
     def errors(of: SpeakerErrors, strict: SpeakerErrors | None) -> tuple[str, ...]:
         parts = (of.missed_ms, of.false_ms, of.confused_ms)
         shares = (f"{100 * part / max(1, of.speech_ms):.1f}" for part in parts)
@@ -159,6 +142,5 @@ def _show(report: PerceptionReport) -> None:
     show_bars(report.bars)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("perception")(perception)
+if __name__ == "__main__":
+    typer.run(perception)
