@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # Homer's own packages, compiled ahead: a user who may not write bytecode into the checkout would
 # otherwise compile them in every process.
-PACKAGES := domain store telemetry auth models perception people memory retrieval skills agent strategies nodes graphs views \
+PACKAGES := domain store telemetry auth models perception people memory retrieval skills agent strategies nodes graphs \
     services flows evals library cli ui api homer_video benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
@@ -73,7 +73,7 @@ mutants: .venv/.dev ## mutate the code in N=200 random places and count the muta
 fuzz: .venv/.dev ## mutated files and replies through every parser, and a table of the outcomes
 	@nice $(BIN)/python -m tests.fuzz --cases $(or $(N),10000) --seed $(or $(SEED),1)
 
-catalogues: .venv/.dev ## take new words of the app into views/locale, and compile its translations
+catalogues: .venv/.dev ## take new words of the app into ui/locale, and compile its translations
 	@$(BIN)/python -m tests.support.catalogues
 
 bench: dev models ## speed, compared with plain references
@@ -104,7 +104,7 @@ eval-egolife: setup ## a week of captions, 250 questions, with baselines: STRATE
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(STRATEGY),--strategy $(STRATEGY)) $(if $(ABLATE),--ablate) $(if $(OUT),--out $(OUT))
 
 eval-perception: models ## faces, voices, words, sounds and cuts, compared with annotations
-	@$(BIN)/homer eval perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
+	@$(BIN)/python -m benchmarks.perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
 
 screenshots: dev demo ## every page at two widths, light and dark, in OUT=build/screenshots
 	@$(BIN)/python -m tests.browser.screenshots $(or $(OUT),build/screenshots)

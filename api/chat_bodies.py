@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from domain.errors import InputError
 from domain.moments import Answered, Moment
-from views.words import client_text, format_time, plain_line
+from domain.words import client_text, format_time, plain_line
 
 MOST_CHARS = 4000
 """Characters of a question."""

@@ -13,7 +13,6 @@ from pydantic.fields import FieldInfo
 from starlette.responses import JSONResponse
 
 from api.app_state import State
-from api.params import Profile
 from domain.base import first_problem
 from domain.errors import InputError
 from domain.time import in_seconds
@@ -21,6 +20,9 @@ from library.params import OnCommandLine
 from library.registry import ACTS, Act
 
 CLOSED = ConfigDict(extra="forbid")
+Profile = Annotated[
+    str | None, Query(max_length=200, description="Set of models; the server's default.")
+]
 
 
 class InSeconds(JSONResponse):
@@ -51,8 +53,9 @@ def add_acts(app: FastAPI) -> None:
     described = app.openapi
 
     def openapi() -> dict[str, Any]:
+        is_new = app.openapi_schema is None  # It is kept once it is made.
         schema = described()
-        for model in schema["components"]["schemas"].values():
+        for model in schema["components"]["schemas"].values() if is_new else ():
             describe_in_seconds(model)
         return schema
 

@@ -15,8 +15,8 @@ from api.running_question import RunningQuestion, ServerStopping
 from domain.moments import Answered
 from domain.people import tags_in_words
 from domain.trajectory import RoundOpened
+from domain.words import client_text
 from graphs.ask_result import AskResult
-from views.words import client_text
 
 SEARCHING = "still searching"
 

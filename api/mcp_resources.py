@@ -19,6 +19,7 @@ from api.app_state import ApiState
 from api.mcp_tools import for_client
 from domain.errors import InputError, NotFound
 from domain.moments import Asked
+from domain.words import client_text
 from library.memory import clips, events
 from library.outlines import outline
 from library.params import MAX_LIMIT, page
@@ -26,7 +27,6 @@ from library.people import people_of_video
 from library.trajectories import trajectories, trajectory, trajectory_events
 from library.videos import page_of_videos, video
 from store.queries.library import LibraryEntry
-from views.words import client_text
 
 SCHEME = "homer"
 JSON_TYPE = "application/json"

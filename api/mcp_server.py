@@ -45,9 +45,9 @@ from api.problems import Problem, add_error_handlers, invalid_request, to_logged
 from api.routes import health
 from api.server import GRACE_S, open_state
 from domain.rights import KEY_PREFIX
+from domain.words import client_text
 from models.profile import load_profile
 from store.home import Home
-from views.words import client_text
 
 PATH = "/mcp"
 MAX_SESSIONS = 100

@@ -22,9 +22,9 @@ from api.routes.media import IMAGE_TYPE, image_bytes
 from domain.errors import NotFound
 from domain.moments import Moment, ShownMoment
 from domain.time import in_seconds
-from library.registry import ACTS, Act
+from domain.words import client_data, client_text
+from library.registry import ACTS, Act, act_of
 from strategies.named_tools import ToolLine, list_tools
-from views.words import client_data, client_text
 
 CallContext = ServerRequestContext[Any, Any]
 Arguments = dict[str, Any]
@@ -125,7 +125,7 @@ def strategy_tools(strategy: str) -> Iterator[McpTool]:
 
 
 def _strategy_tool(line: ToolLine) -> McpTool:
-    act = next(act for act in ACTS if act.place == "search.use_tool")
+    act = act_of("search.use_tool")
     of_all = act.remote_arguments.model_json_schema()["properties"]
     properties = {name: of_all[name] for name in SCOPE[1:]} | line.arguments["properties"]
 

@@ -13,15 +13,12 @@ from api.app_state import ApiState
 from api.disconnect import NoEvent, until_disconnect
 from api.problems import RequestRefused
 from domain.asking import Question
-from domain.errors import NotFound
 from domain.moments import Answered
 from domain.trajectory import RunEvent
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
-from library.trajectories import answered
-from store.database import Store
-from store.queries.trajectories import find_trajectory
+from library.asking import answer_of
 
 StreamItem = RunEvent | NoEvent | AskResult
 
@@ -87,13 +84,4 @@ class RunningQuestion:
 
     async def answer_body(self, result: AskResult) -> Answered:
         """Return the body of the answer."""
-        return await to_thread.run_sync(_answer_body, self._store, result)
-
-
-def _answer_body(store: Store, result: AskResult) -> Answered:
-    with store.begin() as session:
-        row = find_trajectory(session, result.trajectory_id)
-    body = answered(store, row, result.rounds)
-    if body is None:
-        raise NotFound(f"question {row.id} has no answer any more")
-    return body
+        return await to_thread.run_sync(answer_of, self._store, result)

@@ -68,7 +68,25 @@ class LimitedConnection(H11Protocol):
         """Start to wait, and close another waiting connection if there are too many."""
         super().connection_made(transport)
         self._wait()
-        self._close_excess()
+        if len(self.connections) <= self.max_connections:
+            return
+        open_now = [
+            connection for connection in self.connections if not connection.transport.is_closing()
+        ]
+        if len(open_now) > self.max_connections:
+            # The oldest waiting connection of the address with most of them, else this one.
+            waiting = [
+                connection
+                for connection in open_now
+                if isinstance(connection, LimitedConnection) and connection.waiting
+            ]
+            counts = Counter(map(_host, waiting))
+            to_close = min(
+                waiting,
+                key=lambda connection: (-counts[_host(connection)], connection._waiting_since),
+                default=self,
+            )
+            to_close._abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer."""
@@ -115,29 +133,6 @@ class LimitedConnection(H11Protocol):
     def _abort(self) -> None:
         self._timer = None
         self.transport.abort()
-
-    def _close_excess(self) -> None:
-        if len(self.connections) <= self.max_connections:
-            return
-        open_now = [
-            connection for connection in self.connections if not connection.transport.is_closing()
-        ]
-        if len(open_now) > self.max_connections:
-            self._to_close(open_now)._abort()
-
-    def _to_close(self, open_now: list[Any]) -> LimitedConnection:
-        """Return the oldest waiting connection of the address with most of them, else this one."""
-        waiting = [
-            connection
-            for connection in open_now
-            if isinstance(connection, LimitedConnection) and connection.waiting
-        ]
-        counts = Counter(map(_host, waiting))
-        return min(
-            waiting,
-            key=lambda connection: (-counts[_host(connection)], connection._waiting_since),
-            default=self,
-        )
 
 
 def _host(connection: LimitedConnection) -> str:

@@ -91,7 +91,12 @@ class Throttle:
             if not any(waits):
                 own_tries.append(now)
                 self._all.append(now)
-            self._drop_old(now)
+            if len(self._tries) > MAX_ENTRIES:
+                since = now - self._per_s
+                # A client that only ever had to wait, because of the total limit, has no tries.
+                expired = [name for name, own in self._tries.items() if not own or own[-1] <= since]
+                for name in expired:
+                    del self._tries[name]
         return max(waits)
 
     def reset(self, client: str) -> None:
@@ -103,14 +108,6 @@ class Throttle:
         while tries and tries[0] <= now - self._per_s:
             tries.popleft()
         return tries[0] + self._per_s - now if len(tries) >= limit else 0.0
-
-    def _drop_old(self, now: float) -> None:
-        if len(self._tries) > MAX_ENTRIES:
-            since = now - self._per_s
-            # A client that only ever had to wait, because of the total limit, has no tries.
-            expired = [name for name, own in self._tries.items() if not own or own[-1] <= since]
-            for name in expired:
-                del self._tries[name]
 
 
 def _network(client: str) -> str:

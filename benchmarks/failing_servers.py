@@ -23,6 +23,7 @@ from domain.errors import HomerError
 from domain.media import Video
 from flows import clip_memory
 from flows.ingest_files import watch_files
+from library.memory import show_video
 from memory.writers.llm_clip import LlmClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
@@ -36,7 +37,6 @@ from tests.integration.test_concurrent_writing import scene, workspace_of
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, said
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
-from views.library import show_video
 
 CLIPS, BROKEN = 4, 2
 """How many clips there are, and at which of them some servers fail."""

@@ -35,6 +35,8 @@ from domain.asking import Mode, Question
 from domain.memories import MemoryView
 from domain.settings import Settings
 from graphs.ask import ask
+from library.library_search import LibraryQuery, search_library
+from library.transcript import SEEN
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from retrieval.result import Retrieval
@@ -46,8 +48,6 @@ from store.queries.clips import memory_view
 from store.queries.videos import video_titles
 from store.vector_index import VectorIndex, build_index
 from tests.support.library import Quiet
-from views.library_search import LibraryQuery, search_library
-from views.transcript import SEEN
 
 VIDEOS, CLIPS = 10_000, 12
 PAGE_MS, SEARCH_MS = 1_000.0, 200.0

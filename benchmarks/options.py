@@ -25,8 +25,8 @@ from retrieval.preparation import SearchPreparation
 from retrieval.query_context import QueryContext
 from retrieval.ranking import relevance
 from store.queries.clips import memory_view
+from store.queries.videos import find_video
 from tests.support.ranking import shares
-from views.library import resolve_video
 
 NAME = 28
 FOLDS = 10
@@ -63,7 +63,7 @@ def answers(workspace: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dic
     for one in asked:
         with workspace.store.begin() as session:
             if one.video not in ids:
-                ids[one.video] = resolve_video(session, one.video).id
+                ids[one.video] = find_video(session, one.video).id
             view = memory_view(session, [ids[one.video]], one.as_of_ms)
         context = search.context(view, one.question, one.options)
         ways = {"baseline": plain.option(one, ids[one.video])}

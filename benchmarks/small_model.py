@@ -25,8 +25,8 @@ from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
 from graphs.ask_result import answer_json
 from graphs.runner import Runner
+from library.videos import all_videos
 from strategies.registry import all_strategies, find_strategy
-from views.library import list_library
 
 
 @dataclass
@@ -98,7 +98,7 @@ def _arguments() -> argparse.Namespace:
 
 def chosen_questions(workspace: Workspace, most: int) -> Iterator[tuple[FirstQuestion, str]]:
     """Yield questions with the ids of their videos: one of each clip before any clip's second."""
-    ids = {video.title: video.id for video in list_library(workspace.store)}
+    ids = {video.title: video.id for video in all_videos(workspace.store).items}
     order: list[tuple[int, FirstQuestion, str]] = []
     of_clip: Counter[str] = Counter()
     for question in read_first_questions():

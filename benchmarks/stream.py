@@ -47,6 +47,7 @@ from domain.streams import LEVELS, StreamSettings
 from flows.stream.steps import watch_stream
 from flows.stream.watching import StreamIngestion, open_stream
 from flows.workspace import Workspace
+from library.memory import load_stream_details
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from perception.live import live_source
@@ -54,7 +55,6 @@ from perception.live_clips import DegradationPolicy
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from views.streams import load_stream_details
 
 VIDEO = Path(__file__).parents[1] / "demo" / "v2d_test.mp4"
 HOUR_S = 3600

@@ -18,6 +18,7 @@ from benchmarks.hardware import described
 from benchmarks.ingest import Silent
 from benchmarks.lines import Line, Taken, faster, in_turn, milliseconds
 from domain.settings import Pool, WorkSettings
+from flows.delete import delete_video_rows
 from flows.ingest_steps import open_direct_steps, watch
 from flows.ingest_video import open_video
 from flows.perception_workers import WorkerPool
@@ -27,7 +28,6 @@ from models.toolbox import Toolbox
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from views.library import delete_video_rows
 
 CLIP = Path(__file__).parents[1] / "demo" / "googlework_short.mp4"
 CLIPS, CLIP_MS = 8, 4_400

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from views.words import plain_line, printable, without_surrogates
+from domain.words import plain_line, printable, without_surrogates
 
 
 def say(text: str = "") -> None:

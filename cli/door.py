@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -12,7 +12,7 @@ import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
-from cli.console import confirm, note
+from cli.console import confirm
 from cli.options import SEVERAL_WORDS, Json, Profile, WordsCommand
 from cli.progress import meter
 from library.params import agreed
@@ -20,6 +20,12 @@ from library.registry import ACTS, GUIDES, Act
 from store.home import Home
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Also print every round of the search, on stderr.")
+]
+Open = Annotated[bool, typer.Option("--open", help="Open the images that the answer cites.")]
+FLAGS = {"confirm": ("yes", Yes), "listener": ("verbose", Verbose), "opener": ("opens", Open)}
+"""What is said on the command line of what a door gives to an act."""
 
 
 class ListingGroup(TyperGroup):
@@ -51,7 +57,10 @@ def register(app: typer.Typer, name: str) -> None:
         needs = any(one.default is one.empty for one in act.parameters.values())
         # Words without quotes are explained where words are asked for.
         told: dict[str, Any] = {"no_args_is_help": needs}
-        if "query" in act.parameters and act.looks("query").argument:
+        if any(
+            word in act.parameters and (needs or act.looks(word).argument)
+            for word in ("query", "question")
+        ):
             told |= {
                 "cls": WordsCommand,
                 "context_settings": SEVERAL_WORDS,
@@ -64,7 +73,12 @@ def command_of(act: Act) -> Any:
     """Return an act as a function for Typer."""
 
     def command(
-        profile: str | None = None, json: bool = False, yes: bool = False, **given: Any
+        profile: str | None = None,
+        json: bool = False,
+        yes: bool = False,
+        verbose: bool = False,
+        opens: bool = False,
+        **given: Any,
     ) -> None:
         # What prints results knows all their classes: help needs none of them.
         from cli.render import render
@@ -85,15 +99,14 @@ def command_of(act: Act) -> Any:
                 from flows.workspace import open_workspace
 
                 where = opened.enter_context(open_workspace(profile))
-            # A meter keeps back what is asked on the line that it draws.
-            shown: Any = meter() if "progress" in act.from_door else nullcontext()
-            with shown as bar:
-                result = act.call(where, given, progress=bar, confirm=agreed if yes else confirm)
+            try:
+                with _of_door(act, yes=yes, verbose=verbose, opens=opens, json=json) as more:
+                    result = act.call(where, given, **more)
+            except KeyboardInterrupt as stop:
+                if (so_far := getattr(stop, "shown", None)) is not None:
+                    render(so_far, json=json)
+                raise
             render(result, json=json, empty=act.empty)
-        if isinstance(result, list) and "offset" in act.parameters and not json:
-            first = int(given.get("offset", 0))
-            if len(result) == int(given.get("limit", act.parameters["limit"].default)):
-                note(f"there may be more: --offset {first + len(result)}")
         done = result if isinstance(result, list) else getattr(result, "items", None)
         rows = done if isinstance(done, list | tuple) else [result]
         # That of a list is the worst of its entries.
@@ -109,7 +122,7 @@ def command_of(act: Act) -> Any:
         for name, one in act.parameters.items()
     ]
     shared: dict[str, Any] = {"profile": Profile} if act.where == "workspace" else {}
-    shared |= {"yes": Yes} if "confirm" in act.from_door else {}
+    shared |= dict(FLAGS[one] for one in sorted(act.from_door & FLAGS.keys()))
     shared |= {"json": Json} if act.hints["return"] not in (str, Iterator[str]) else {}
     for name, option in shared.items():
         kind, default = inspect.Parameter.KEYWORD_ONLY, None if name == "profile" else False
@@ -118,6 +131,25 @@ def command_of(act: Act) -> Any:
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     command.__doc__ = act.help.replace("\n\nExamples:", "\n\n\b\nExamples:")
     return command
+
+
+@contextmanager
+def _of_door(
+    act: Act, *, yes: bool, verbose: bool, opens: bool, json: bool
+) -> Iterator[dict[str, Any]]:
+    """Open what this door gives to an act."""
+    more: dict[str, Any] = {"confirm": agreed if yes else confirm}
+    # A meter keeps back what is asked on the line that it draws.
+    with ExitStack() as shown:
+        if "progress" in act.from_door:
+            more["progress"] = shown.enter_context(meter())
+        if "listener" in act.from_door:
+            from cli.answers import open_images, progress_listener
+
+            listener = progress_listener(silent=json, verbose=verbose)
+            more["listener"] = shown.enter_context(listener)
+            more["opener"] = open_images if opens else None
+        yield more
 
 
 def _for_typer(act: Act, name: str, parameter: inspect.Parameter) -> Any:

@@ -26,8 +26,8 @@ from typer.core import TyperGroup
 
 from cli.console import note
 from domain.errors import HomerError, InputError
+from domain.words import printable
 from telemetry.logs import log_error
-from views.words import printable
 
 STOPPED = 130
 

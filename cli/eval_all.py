@@ -15,6 +15,7 @@ from cli.options import Json, Profile
 from cli.progress import answer_progress, meter
 from cli.render import render
 from domain.evaluation_options import Protocol
+from domain.words import plain_line
 from evals import egolife, first, local
 from evals.baseline import Closest
 from evals.datasets import read, source
@@ -28,7 +29,6 @@ from evals.together import CLIPS, FIRST, WEEK, Measure, of_clips, of_first, of_r
 from flows.workspace import Workspace, open_workspace
 from store.progress import Meter, import_progress
 from store.vector_index import build_index
-from views.words import plain_line
 
 Sets = Annotated[
     list[str],

@@ -12,10 +12,10 @@ import typer
 from pydantic_core import to_jsonable_python
 
 from cli.console import note, say, say_json, say_table
-from cli.ingest import Reporter
 from cli.options import Json, MoreStrategies, Profile
 from cli.progress import answer_progress, meter
 from cli.reports import with_interval
+from domain.words import counted, plain_line, shortened
 from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
 from evals import local as local_evaluation
@@ -36,9 +36,9 @@ from evals.scores import PercentInterval, Summary
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
 from library.params import split_names
+from library.progress import Reporter
 from store.progress import Meter, import_progress
 from strategies.registry import find_strategy
-from views.words import counted, plain_line, shortened
 
 MISSED = 1
 """Exit code where a bar is missed."""

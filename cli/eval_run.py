@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.console import note, say_json
-from cli.ingest import STOPPED, Reporter
 from cli.options import Json, MoreStrategies, Profile
-from cli.progress import ImportProgress, meter
+from cli.progress import meter
 from domain.evaluation_options import AblationStage, Protocol
+from domain.words import plain_line
 from library.params import split_names
-from store.progress import Meter
-from views.words import plain_line
+from library.progress import STOPPED, Reporter
+from store.progress import Meter, import_progress
 
 if TYPE_CHECKING:
     from domain.evaluation import Verdict
@@ -156,12 +157,11 @@ class EvalReporter(Reporter):
 
     def __init__(self, bar: Meter) -> None:
         super().__init__(bar)
-        self._imports: dict[str, ImportProgress] = {}
+        self._imports: dict[str, Callable[[int, int], None]] = {}
 
     def importing(self, video: str, done: int, total: int) -> None:
         """Show how many clips of captions are in memory."""
-        progress = self._imports.setdefault(video, ImportProgress(self._bar, video, 0))
-        progress(done, total)
+        self._imports.setdefault(video, import_progress(self._bar, video))(done, total)
 
     def asking(self, total: int, done: int) -> None:
         """Start on questions."""

@@ -28,10 +28,6 @@ COMMANDS = {
         "eval_bars",
         "Measure answers to everyday questions: is it right, rightly declined, or wrong?",
     ),
-    "perception": (
-        "eval_perception",
-        "Measure faces, voices, words, sounds and cuts against annotated clips in FOLDER.",
-    ),
     "run": ("eval_run", "Ask the questions of a data set, judge the answers, and learn from them."),
     "runs": ("door", "List the runs, the latest first."),
     "report": (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,21 +13,15 @@ from cli.console import note, say, say_json
 from cli.options import Json, Profile, read_lines
 from cli.progress import meter
 from domain.errors import InputError
+from domain.words import plain_line
 from library.params import split_names
+from library.progress import STOPPED, Reporter
 from store.home import Home
 from store.progress import Meter
-from views.words import counted, plain_line
 
 if TYPE_CHECKING:
-    from domain.media import Video
-    from flows.addresses import Fetched
     from flows.estimate import IngestEstimate
     from flows.ingest_files import FileOutcome
-    from store.database import Store
-    from views.usage import IngestUsage
-
-
-STOPPED = "stopped; nothing is lost: run the same command to continue"
 
 
 Subtitles = Annotated[
@@ -113,10 +106,12 @@ def ingest(
       homer ingest https://example.org/talk.mp4
     """
     # More than a second of imports, which help and usage errors do without.
+    from cli.render import render
     from flows.addresses import find_files
-    from flows.estimate import estimate_file
+    from flows.estimate import estimate_file, sum_of
     from flows.ingest_files import watch_files
     from flows.workspace import open_workspace
+    from library.watching import rows_of
     from store.vector_index import build_index
 
     with meter() as bar:
@@ -129,7 +124,7 @@ def ingest(
             workspace = workspace.with_memory_of(split_names(memory))
             if dry_run:
                 estimate = partial(estimate_file, workspace, again=again, subtitles=subtitles)
-                raise typer.Exit(_estimate(files, estimate, as_json=json))
+                raise typer.Exit(_estimate(files, estimate, sum_of, as_json=json))
             found = watch_files(
                 workspace,
                 files,
@@ -139,51 +134,12 @@ def ingest(
                 subtitles=subtitles,
                 audio_track=audio_track,
             )
-            outcomes = list(_report_errors(found, bar))
+            rows = rows_of(workspace.store, _report_errors(found, bar), unfetched)
             build_index(workspace.store, bar)
-            usages = _usages(workspace.store, outcomes)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
-    show_outcomes(outcomes, usages, unfetched, as_json=json)
-    codes = [outcome.exit_code for outcome in outcomes]
-    codes += [one.error.exit_code for one in unfetched if one.error is not None]
-    raise typer.Exit(max(codes, default=0))
-
-
-class Reporter:
-    """Shows the progress of a flow on a meter."""
-
-    def __init__(self, bar: Meter) -> None:
-        self._bar = bar
-
-    def opened(self, video: Video, clips: int, done: int) -> None:
-        """Start on a video."""
-        if done:
-            self._bar.say(f"{plain_line(video.title)}: going on after {done} of {clips} clips")
-        self._bar.start(video.title, clips, done)
-
-    def remembered(self, video: Video, clip: int) -> None:
-        """Count a clip that is in memory."""
-        del video, clip
-        self._bar.step()
-
-    def failed(self, video: Video, clip: int, error: Exception) -> None:
-        """Count a clip that failed, and print why."""
-        self._bar.say(f"{plain_line(video.title)}: clip {clip} failed: {error}")
-        self._bar.step()
-
-    def said(self, text: str) -> None:
-        """Print another message."""
-        self._bar.say(text)
-
-
-def _usages(store: Store, outcomes: list[FileOutcome]) -> dict[str, IngestUsage]:
-    """Return what language models took for each video of which clips were watched."""
-    # Like the flows, it takes long to import.
-    from views.usage import ingest_usage
-
-    watched = [outcome.watched for outcome in outcomes if outcome.watched is not None]
-    return {one.video.id: ingest_usage(store, one.video.id) for one in watched if one.fresh}
+    render(rows, json=json, empty="there is no video or audio file in there")
+    raise typer.Exit(max((row.exit_code for row in rows), default=0))
 
 
 def _report_errors(outcomes: Iterable[FileOutcome], bar: Meter) -> Iterator[FileOutcome]:
@@ -195,12 +151,13 @@ def _report_errors(outcomes: Iterable[FileOutcome], bar: Meter) -> Iterator[File
 
 
 def _estimate(
-    files: list[Path], estimate: Callable[[Path], IngestEstimate], *, as_json: bool
+    files: list[Path],
+    estimate: Callable[[Path], IngestEstimate],
+    sum_of: Callable[[list[IngestEstimate]], IngestEstimate],
+    *,
+    as_json: bool,
 ) -> int:
     """Print what watching the files will take; return the exit code."""
-    # It takes more than a second to import, which help and usage errors do without.
-    from flows.estimate import sum_of
-
     code, estimates = 0, []
     for path in files:
         try:
@@ -216,52 +173,6 @@ def _estimate(
         if len(estimates) > 1:
             say(plain_line(str(sum_of(estimates))))
     return code
-
-
-def show_outcomes(
-    outcomes: list[FileOutcome],
-    usages: Mapping[str, IngestUsage] = MappingProxyType({}),
-    unfetched: Sequence[Fetched] = (),
-    *,
-    as_json: bool,
-) -> None:
-    """Print the outcome of each file and what language models took for it.
-
-    In JSON also the addresses that failed.
-    """
-    if as_json:
-        addresses = [{"url": one.shown_url, "error": str(one.error)} for one in unfetched]
-        return say_json([*map(_as_json, outcomes), *addresses])
-    for outcome in outcomes:
-        if outcome.watched is not None:
-            used = str(usages.get(outcome.watched.video.id, ""))
-            say(_line(outcome) + (f"; {used}" if used else ""))
-    if not outcomes and not unfetched:
-        note("there is no video or audio file in there")
-    return None
-
-
-def _line(outcome: FileOutcome) -> str:
-    watched = outcome.watched
-    assert watched is not None  # noqa: S101 - the caller looks
-    title, known = (
-        plain_line(watched.video.title),
-        f"{counted(watched.clips, 'clip')}, id {watched.video.id}",
-    )
-    if watched.failed:
-        return f"{title}: {watched.failed} of {known} failed; the same command tries them again"
-    if not watched.fresh:
-        return f"{title}: already watched ({known})"
-    return f"{title}: watched ({known})"
-
-
-def _as_json(outcome: FileOutcome) -> dict[str, Any]:
-    watched = outcome.watched
-    row: dict[str, Any] = {"path": str(outcome.path)}
-    if watched is not None:
-        row |= {"video": watched.video.id, "title": watched.video.title, "clips": watched.clips}
-        row |= {"fresh": watched.fresh, "failed": watched.failed}
-    return row | ({"error": str(outcome.error)} if outcome.error else {})
 
 
 def register(app: typer.Typer) -> None:

@@ -35,9 +35,11 @@ Start with:
 COMMANDS = {
     "ingest": ("ingest", "Watch video files and store what was said, read and seen."),
     "watch": ("watch", "Watch a live source: a camera, an RTSP or HLS stream, or a pipe."),
-    "retry": ("retry", "Retry the failed clips of a video, however often they have failed."),
-    "ask": ("ask", "Answer a question, with the times in the video that support the answer."),
-    "compare": ("compare", "Answer a question by several strategies, and compare them."),
+    "retry": ("door", "Retry the failed clips of a video, however often they have failed."),
+    "ask": ("door", "Answer a question, with the times in the video that support the answer."),
+    "resume": ("door", "Continue an interrupted question after its last finished step."),
+    "batch": ("batch", "Answer the questions of a file, several at a time."),
+    "compare": ("door", "Answer a question by several strategies, and compare them."),
     "build": ("door", "Build the memory of a strategy from what was watched of a video."),
     "tool": (
         "door",
@@ -76,10 +78,10 @@ COMMANDS = {
         "Show the rounds that led to an answer, or list the latest answers.",
     ),
     "replay": ("door", "Replay an answer from its record, and compare every event."),
-    "fork": ("forks", "Continue an answer from one of its rounds, with something changed."),
+    "fork": ("door", "Continue an answer from one of its rounds, with something changed."),
     "diff": ("door", "Compare two trajectories: their actions, evidence and answers."),
     "import": (
-        "captions",
+        "door",
         "Import a video from an export, or from timed captions without its frames.",
     ),
     "doctor": ("door", "Check this machine, and say how to fix what is missing."),
@@ -119,12 +121,13 @@ COMMANDS = {
 
 
 GROUPS = {
-    "Start": ("ingest", "watch", "ask", "search", "up", "down"),
+    "Start": ("ingest", "watch", "ask", "batch", "search", "up", "down"),
     "Look inside": (
         "videos",
         "show",
         "trajectory",
         "replay",
+        "resume",
         "fork",
         "diff",
         "dump",

@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperCommand
 
 from domain.errors import InputError
-from domain.time import parse_clock
 
 Profile = Annotated[
     str | None,
@@ -24,30 +23,9 @@ Profile = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", help="Also print every round of the search, on stderr.")
-]
-Videos = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--video",
-        "-v",
-        metavar="VIDEO",
-        help="Only this video: its id, the beginning of its id, or its title. Repeatable.",
-    ),
-]
 OneVideo = Annotated[
     str,
     typer.Argument(metavar="VIDEO", help="The video's id, the beginning of its id, or its title."),
-]
-AsOf = Annotated[
-    str | None,
-    typer.Option(
-        "--as-of",
-        metavar="MM:SS",
-        help="Ignore everything after this time of the video. Also H:MM:SS, or 'd2 H:MM:SS' for "
-        "the second day.",
-    ),
 ]
 
 
@@ -71,10 +49,6 @@ MoreStrategies = Annotated[
         metavar="NAME,...",
         help="Ask also by this strategy: see 'homer strategies'. Repeatable.",
     ),
-]
-Choices = Annotated[
-    list[str] | None,
-    typer.Option("--option", "-o", help="An option to choose from. Repeatable."),
 ]
 
 
@@ -100,18 +74,6 @@ def read_lines(sources: Sequence[str]) -> list[str]:
             raise InputError(f"there is no address in {source[1:]}")
         found += lines
     return found
-
-
-def parse_as_of(text: str | None) -> int | None:
-    """Parse a time of the video, in milliseconds.
-
-    Raises:
-        InputError: the text is not a time.
-    """
-    try:
-        return None if text is None else parse_clock(text)
-    except ValueError as error:
-        raise InputError(f"--as-of: {error}") from error
 
 
 SEVERAL_WORDS = {"allow_extra_args": True}

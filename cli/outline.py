@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cli.console import note
+from domain.words import format_span, without_markup
 from library.outlines import Chapter, Outline, OutlineFormat
-from views.words import format_span, without_markup
 
 _MARKS = re.compile(r"[\\`*_\[\]#|~]")
 

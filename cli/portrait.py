@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from domain.streams import Gap
 from domain.wording import count_objects, describe_counts
-from views.answer_lines import one_line
-from views.library import ClipCost, ShownClip, VideoDetails
-from views.streams import StreamDetails, describe_gap, describe_watching
-from views.words import counted, format_span, format_time, plain_line
+from domain.words import counted, format_span, format_time, plain_line
+from library.answers import one_line
+from library.memory import ShownClip, StreamDetails, VideoDetails, describe_gap, describe_watching
+from library.usage import CallTotals
 
 SHOWN_LINES = 12
 
@@ -56,7 +56,7 @@ def _head(portrait: VideoDetails) -> Iterator[str]:
         yield f"  with subtitles: {plain_line(', '.join(video.subtitles)) or 'there were none'}"
     for one in portrait.built:
         yield f"  memory of {one.strategy}: {plain_line(one.in_words)}"
-    if spent := _spent(portrait.cost):
+    if spent := _spent(portrait.cost, portrait.seconds):
         yield f"  watching took{spent.replace('  [', ' ').rstrip(']')}"
     if portrait.last_clip + 1 < len(portrait.clips):
         yield f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}"
@@ -89,7 +89,7 @@ def _tries(clip: ShownClip, stream: StreamDetails | None) -> str:
     return f" ({clip.attempts}x; {how} again)"
 
 
-def _spent(cost: ClipCost) -> str:
+def _spent(cost: CallTotals, seconds: float) -> str:
     """Describe calls, tokens, cost and seconds, where there were any."""
     parts = []
     if cost.calls:
@@ -99,7 +99,7 @@ def _spent(cost: ClipCost) -> str:
             f"{cost.tokens_in}+{cost.tokens_out} tokens",
         ]
         parts += [f"${cost.cost_usd:.4f}"] if cost.cost_usd else []
-    parts += [f"{cost.seconds:.1f} s"] if cost.seconds else []
+    parts += [f"{seconds:.1f} s"] if seconds else []
     return f"  [{', '.join(parts)}]" if parts else ""
 
 
@@ -126,7 +126,7 @@ def _gap(gap: Gap) -> str:
 def _clip(clip: ShownClip, stream: StreamDetails | None) -> Iterator[str]:
     state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"
     error = f"  {plain_line(clip.error)}" if clip.error else ""
-    spent = f"{_spent(clip.cost)}{_budget(clip)}"
+    spent = f"{_spent(clip.cost, clip.seconds)}{_budget(clip)}"
     yield f"clip {clip.index}  {format_span(clip.span)}{state}{error}{spent}"
     if stream is not None and clip.index in stream.clips:
         yield f"  {describe_watching(stream.clips[clip.index])}"

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cli.console import is_terminal, note
+from domain.words import plain_line
 from store.progress import Meter
-from views.words import plain_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -105,27 +105,6 @@ def meter() -> Iterator[Meter]:
     console = Console(stderr=True)
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         yield BarMeter(progress)
-
-
-class ImportProgress:
-    """Moves a meter to where an import of captions is, and counts its new clips in ``fresh``.
-
-    Args:
-        bar: the meter.
-        title: what is imported.
-        done: clips that were in memory before.
-    """
-
-    def __init__(self, bar: Meter, title: str, done: int) -> None:
-        self._bar, self._title, self._done, self.fresh = bar, title, done, 0
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` clips are in memory."""
-        if not self.fresh:
-            self._bar.start(self._title, total, self._done)
-        self._bar.step(done - self._done)
-        self.fresh += done - self._done
-        self._done = done
 
 
 def answer_progress(bar: Meter) -> Callable[[BatchResult], None]:

@@ -15,11 +15,11 @@ from cli.console import escaped, note, say, say_json, table
 from domain.people import tags_in_words
 from domain.time import in_seconds
 from domain.trajectory import canonical_event
+from domain.words import counted, format_span, format_time, shortened
+from flows.recap import cited_times
+from library.answers import answer_line
 from library.params import Page
-from views.answer_lines import answer_line
-from views.recap_links import cited_times
-from views.skill_use import policy_lines, strategy_line
-from views.words import counted, format_span, format_time, shortened
+from library.skills import policy_lines, strategy_line
 
 Columns = Mapping[str, Callable[[Any], object]]
 
@@ -146,11 +146,7 @@ def _rights(all_of_them: Any) -> Iterator[str]:
         sees = one.folder or one.title or one.video or "everything, and may change it"
         yield f"{who}  {sees}"
     yield from (f"{one.member} is in the group {one.group}" for one in all_of_them.members)
-    yield (
-        "rights are enforced"
-        if all_of_them.enforced
-        else "rights are not enforced, everybody sees everything: homer rights on"
-    )
+    yield all_of_them.standing
 
 
 def _sees(one: Any) -> Iterator[str]:
@@ -211,7 +207,7 @@ def _asked(one: Any) -> Iterator[str]:
     yield from one.steps
     if one.result is None:
         yield "no answer"
-        yield f"resume it with: homer ask --resume {one.id}"
+        yield f"resume it with: homer resume {one.id}"
         return
     option = f"{one.result.option}. " if one.result.option else ""
     yield f"answer: {option}{one.result.answer}"
@@ -329,6 +325,8 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "Outline": _from("outline", "outline_lines"),
     "Found": _found,
     "Asked": _asked,
+    "Answered": _from("answers", "answered_lines"),
+    "SideBySide": _from("answers", "compared_lines"),
     "ForkEdit": _round,
     "TrajectoryUsage": _usage,
     "Replayed": _replayed,
@@ -348,6 +346,9 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
 NOTES: dict[str, Callable[[Any], Iterable[str]]] = {}
 """What is said beside these, in lines for the reader and not for a program."""
 
+NOTES["SideBySide"] = lambda compared: [
+    f"{name}: {why}" for one in compared for name, why in one.failed.items()
+]
 NOTES["SharedLink"] = lambda links: [
     f"valid until {_clock(links[0].expires_at)}; homer share revoke {links[0].id}"
 ]

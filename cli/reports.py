@@ -1,12 +1,12 @@
-"""How results of upkeep and of evaluations look in a terminal: see ``cli.render``."""
+"""How results of watching, of upkeep and of evaluations look in a terminal: see ``cli.render``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from cli.console import table
-from views.words import counted, plain_line, shortened
+from cli.console import note, table
+from domain.words import counted, plain_line, shortened
 
 MEGABYTE = 1e6
 FEW = 5
@@ -53,6 +53,28 @@ def _beside_backup(found: Iterable[Any]) -> Iterator[str]:
             yield f"{counted(len(one.missing), 'image')} are gone or damaged, and not in it"
         if given := one.rights:
             yield f"{given} rights and members of groups are in it, restored with --rights only"
+
+
+def _watched(one: Any) -> Iterator[str]:
+    title, known = shortened(one.title), f"{counted(one.clips, 'clip')}, id {one.video}"
+    if one.failed:
+        yield f"{title}: {one.failed} of {known} failed; the same command tries them again"
+    elif one.video:
+        used = f"; {one.used}" if one.used else ""
+        yield f"{title}: {'' if one.fresh else 'already '}watched ({known}){used}"
+
+
+def _imported(one: Any) -> Iterator[str]:
+    title = shortened(one.title)
+    if one.captions:
+        each = ", ".join(f"{count} of {level}" for level, count in one.captions.items())
+        yield f"{title}: a reference of {sum(one.captions.values())} captions ({each})"
+    elif one.error:
+        note(f"homer: {title}: {shortened(one.error)}")
+    else:
+        word = "imported" if one.fresh or one.failed else "already imported"
+        more = f"{one.failed} failed" if one.answers is None else f"{one.answers} answers"
+        yield f"{title}: {word} ({one.clips} clips, {more}, id {one.video})"
 
 
 def with_interval(figure: Any) -> str:
@@ -165,6 +187,8 @@ TABLES: dict[str, Mapping[str, Callable[[Any], object]]] = {
     },
 }
 SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
+    "Watched": _watched,
+    "Imported": _imported,
     "Check": _check,
     "StrategyLine": _strategy,
     "Built": _built,
@@ -179,6 +203,16 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "Census": _census,
 }
 NOTES: dict[str, Callable[[Any], Iterable[str]]] = {
+    "Imported": lambda made: [
+        f"{sum(not one.error for one in made)} of {len(made)} videos are in memory"
+        if len(made) > 1
+        else "",
+        *(
+            f"{one.left} answers stay behind: they cite by numbers that are taken here, or videos"
+            for one in made
+            if one.left
+        ),
+    ],
     "Built": lambda built: [
         *(f"{one.strategy}: {one.remark}" for one in built if one.remark),
         "ask with:  homer ask QUESTION --strategy NAME",

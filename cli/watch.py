@@ -12,15 +12,15 @@ import typer
 
 from cli.console import note, say, say_json
 from cli.options import Json, Profile, read_lines
-from domain.media import Video
+from domain.words import plain_line
 from flows.build import check_builds
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
 from flows.workspace import open_workspace
 from library.params import split_names
+from library.progress import LiveReporter
 from perception.live import live_source
 from strategies.registry import find_strategy
-from views.words import plain_line
 
 _STOPPING = "stopping: what came is still watched; Ctrl-C again stops at once"
 _AT_ONCE = "stopped at once: what was not in memory yet is a gap; run the same command to continue"
@@ -91,7 +91,7 @@ def watch(
             workspace = workspace.with_recording()
         for name in workspace.settings.memory.strategies:
             check_builds(find_strategy(name))
-        reporter = LiveReporter()
+        reporter = LiveReporter(lambda text: note(plain_line(text)), "; Ctrl-C ends it")
         with open_stream(workspace, live, stop=stop, said=reporter.said, away_s=away) as work:
             outcome = watch_stream(work, reporter, direct=direct)
             state = work.state()
@@ -123,28 +123,6 @@ def _until_stopped(stop: Event) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class LiveReporter:
-    """Prints a line for each clip, which comes every half minute."""
-
-    def opened(self, video: Video, clips: int, done: int) -> None:
-        """Print that the stream is being watched."""
-        del done
-        resumed = f", going on after {clips} clips" if clips else ""
-        note(f"watching {plain_line(video.title)} (id {video.id}){resumed}; Ctrl-C ends it")
-
-    def remembered(self, video: Video, clip: int) -> None:
-        """Print that a clip is in memory."""
-        note(f"{plain_line(video.title)}: clip {clip} is in memory")
-
-    def failed(self, video: Video, clip: int, error: Exception) -> None:
-        """Print that a clip is lost."""
-        note(f"{plain_line(video.title)}: clip {clip} is lost: {plain_line(str(error))}")
-
-    def said(self, text: str) -> None:
-        """Print another message."""
-        note(plain_line(text))
 
 
 def register(app: typer.Typer) -> None:

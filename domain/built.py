@@ -29,13 +29,13 @@ class EntityKey(NamedTuple):
 
 def entity_text(key: EntityKey, attributes: Mapping[str, Any]) -> str:
     """Return an entity in words: its name, its type, and those of its attributes that are texts."""
-    known = "; ".join(f"{name}: {text}" for name, text in attributes.items() if _is_text(text))
+    known = "; ".join(
+        f"{name}: {text}"
+        for name, text in attributes.items()
+        if (isinstance(text, str) and bool(text))
+    )
     named = f"{key.name} ({key.type.lower()})"
     return f"{named}: {known}" if known else named
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
 
 
 @dataclass(frozen=True)

@@ -223,19 +223,16 @@ def apply_edits(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Le
         ledger = abandon(ledger, task_id)
     ledger, complaints = _add_all(ledger, edits.add[: settings.replan_adds], settings)
     refused += [complaint for complaint in complaints if complaint]
-    refused += _excess_complaints(edits, settings)
-    return ledger, refused
-
-
-def _excess_complaints(edits: Edits, settings: AskSettings) -> list[str]:
-    """Return complaints about edits beyond the limits of a repair."""
+    # Complaints about edits beyond the limits of a repair.
     limits = [
         ("abandon", len(edits.abandon), settings.replan_abandons),
         ("add", len(edits.add), settings.replan_adds),
     ]
-    return [
+    excess_complaints = [
         f"a repair may {verb} at most {limit}" for verb, count, limit in limits if count > limit
     ]
+    refused += excess_complaints
+    return ledger, refused
 
 
 def _rewrite(ledger: Ledger, rewrite: Rewrite) -> tuple[Ledger, str]:

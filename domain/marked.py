@@ -7,7 +7,7 @@ def marked(text: str) -> str:
     """Return a text unchanged; it is in the catalogue, and is translated where it is shown.
 
     An f-string is in the catalogue with numbers for its values: ``{0} of {1}``. The page translates
-    it with ``views.sentences.translate_sentence``.
+    it with ``domain.words.translate_sentence``.
     """
     return text
 

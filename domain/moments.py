@@ -183,6 +183,7 @@ class Answered(Frozen):
     state: str = Field(description="done, or stopped: the best answer so far")
     answer: str
     option: str | None = Field(description="the letter of the chosen option")
+    chosen: str | None = Field(description="the chosen option")
     confidence: float = Field(ge=0, le=1)
     confidence_level: str = Field(description="high, medium or low")
     standing: str | None = Field(
@@ -196,6 +197,9 @@ class Answered(Frozen):
     rounds: int
     tokens: int
     seconds: float
+    choice: str | None = Field(
+        default=None, description="how `auto` chose the strategy; null where it was named"
+    )
 
 
 class RoundLine(Frozen):

@@ -67,19 +67,19 @@ def parse_when(text: str) -> When:
     """
     normalised = " ".join(text.split())
     if match := _EVERY.fullmatch(normalised):
-        return _parse_interval(int(match[1] or 1), match[2].lower())
+        count = int(match[1] or 1)
+        unit = match[2].lower()
+        seconds = count * next(size for name, size in UNITS.items() if name.startswith(unit[0]))
+        if not MIN_INTERVAL_S <= seconds <= MAX_INTERVAL_S:
+            raise InputError(
+                f"every {count} {unit} is not between {MIN_INTERVAL_S} seconds and a year"
+            )
+        return When(every_s=seconds)
     if match := _AT.fullmatch(normalised):
         return _parse_time_of_day(match[1].lower(), int(match[2]), int(match[3]))
     if _CRON.fullmatch(normalised):
         return When(cron=normalised)
     raise InputError(f"{text!r} says no time: write {FORMS}")
-
-
-def _parse_interval(count: int, unit: str) -> When:
-    seconds = count * next(size for name, size in UNITS.items() if name.startswith(unit[0]))
-    if not MIN_INTERVAL_S <= seconds <= MAX_INTERVAL_S:
-        raise InputError(f"every {count} {unit} is not between {MIN_INTERVAL_S} seconds and a year")
-    return When(every_s=seconds)
 
 
 def _parse_time_of_day(day: str, hour: int, minute: int) -> When:

@@ -111,11 +111,7 @@ def split_utterance(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
     text = utterance.text.strip()
     if len(text.split()) <= LINE_WORDS:
         return [(text, utterance.span)] if text else []
-    lines = _fill_lines(split_sentences(text))
-    return list(zip(lines, share_span(utterance.span, [len(line) for line in lines]), strict=True))
-
-
-def _fill_lines(parts: list[str]) -> list[str]:
+    parts = split_sentences(text)
     lines: list[str] = []
     for part in parts:
         joined = f"{lines[-1]} {part}" if lines else part
@@ -123,7 +119,7 @@ def _fill_lines(parts: list[str]) -> list[str]:
             lines[-1] = joined
         else:
             lines.append(part)
-    return lines
+    return list(zip(lines, share_span(utterance.span, [len(line) for line in lines]), strict=True))
 
 
 def share_span(span: TimeSpan, lengths: list[int]) -> list[TimeSpan]:

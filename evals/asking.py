@@ -1,4 +1,4 @@
-"""Asks a batch of questions as ``homer ask --batch`` does, and measures the time."""
+"""Asks a batch of questions as ``homer batch`` does, and measures the time."""
 
 from __future__ import annotations
 

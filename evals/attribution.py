@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from string import Template, ascii_uppercase
+from string import ascii_uppercase
 from typing import Literal, TypedDict
 
 from pydantic import BaseModel, Field
@@ -18,6 +17,7 @@ from domain.trajectory import Ended, Event, EvidenceRetrieved
 from evals.dataset import EvalQuestion
 from models.chat import StructuredChat
 from models.messages import user
+from models.prompts import prompts_beside
 from retrieval.terms import terms
 
 BIN_MS = 300_000
@@ -136,7 +136,7 @@ def judge_citations(question: EvalQuestion, answer: Answer, video: str) -> Preci
 
 FAULT = "fault"
 """The purpose of the call that says where an answer went wrong."""
-PROMPT = Path(__file__).with_name("prompts") / "fault.md"
+prompt = prompts_beside(__file__)
 SHOWN, LONGEST = 60, 2_000
 HELD = 0.5
 """The share of the reference's words that memory must hold."""
@@ -180,7 +180,8 @@ def judged_fault(
     ``closest``: what memory holds that is closest to the reference.
     """
     found = {piece.ref: piece for piece in retrieved(events)}
-    told = Template(PROMPT.read_text(encoding="utf-8")).substitute(
+    told = prompt(
+        "fault",
         question=quote_untrusted(question.question, LONGEST),
         reference=quote_untrusted(reference(question), LONGEST),
         answer=quote_untrusted(answer.text, LONGEST),

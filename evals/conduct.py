@@ -76,7 +76,12 @@ def conduct(store: Store, trajectories: Iterable[str], retries: int) -> Conduct:
 def conduct_in(events: Sequence[Event], retries: int) -> Conduct:
     """Count the rounds and the choice of one trajectory."""
     acted_rounds = {event.round for event in events if isinstance(event, Acted)}
-    valid = {acted.round for acted in _accepted(events) if _own(acted) and acted.attempt <= retries}
+    valid = {
+        acted.round
+        for acted in _accepted(events)
+        if (acted.action is not None and acted.action.reason != BY_HARNESS)
+        and acted.attempt <= retries
+    }
     question_event, answer = _question_event(events), _answer(events)
     letters = ascii_uppercase[: len(question_event.question.options)]
     return Conduct(
@@ -97,10 +102,6 @@ def _accepted(events: Sequence[Event]) -> list[Acted]:
         if isinstance(guarded, Guarded)
     )
     return [acted for acted, guarded in pairs if guarded.accepted and isinstance(acted, Acted)]
-
-
-def _own(acted: Acted) -> bool:
-    return acted.action is not None and acted.action.reason != BY_HARNESS
 
 
 def _question_event(events: Sequence[Event]) -> QuestionAsked:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from domain.base import Frozen
-from evals.asking import Batch, OnResult, ask_all, spans_of
+from evals.asking import OnResult, ask_all, spans_of
 from evals.bars import Bar
 from evals.baseline import Baseline, WordBaseline
 from evals.local import read_question_file
@@ -246,7 +246,11 @@ def evaluate(
     batch_questions = [question.to_batch_question(imported.video) for question in questions]
     batch = ask_all(workspace, batch_questions, out, on_result)
     words = WordBaseline.of(workspace.store, imported.video)
-    pairs = _judged(baseline, questions, batch)
+    pairs = [
+        (question, (_ours(question, batch.lines[question.id]), _plain(question, baseline)))
+        for question in questions
+        if question.id in batch.lines
+    ]
     homer, plain = (by_type((q.type, pair[n]) for q, pair in pairs) for n in (0, 1))
     return EgoReport(
         imported=imported,
@@ -276,16 +280,6 @@ def _by_strategy(
     answered = [question for question in questions if question.id in batch.lines]
     scores = [_ours(question, batch.lines[question.id]) for question in answered]
     return StrategySummary(summary(scores), batch.seconds, batch.slowest_s, len(batch.errors))
-
-
-def _judged(
-    baseline: Baseline, questions: Sequence[EgoQuestion], batch: Batch
-) -> list[tuple[EgoQuestion, tuple[WeekScore, WeekScore]]]:
-    return [
-        (question, (_ours(question, batch.lines[question.id]), _plain(question, baseline)))
-        for question in questions
-        if question.id in batch.lines
-    ]
 
 
 def _ours(question: EgoQuestion, line: dict[str, Any]) -> WeekScore:

@@ -22,7 +22,8 @@ from evals.scores import Span
 from flows.workspace import Workspace
 from graphs.batch import BatchQuestion
 from store.database import Store
-from views.library import show_video
+from store.queries.clips import clips_of, memory_view
+from store.queries.memories import memories_of_clips
 
 # First questions, each with what counts as right, judged without a model.
 
@@ -70,16 +71,14 @@ class RightAnswer(Frozen):
         declines = bool(line.get("not_in_memory"))
         if declines or self == _ONLY_DECLINED:
             return self.declined and declines
-        return self._says(line) and self._cites(spans_of(line, "citations"))
-
-    def _says(self, line: dict[str, Any]) -> bool:
         text = line["answer"]
         number = first_number(text) if self.number else None
-        return (
+        says = (
             (self.option is None or line.get("option") == self.option)
             and all(re.search(pattern, text, re.I | re.S) for pattern in self.words)
             and (not self.number or number in range(self.number[0], self.number[1] + 1))
         )
+        return says and self._cites(spans_of(line, "citations"))
 
     def _cites(self, cited: list[Span]) -> bool:
         return (
@@ -143,7 +142,7 @@ SURE = {QuestionSet.WORK: 5.0, QuestionSet.HELD: 5.0}
 """Percent that may be wrong with high confidence; of the other sets none."""
 SURE_RIGHT = 85.0
 """Percent of the answers with high confidence that must be right."""
-SPOKEN = (MemorySource.SAID, MemorySource.CAPTION, MemorySource.SUBTITLE)
+SPOKEN = {MemorySource.SAID, MemorySource.CAPTION, MemorySource.SUBTITLE}
 """Sources of lines of speech."""
 
 
@@ -267,9 +266,15 @@ def evaluate(
 
 def silent_clips(store: Store, videos: Sequence[str]) -> SilentClips:
     """Count the clips of videos that have no line of speech, and those of them with another."""
-    shown = [clip for video in videos for clip in show_video(store, video).clips]
-    silent = [clip for clip in shown if not any(line.source in SPOKEN for line in clip.lines)]
-    return SilentClips(len(silent), sum(bool(clip.lines) for clip in silent))
+    sources = list[set[MemorySource]]()
+    with store.begin(snapshot=True) as session:
+        for scope in memory_view(session, videos).scopes:
+            of_clip = {clip.index: set[MemorySource]() for clip in clips_of(session, scope.video)}
+            for row in memories_of_clips(session, scope.video, [*of_clip], scope.last_clip):
+                of_clip[row.memory.clip].add(row.memory.source)
+            sources += of_clip.values()
+    silent = [one for one in sources if not one & SPOKEN]
+    return SilentClips(len(silent), sum(map(bool, silent)))
 
 
 def judge(question: FirstQuestion, batch: Batch) -> FirstAnswer:

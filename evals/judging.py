@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from string import Template
 from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
@@ -30,6 +28,7 @@ from flows.workspace import Workspace
 from models.chat import ChatReply, Recorded, StructuredChat
 from models.messages import Message, user
 from models.profile import Profile
+from models.prompts import prompts_beside
 from models.specs import IN_PROCESS
 from retrieval.retrievers import Retrievers
 from store.queries.calls import add_call, find_call
@@ -57,8 +56,8 @@ def judge_options(question: EvalQuestion, answer: Answer) -> Verdict:
 NOBODY = "nobody"
 ROLE, PURPOSE = "judge", "judge"
 LONGEST = 2_000
-PROMPT = Path(__file__).parent / "prompts" / "judge.md"
-M3_BENCH = PROMPT.with_name("m3_bench.md")
+prompt = prompts_beside(__file__)
+M3_BENCH = "m3_bench"
 """After the rule of that data set's authors, which allows what follows reasonably."""
 WEAK = (
     "no strong language model to judge an open answer: use a profile with one, or give the profile "
@@ -108,7 +107,7 @@ def judge_words(
     answer: Answer,
     model: str,
     chat: Callable[[], JudgeChat],
-    rule: Path = PROMPT,
+    rule: str = "judge",
 ) -> Verdict:
     """Judge by the model and a rule; unjudged without a model, a reference, or a readable reply."""
     if not question.answer:
@@ -116,20 +115,18 @@ def judge_words(
     if not model:
         return Verdict(right=None, judge=NOBODY, why=WEAK)
     try:
-        messages = [user(_prompt(question, answer, rule))]
+        answer_text = "The memory does not hold it." if answer.not_in_memory else answer.text
+        asked = prompt(
+            rule,
+            question=quote_untrusted(question.question, LONGEST),
+            reference=quote_untrusted(question.answer, LONGEST),
+            answer=quote_untrusted(answer_text, LONGEST),
+        )
+        messages = [user(asked)]
         reply = chat().ask(messages, Ruling, purpose=PURPOSE, temperature=0.0)
     except ModelError as error:
         return Verdict(right=None, judge=model, why=f"the judge failed: {error}", failed=True)
     return Verdict(right=reply.value.right, judge=model, why=reply.value.reason)
-
-
-def _prompt(question: EvalQuestion, answer: Answer, rule: Path) -> str:
-    answer_text = "The memory does not hold it." if answer.not_in_memory else answer.text
-    return Template(rule.read_text(encoding="utf-8")).substitute(
-        question=quote_untrusted(question.question, LONGEST),
-        reference=quote_untrusted(question.answer, LONGEST),
-        answer=quote_untrusted(answer_text, LONGEST),
-    )
 
 
 # Judging: right or wrong, the moments, the citations, and the fault of a wrong answer.

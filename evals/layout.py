@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from domain.evaluation import ErrorType
 from domain.evaluation_options import AblationStage
 from domain.marked import marked, marked_each
+from domain.words import format_number, translate
 from evals.paired import Comparison
 from evals.tables import ALL, AnsweredQuestion, Effect, MeanInterval, RunReport, TypeScore
-from views.translation import format_number, translate
 
 CELL = 200
 """Maximum characters in a cell."""
@@ -27,8 +27,19 @@ class ReportTable:
 
 def tables(report: RunReport) -> list[ReportTable]:
     """Return every table of a report that has rows."""
+    counts = marked_each("arm", "type", "questions", "unjudged")
+    shares = marked_each("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
+    first = 0 if len({score.arm for score in report.scores}) > 1 else 1
+    rows = tuple(_score(score)[first:] for score in report.scores)
+    heads = (*counts, *shares)[first:]
+    if any(score.m3_bench for score in report.scores):
+        heads += marked_each("right by M3-Bench %")
+        rows = tuple(
+            (*row, percent(one.m3_bench)) for row, one in zip(rows, report.scores, strict=True)
+        )
+    scores = ReportTable(marked("Answers by type (90 % of resamples)"), heads, rows)
     all_tables = [
-        _scores(report),
+        scores,
         _comparison_table(report),
         _reliability(report),
         _strategies(report),
@@ -57,20 +68,6 @@ def points(effect: MeanInterval | None) -> str:
     return translate("{value} ({low} to {high})").format(
         value=value, low=f"{100 * effect.low:+.0f}", high=f"{100 * effect.high:+.0f}"
     )
-
-
-def _scores(report: RunReport) -> ReportTable:
-    counts = marked_each("arm", "type", "questions", "unjudged")
-    shares = marked_each("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
-    first = 0 if len({score.arm for score in report.scores}) > 1 else 1
-    rows = tuple(_score(score)[first:] for score in report.scores)
-    heads = (*counts, *shares)[first:]
-    if any(score.m3_bench for score in report.scores):
-        heads += marked_each("right by M3-Bench %")
-        rows = tuple(
-            (*row, percent(one.m3_bench)) for row, one in zip(rows, report.scores, strict=True)
-        )
-    return ReportTable(marked("Answers by type (90 % of resamples)"), heads, rows)
 
 
 def _score(type_score: TypeScore) -> tuple[str, ...]:

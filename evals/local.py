@@ -219,9 +219,13 @@ def evaluate(
         workspace, [q.to_batch_question(ids[q.video]) for q in available], out, on_result
     )
     answers = tuple(judge(question, batch) for question in available)
+    videos: dict[str, list[JudgedAnswer]] = {}
+    for answer in answers:
+        videos.setdefault(answer.question.video, []).append(answer)
+    rows = [row(name, videos[name]) for name in sorted(videos)]
     return LocalReport(
         answers=answers,
-        videos=tuple(_rows(answers)),
+        videos=tuple(rows),
         every=row("all", answers),
         absent=absent,
         errors=batch.errors,
@@ -248,13 +252,6 @@ def judge(question: MediaQuestion, batch: Batch) -> JudgedAnswer:
         rounds=line["rounds"],
         seconds=line.get("seconds", 0.0),
     )
-
-
-def _rows(answers: Iterable[JudgedAnswer]) -> list[LocalRow]:
-    videos: dict[str, list[JudgedAnswer]] = {}
-    for answer in answers:
-        videos.setdefault(answer.question.video, []).append(answer)
-    return [row(name, videos[name]) for name in sorted(videos)]
 
 
 def row(name: str, answers: Sequence[JudgedAnswer]) -> LocalRow:

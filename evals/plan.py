@@ -128,11 +128,12 @@ def plan(
     own = profile.settings.ask.strategy
     others = tuple(dict.fromkeys(check_strategy(n) for n in strategies if n != own))
     chosen = _protocol(protocol, stages, (own, *others))
+    included = {*stages, AblationStage.WHOLE}
     settings = RunSettings(
         dataset=dataset.name,
         profile=profile.name,
         protocol=chosen,
-        stages=_with_whole(stages),
+        stages=tuple(stage for stage in AblationStage if stage in included),
         strategies=others,
         limit=limit,
         questions=len(questions),
@@ -194,11 +195,6 @@ def storable_question(question: EvalQuestion) -> EvalQuestion:
         "types": tuple(map(make_storable, question.types)),
     }
     return question.model_copy(update=texts)
-
-
-def _with_whole(stages: Iterable[AblationStage]) -> tuple[AblationStage, ...]:
-    included = {*stages, AblationStage.WHOLE}
-    return tuple(stage for stage in AblationStage if stage in included)
 
 
 def digest(questions: Iterable[EvalQuestion]) -> str:

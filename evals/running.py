@@ -19,7 +19,6 @@ from domain.evaluation import BASELINE_ARM, Verdict
 from domain.skills import JudgedTrajectory
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
-from evals.datasets.m3_bench import SOURCES as M3_BENCH
 from evals.judging import judge, unanswered
 from evals.plan import Plan, PlannedQuestion, settings_of
 from flows.build import build_each
@@ -179,7 +178,23 @@ class EvaluationSteps:
             ModelError: some clips failed and must be tried again.
         """
         if video.file is None:
-            return self._imported(video)
+            if video.captions is None:
+                raise InputError("it is not there")
+            workspace, profile = self.workspace, self.workspace.profile
+            track = self._track(video.captions, video)
+            self._touched_videos.add(track.id)
+            return import_track(
+                workspace.store,
+                track,
+                make_writers(workspace.toolbox, profile),
+                workspace.toolbox,
+                workspace.settings,
+                build_windows=build_due_windows,
+                title=video.name,
+                profile=profile.name,
+                model_names={"text": profile.text_name, "writer": profile.writer},
+                progress=lambda done, total: self._listener.importing(video.name, done, total),
+            ).id
         (outcome,) = watch_files(self.workspace, [video.file], self._listener, direct=True)
         if outcome.error is not None:
             raise outcome.error
@@ -188,25 +203,6 @@ class EvaluationSteps:
         if outcome.watched is None or outcome.watched.failed:
             raise ModelError("clips of it are left to try again")
         return outcome.watched.video.id
-
-    def _imported(self, video: EvalVideo) -> str:
-        if video.captions is None:
-            raise InputError("it is not there")
-        workspace, profile = self.workspace, self.workspace.profile
-        track = self._track(video.captions, video)
-        self._touched_videos.add(track.id)
-        return import_track(
-            workspace.store,
-            track,
-            make_writers(workspace.toolbox, profile),
-            workspace.toolbox,
-            workspace.settings,
-            build_windows=build_due_windows,
-            title=video.name,
-            profile=profile.name,
-            model_names={"text": profile.text_name, "writer": profile.writer},
-            progress=lambda done, total: self._listener.importing(video.name, done, total),
-        ).id
 
     def _track(self, path: Path, video: EvalVideo) -> CaptionTrack:
         """Read the captions of a video; a file of many videos is read once."""
@@ -263,7 +259,7 @@ class EvaluationSteps:
             self._put(slot, unanswered(error, begun=result.trajectory is not None))
             return
         question = EvalQuestion.model_validate(slot.item)
-        of_m3 = self.plan.settings.dataset in [source.name for source in M3_BENCH]
+        of_m3 = self.plan.settings.dataset.startswith("m3-")
         verdict = judge(self.workspace, question, slot.video, trajectory, m3_bench=of_m3)
         self._put(slot, verdict, trajectory)
 

@@ -84,16 +84,15 @@ def of_run(report: RunReport) -> Iterator[Measure]:
     """Yield all types of a run compared with its baseline."""
     for comparison in report.beside:
         both = comparison.effect.after, comparison.effect.before
-        ours, plain = (None if f is None else _percent(f.value, f.low, f.high) for f in both)
+        ours, plain = (
+            None if f is None else PercentInterval(100 * f.value, 100 * f.low, 100 * f.high)
+            for f in both
+        )
         if ours is not None:
             name = f"right option, {comparison.type}"
             yield Measure(
                 report.run.settings.dataset, name, comparison.effect.questions, ours, plain
             )
-
-
-def _percent(value: float, low: float, high: float) -> PercentInterval:
-    return PercentInterval(100 * value, 100 * low, 100 * high)
 
 
 def _figure(hits: list[bool]) -> PercentInterval:

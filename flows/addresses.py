@@ -71,7 +71,8 @@ def fetch_address(
         public_only: refuse an address of a private host, too.
         progress: receives megabytes of a file.
     """
-    _delete_abandoned_parts(home)
+    for folder in home.fetching.glob("*"):
+        _delete_parts(folder, time.time() - KEPT_S)
     folder = _folder(home, url)
     try:
         make_private(folder)
@@ -146,11 +147,6 @@ def delete_parts(home: Home, urls: Iterable[str]) -> None:
     """Delete what is kept of addresses that failed."""
     for url in urls:
         _delete_parts(_folder(home, url), time.time())
-
-
-def _delete_abandoned_parts(home: Home) -> None:
-    for folder in home.fetching.glob("*"):
-        _delete_parts(folder, time.time() - KEPT_S)
 
 
 def _delete_parts(folder: Path, before: float) -> None:

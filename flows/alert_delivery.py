@@ -40,6 +40,7 @@ from domain.errors import NotDelivered
 from domain.memories import MemoryView, Scope
 from domain.people import tags_in_words
 from domain.time import in_seconds
+from domain.words import counted, translate
 from flows.alert_judging import AlertJudge
 from flows.executors import Executor, Step
 from flows.workspace import Workspace
@@ -50,8 +51,6 @@ from store.database import Store
 from store.files import atomic_file, make_private
 from store.queries.alerts import count_hits, list_alerts, settle_hit, waiting_hits
 from store.queries.blobs import own_library_id
-from views.translation import translate
-from views.words import counted
 
 MAX_BYTES = 64 * 1024
 """Of the file of a delivery."""
@@ -143,7 +142,30 @@ def send(hit: Hit, delivery: Delivery, settings: AlertSettings, *, is_test: bool
     told = in_seconds(hit.model_dump(mode="json", exclude={"state", "error", "recorded"}))
     body = to_json(told | {"test": is_test})
     if delivery.webhook is None:
-        _run_command(delivery.command, body, settings.command_s)
+        # Run a command, without a shell, with a hit on its standard input; its output is not read.
+        # When the time is over it is ended with all processes of its group. Raises: NotDelivered:
+        # it cannot be run, fails, or takes longer than ``limit_s`` seconds.
+        limit_s = settings.command_s
+        try:
+            process = subprocess.Popen(
+                delivery.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise NotDelivered(f"the command cannot be run: {type(error).__name__}") from error
+        with process:
+            try:
+                process.communicate(body, timeout=limit_s)
+            except subprocess.TimeoutExpired as error:
+                with suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                raise NotDelivered(f"the command took longer than {limit_s:g} s") from error
+        if process.returncode:
+            raise NotDelivered(f"the command ended with code {process.returncode}")
     else:
         hosts = check_webhook(delivery.webhook, settings.private_hosts)
         _post(delivery.webhook, hosts, hit.id, body, delivery.secret, settings.webhook_s)
@@ -229,36 +251,6 @@ def _post(
 def _shut_down(connected: socket.socket) -> None:
     with suppress(OSError):
         connected.shutdown(socket.SHUT_RDWR)
-
-
-def _run_command(command: tuple[str, ...], body: bytes, limit_s: float) -> None:
-    """Run a command, without a shell, with a hit on its standard input; its output is not read.
-
-    When the time is over it is ended with all processes of its group.
-
-    Raises:
-        NotDelivered: it cannot be run, fails, or takes longer than ``limit_s`` seconds.
-    """
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise NotDelivered(f"the command cannot be run: {type(error).__name__}") from error
-    with process:
-        try:
-            process.communicate(body, timeout=limit_s)
-        except subprocess.TimeoutExpired as error:
-            with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise NotDelivered(f"the command took longer than {limit_s:g} s") from error
-    if process.returncode:
-        raise NotDelivered(f"the command ended with code {process.returncode}")
 
 
 # Delivering what waits

@@ -16,7 +16,7 @@ from agent.builder import Build, BuildModels, MemoryBuilder, no_clip, note_write
 from agent.reasoners.reader import worded_chapter
 from agent.strategy import Strategy
 from domain import faults
-from domain.built import RULES, BuiltMemory, Change, WatchedClip
+from domain.built import RULES, BuiltMemory, WatchedClip
 from domain.errors import Busy, InputError
 from domain.media import Video
 from flows.build_frames import keep_missing_frames
@@ -299,24 +299,21 @@ class VideoBuild:
                 if not self._writes and (change.nodes or change.relations):
                     note_writer(RULES)
             made = self._made(stop)._replace(writers=tuple(writers))
-            self._apply(made, change)
+            # Store a step, unless another process stored it or parts of the video were erased.
+            video, builder = self._video, self._strategy.memory
+            with self._store.begin() as session:
+                lock_video(session, video.id)
+                if erasures(session, video.id) != self._erasures:
+                    raise Busy(f"parts of {video.title} were erased meanwhile: build it again")
+                if built_through(session, video.id, builder) != self.through:
+                    raise Busy(
+                        f"another homer builds {builder} of {video.title}: wait until it is done"
+                    )
+                apply_change(session, video.id, builder, made, change)
+                faults.fault_point(faults.FaultPoint.BUILD_ROWS)
+            faults.fault_point(faults.FaultPoint.BUILD_COMMITTED)
             self.through = stop
         self._run = run
-
-    def _apply(self, made: StepMade, change: Change) -> None:
-        """Store a step, unless another process stored it or parts of the video were erased."""
-        video, builder = self._video, self._strategy.memory
-        with self._store.begin() as session:
-            lock_video(session, video.id)
-            if erasures(session, video.id) != self._erasures:
-                raise Busy(f"parts of {video.title} were erased meanwhile: build it again")
-            if built_through(session, video.id, builder) != self.through:
-                raise Busy(
-                    f"another homer builds {builder} of {video.title}: wait until it is done"
-                )
-            apply_change(session, video.id, builder, made, change)
-            faults.fault_point(faults.FaultPoint.BUILD_ROWS)
-        faults.fault_point(faults.FaultPoint.BUILD_COMMITTED)
 
     def _made(self, stop: int) -> StepMade:
         return StepMade(stop, self._builder.version, self._text.name)

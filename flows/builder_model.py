@@ -17,6 +17,7 @@ from domain.calls import CallRecord
 from domain.errors import BlobGone, InputError, MediaError, ModelError
 from domain.media import Video
 from domain.time import TimeSpan
+from flows.cut import cut_moment
 from flows.workspace import Workspace
 from memory.drafts import BuildRecording
 from models.chat import Recorded, StructuredChat
@@ -27,7 +28,6 @@ from perception.source import probe
 from store.queries.audit import is_erased
 from store.queries.builds import built_at
 from store.queries.calls import usage_of_builder
-from views.cut import cut_moment
 
 
 @dataclass(frozen=True)

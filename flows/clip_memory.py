@@ -95,17 +95,15 @@ class ClipDrafts:
             if clip not in self._ready:
                 return
             if clip not in self._futures:
-                self._start(clip, [self._ready[earlier][0] for earlier in due[: place + 1]])
-
-    def _start(self, clip: int, percepts: Sequence[ClipPercept]) -> None:
-        future: Future[WrittenDraft | None] = Future()
-        self._futures[clip] = future
-        args = (_set_result, future, self._write, percepts)
-        # A daemon thread: Ctrl-C does not wait for a model.
-        thread = threading.Thread(
-            target=self._ready[clip][1].run, args=args, daemon=True, name=f"write {clip}"
-        )
-        thread.start()
+                percepts = [self._ready[earlier][0] for earlier in due[: place + 1]]
+                future: Future[WrittenDraft | None] = Future()
+                self._futures[clip] = future
+                args = (_set_result, future, self._write, percepts)
+                # A daemon thread: Ctrl-C does not wait for a model.
+                thread = threading.Thread(
+                    target=self._ready[clip][1].run, args=args, daemon=True, name=f"write {clip}"
+                )
+                thread.start()
 
 
 def _set_result(
@@ -263,7 +261,9 @@ class Ingestion(ABC):
         args = (self.writers, workspace.toolbox, workspace.settings, draft, keeping)
         state = remember(workspace.store, self.video.id, perceived, *args)
         # If the database fails here, this step is retried, and the clip is done already.
-        self._add_seconds(clip, self._seconds.get(clip, 0.0) + time.monotonic() - start)
+        seconds = self._seconds.get(clip, 0.0) + time.monotonic() - start
+        with self.workspace.store.begin() as session:
+            clip_rows.add_seconds(session, self.video.id, clip, seconds)
         self.drop(clip)
         self._close_draft(clip)
         if state is ClipState.FAILED:
@@ -289,10 +289,6 @@ class Ingestion(ABC):
     def _close_draft(self, clip: int) -> None:
         if self._drafting is not None:
             self._drafting.settled(clip)
-
-    def _add_seconds(self, clip: int, seconds: float) -> None:
-        with self.workspace.store.begin() as session:
-            clip_rows.add_seconds(session, self.video.id, clip, seconds)
 
     def _reason(self, clip: int) -> str:
         with self.workspace.store.begin() as session:

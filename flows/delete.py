@@ -9,21 +9,26 @@ from typing import Annotated
 
 from pydantic import PlainSerializer
 
+from domain import faults
 from domain.base import Frozen
+from domain.errors import NotFound
 from domain.media import Video
+from domain.rights import Deed
 from domain.time import TimeSpan
+from domain.words import translate
 from flows.addresses import forget_fetched
 from flows.jobs import Jobs
 from flows.uploads import delete_uploads, uploaded_files
 from flows.workspace import Workspace
 from memory.delete_span import DeletionRange, SpanDeletion, delete_span, find_deletion_range
 from perception.source import drop_cached_original
-from store.database import Store
+from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.home import Home
+from store.queries import videos as stored
+from store.queries.audit import record_deed
 from store.queries.library import Holdings, video_holdings
-from store.queries.videos import clear_path, known_video
-from views.library import delete_video_rows, resolve_video
-from views.translation import translate
+from store.queries.videos import clear_path, find_video, known_video
+from store.recap_files import remove_recap_files
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ def preview_video_deletion(store: Store, name: str) -> VideoDeletionPreview:
         Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
-        video = resolve_video(session, name)
+        video = find_video(session, name)
         held = video_holdings(session, video.id)
     return VideoDeletionPreview(video, held, tuple(uploaded_files(store.home, video.id)))
 
@@ -81,7 +86,7 @@ def delete_video(store: Store, name: str) -> DeletedVideo:
         Ambiguous: there are several.
     """
     with store.begin() as session:
-        video = resolve_video(session, name)
+        video = find_video(session, name)
     images = delete_video_rows(store, video.id)
     drop_cached_original(store.home, video.id)
     if video.path:
@@ -152,3 +157,26 @@ def _delete_uploads(home: Home, video: str) -> list[Path]:
     files = delete_uploads(home, video)
     forget_fetched(home, files)
     return files
+
+
+def delete_video_rows(store: Store, name: str) -> int:
+    """Delete every row, blob, checkpoint and trajectory of a video; return how many files.
+
+    Files that a killed ingestion left without a row are deleted too.
+
+    Raises:
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
+    """
+    try:
+        with store.begin() as session:
+            video = find_video(session, name).id
+            unused = stored.delete_video(session, video)
+            record_deed(session, Deed.DELETED, video)
+            faults.fault_point(faults.FaultPoint.DELETED_ROWS)
+    except NotFound:
+        remove_orphaned_blobs(store)  # of a deletion that was killed
+        raise
+    faults.fault_point(faults.FaultPoint.DELETED)
+    remove_recap_files(store.home, video)
+    return remove_unused_blobs(store, unused) + remove_orphaned_blobs(store)

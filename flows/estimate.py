@@ -22,6 +22,7 @@ from domain.media import Clip, Group, IdentityKind, Video
 from domain.memories import ClipMemories
 from domain.people import Identity
 from domain.settings import LINE_TOKENS, Subtitles
+from domain.words import format_time
 from flows.clip_memory import builds_windows
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
@@ -45,7 +46,6 @@ from store.queries.calls import mean_call
 from store.queries.calls import tokens_a_character as recorded_tokens_a_character
 from store.queries.clips import StoredClip
 from store.queries.videos import known_video
-from views.words import format_time
 
 # What an embeddings endpoint will take for texts, before they are sent to it.
 #
@@ -322,7 +322,9 @@ def _with_model(
     if looks_twice:
         tokens_in += tokens_in + written
         written *= SECOND_REPLY
-    tokens_in += patches * _blank_patch(workspace) + (remembered if windowed else 0.0)
+    writer = make_writers(workspace.toolbox, workspace.profile).event
+    blank_patch = writer.blank_tokens if isinstance(writer, LlmEventWriter) else 0
+    tokens_in += patches * blank_patch + (remembered if windowed else 0.0)
     with workspace.store.begin() as session:
         call = mean_call(session, spec.model, "clip")
         patch = mean_call(session, spec.model, "events")
@@ -342,11 +344,6 @@ def _with_model(
         seconds=clips * slower,
         model_timed=call is not None,
     )
-
-
-def _blank_patch(workspace: Workspace) -> int:
-    writer = make_writers(workspace.toolbox, workspace.profile).event
-    return writer.blank_tokens if isinstance(writer, LlmEventWriter) else 0
 
 
 def _with_endpoint(

@@ -135,12 +135,44 @@ class HttpFile:
             return known
         validator = known.validator if known else ""
         with request_file(self._url, self._allowed, ANSWER_S, start, validator) as response:
-            about = _describe(self._url, response)
+            # What the head of a response says. Raises: IsPage: it is a page. InputError: it is
+            # neither video nor audio.
+            kind = (
+                response.headers.get_content_type() if response.headers.get("Content-Type") else ""
+            )
+            if kind in PAGES:
+                raise IsPage(f"it is a page ({kind}), and no video file")
+            if kind and kind not in _FILES and not kind.startswith(("video/", "audio/")):
+                raise InputError(f"it is no video or audio file, but {kind}")
+            etag = response.headers.get("ETag", "")
+            strong = "" if etag.startswith("W/") else etag
+            about = Partial(
+                name=_name(self._url, response.headers, kind),
+                validator=strong or response.headers.get("Last-Modified", ""),
+                total=_total(response),
+            )
             if response.status == HTTPStatus.PARTIAL_CONTENT:
-                about = self._continued(about, known, fits=_first_byte(response) == start)
+                # Where a part of a file begins; -1 where it does not say.
+                first = (
+                    response.headers.get("Content-Range", "")
+                    .removeprefix("bytes ")
+                    .partition("-")[0]
+                )
+                first_byte = (
+                    int(first) if first.isascii() and first.isdigit() and len(first) < 20 else -1
+                )
+                about = self._continued(about, known, fits=first_byte == start)
             else:
                 start = 0
-            self._refuse_too_large(about.total, start)
+            # Refuse a file of ``total`` bytes; ``start``: how many of them are there already.
+            total = about.total
+            if (total or 0) > MOST_BYTES:
+                raise InputError(f"it is larger than {MOST_BYTES / 10**9:g} GB")
+            missing, free = (total or 0) - start, shutil.disk_usage(self._part.parent).free
+            if missing > free:
+                raise InputError(
+                    f"{missing / 1e9:.1f} GB of it are missing, and {free / 1e9:.1f} free"
+                )
             with open_private(self._about) as file:
                 file.write(about.model_dump_json())
             self._receive(response, start, about.total)
@@ -165,14 +197,6 @@ class HttpFile:
             if known.validator and self._part.stat().st_size:
                 return known
         return None
-
-    def _refuse_too_large(self, total: int | None, start: int) -> None:
-        """Refuse a file of ``total`` bytes; ``start``: how many of them are there already."""
-        if (total or 0) > MOST_BYTES:
-            raise InputError(f"it is larger than {MOST_BYTES / 10**9:g} GB")
-        missing, free = (total or 0) - start, shutil.disk_usage(self._part.parent).free
-        if missing > free:
-            raise InputError(f"{missing / 1e9:.1f} GB of it are missing, and {free / 1e9:.1f} free")
 
     def _receive(self, response: HTTPResponse, start: int, total: int | None) -> None:
         counter = self._counter(start, total)
@@ -202,27 +226,6 @@ class HttpFile:
         return counter
 
 
-def _describe(url: str, response: HTTPResponse) -> Partial:
-    """Return what the head of a response says.
-
-    Raises:
-        IsPage: it is a page.
-        InputError: it is neither video nor audio.
-    """
-    kind = response.headers.get_content_type() if response.headers.get("Content-Type") else ""
-    if kind in PAGES:
-        raise IsPage(f"it is a page ({kind}), and no video file")
-    if kind and kind not in _FILES and not kind.startswith(("video/", "audio/")):
-        raise InputError(f"it is no video or audio file, but {kind}")
-    etag = response.headers.get("ETag", "")
-    strong = "" if etag.startswith("W/") else etag
-    return Partial(
-        name=_name(url, response.headers, kind),
-        validator=strong or response.headers.get("Last-Modified", ""),
-        total=_total(response),
-    )
-
-
 def _name(url: str, headers: Message, kind: str) -> str:
     """Return a safe file name: as the server calls it, else as the address ends."""
     stated = None
@@ -239,12 +242,6 @@ def _total(response: HTTPResponse) -> int | None:
     if response.status != HTTPStatus.PARTIAL_CONTENT:
         stated = response.headers.get("Content-Length", "")
     return int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else None
-
-
-def _first_byte(response: HTTPResponse) -> int:
-    """Return where a part of a file begins; -1 where it does not say."""
-    first = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
-    return int(first) if first.isascii() and first.isdigit() and len(first) < 20 else -1
 
 
 def _reason(error: Exception) -> str:

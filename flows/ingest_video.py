@@ -19,6 +19,7 @@ from domain.marked import marked
 from domain.media import Video
 from domain.rights import Deed
 from domain.settings import Subtitles
+from domain.words import counted
 from flows.clip_memory import Ingestion
 from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
@@ -43,7 +44,6 @@ from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.audit import record_deed
 from telemetry.ingest_spans import traced_step
-from views.words import counted
 
 
 @dataclass(frozen=True)

@@ -69,21 +69,18 @@ class WorkerPool:
             CancelledError: the pool was closed in the meantime.
         """
         with self._places.acquire(wait=self._wait):
-            self._perceive(ingestion, clip)
+            if self.workers == 1 and not self._in_processes:
+                ingestion.perceive(clip)
+                return
+            # A stream's pool is one thread (``stream_work_settings``), so this is a file.
+            file = cast("VideoIngestion", ingestion)
+            order = file.order(clip, self.threads)
+            file.take(self._perceive_in_process(order) if self._in_processes else carry_out(order))
 
     def _wait(self, seconds: float) -> None:
         if self._closed:
             raise CancelledError
         time.sleep(seconds)
-
-    def _perceive(self, ingestion: Ingestion, clip: int) -> None:
-        if self.workers == 1 and not self._in_processes:
-            ingestion.perceive(clip)
-            return
-        # A stream's pool is one thread (``stream_work_settings``), so this is a file.
-        file = cast("VideoIngestion", ingestion)
-        order = file.order(clip, self.threads)
-        file.take(self._perceive_in_process(order) if self._in_processes else carry_out(order))
 
     def _perceive_in_process(self, order: Order) -> Delivery:
         executor = self._present()

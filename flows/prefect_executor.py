@@ -49,17 +49,14 @@ def dask_runner(settings: WorkSettings, home: Home) -> TaskRunner[Any]:
 
     if settings.scheduler:
         return DaskTaskRunner(address=settings.scheduler)
-    return DaskTaskRunner(cluster_kwargs=_dask_cluster(settings.workers, home))
-
-
-def _dask_cluster(workers: int, home: Home) -> dict[str, Any]:
-    return {
-        "n_workers": workers,
+    dask_cluster = {
+        "n_workers": settings.workers,
         "threads_per_worker": 1,
         "processes": True,
         "dashboard_address": None,
         "local_directory": str(home.root / "dask"),
     }
+    return DaskTaskRunner(cluster_kwargs=dask_cluster)
 
 
 @contextmanager

@@ -17,14 +17,16 @@ from domain.errors import ModelError
 from domain.media import Video
 from domain.memories import Segment
 from domain.recaps import Period, Recap
+from domain.texts import WORD_JOINER
 from domain.time import TimeSpan
+from domain.words import counted, shortened, without_markup
 from flows.builder_model import BuilderModel, builder_model
-from flows.prompts import prompt
 from flows.workspace import Workspace
-from memory.prompts import join_lines, sanitise
 from models.messages import assistant, system, user
+from models.prompts import join_lines, prompts_beside, sanitise
 from models.structured import StrictReply
 from people.characters import ClipPeople
+from people.names import display_segment
 from people.overlay import characters_at
 from retrieval.terms import terms
 from services.daemon import app_address
@@ -34,9 +36,8 @@ from store.queries.percepts import lock_video
 from store.queries.recaps import BUILDER, began_at, last_clip_within, put_recap
 from store.queries.videos import find_video, known_video, list_videos
 from store.recap_files import ALL, remove_recap_files, write_recap_file
-from views.library import shown_segment
-from views.recap_links import linked_citations
-from views.words import counted, shortened, without_markup
+
+prompt = prompts_beside(__file__)
 
 # The text of a recap: a language model's with checked citations, else put together by rules.
 #
@@ -49,6 +50,10 @@ MAX_LINE = 600
 MAX_LINES = 12
 """Most lines that a language model writes."""
 NOTHING = "No event is on record."
+_MOMENT = r"(?:d\d+ )?[\d:]+"
+_CITATION = re.compile(rf"(?<!\\)\[({_MOMENT})-({_MOMENT}), s(\d+)\]")
+_ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
+_LEADING_ZERO = re.compile(r"(?<![:\d])0(\d:)")
 _ENTITY = re.compile(r"&(?=\w+;)")
 """Begins a character by its name in HTML, such as ``&colon;``."""
 
@@ -115,7 +120,28 @@ def recap_text(material: RecapMaterial, model: AskModel | None) -> str:
     if model is None:
         return f"{_by_rules(material)}\n\nPut together from the summaries of {count}."
     try:
-        written = _ask(material, model)
+        # Ask for the recap, once more with the complaints if it cannot be used. Raises:
+        # Unreadable: it cannot be used then either. ModelError: the model cannot be reached.
+        events = material.events
+        shown = join_lines(
+            f"{number}. {_time_of_day(one, material.began)} {sanitise(one.label)}. "
+            f"{sanitise(one.summary)}"
+            for number, one in enumerate(events, 1)
+        )
+        rules = prompt("recap_system", lines=MAX_LINES)
+        messages = [system(rules), user(prompt("recap", period=material.period, events=shown))]
+        try:
+            written = model.ask("write", messages, WrittenRecap)
+            wrong = written.complaints(events)
+            messages.append(assistant(written.model_dump_json()))
+        except Unreadable as error:
+            wrong = [str(error)]
+        if wrong:
+            complaints = join_lines(f"- {sanitise(one)}" for one in wrong)
+            messages.append(user(prompt("recap_repair", complaints=complaints)))
+            written = model.ask("write-repair", messages, WrittenRecap)
+            if wrong := written.complaints(events):
+                raise Unreadable(wrong[0])
     except (Unreadable, ModelError):
         why = "what the language model wrote could not be used"
         return f"{_by_rules(material)}\n\nPut together from the summaries of {count}: {why}."
@@ -157,34 +183,26 @@ def plain(text: str, width: int = MAX_SUMMARY) -> str:
     return _ENTITY.sub(r"\&", escaped)
 
 
-def _ask(material: RecapMaterial, model: AskModel) -> WrittenRecap:
-    """Ask for the recap, once more with the complaints if it cannot be used.
+def linked_citations(text: str, video: str, app: str = "") -> str:
+    """Return a recap in Markdown whose citations lead to the events on the video's page.
 
-    Raises:
-        Unreadable: it cannot be used then either.
-        ModelError: the model cannot be reached.
+    Args:
+        text: the recap as it is stored.
+        video: the video's id.
+        app: the app's address; "": the link is for a page of the app itself.
     """
-    events = material.events
-    shown = join_lines(
-        f"{number}. {_time_of_day(one, material.began)} {sanitise(one.label)}. "
-        f"{sanitise(one.summary)}"
-        for number, one in enumerate(events, 1)
-    )
-    rules = prompt("recap_system", lines=MAX_LINES)
-    messages = [system(rules), user(prompt("recap", period=material.period, events=shown))]
-    try:
-        reply = model.ask("write", messages, WrittenRecap)
-        wrong = reply.complaints(events)
-        messages.append(assistant(reply.model_dump_json()))
-    except Unreadable as error:
-        wrong = [str(error)]
-    if wrong:
-        complaints = join_lines(f"- {sanitise(one)}" for one in wrong)
-        messages.append(user(prompt("recap_repair", complaints=complaints)))
-        reply = model.ask("write-repair", messages, WrittenRecap)
-        if wrong := reply.complaints(events):
-            raise Unreadable(wrong[0])
-    return reply
+    page = f"{app}/video?video={video}"
+    return _CITATION.sub(lambda found: f"[{_times(found)}]({page}&segment={found[3]})", text)
+
+
+def cited_times(text: str) -> str:
+    """Return a recap for a terminal: citations are times alone, and Markdown is not escaped."""
+    shown = _ESCAPED.sub(r"\1", _CITATION.sub(lambda found: f"[{_times(found)}]", text))
+    return shown.replace(WORD_JOINER, "")
+
+
+def _times(found: re.Match[str]) -> str:
+    return _LEADING_ZERO.sub(r"\1", f"{found[1]}-{found[2]}")
 
 
 MAX_EVENTS = 24
@@ -287,7 +305,10 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     known, began = known_video(session, video.id), began_at(session, video.id)
     if known is None or began is None:
         return None
-    span = _video_time(period, began)
+    # The video time of a period; None if it ended before the video began.
+    moments = (period.start, period.end)
+    start, end = ((moment - began) / timedelta(milliseconds=1) for moment in moments)
+    span = None if end <= 0 else TimeSpan.of(max(0, round(start)), round(end))
     clip = None if span is None else last_clip_within(session, video.id, span)
     if span is None or clip is None:
         return None
@@ -296,16 +317,9 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     count = count_segments(session, video.id, clip)
     segments = segments_in_time(session, video.id, clip, 0, count)
     within = [one for one in segments if one.span.overlap_ms(span)]
-    events = tuple(shown_segment(one, people) for one in chosen_events(within, span))
+    events = tuple(display_segment(one, people) for one in chosen_events(within, span))
     material = RecapMaterial(period.name, began, events)
     return RecapDraft(video.id, known.title, span, clip, material)
-
-
-def _video_time(period: Period, began: datetime) -> TimeSpan | None:
-    """Return the video time of a period; None if it ended before the video began."""
-    moments = (period.start, period.end)
-    start, end = ((moment - began) / timedelta(milliseconds=1) for moment in moments)
-    return None if end <= 0 else TimeSpan.of(max(0, round(start)), round(end))
 
 
 def chosen_events(segments: Iterable[Segment], span: TimeSpan) -> list[Segment]:

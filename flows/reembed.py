@@ -14,6 +14,7 @@ from domain.base import Frozen
 from domain.errors import Busy, WeightsMissing
 from domain.media import Video
 from domain.settings import Settings
+from domain.words import counted, format_time
 from flows.estimate import (
     CHARACTERS_A_TOKEN,
     embedding_cost,
@@ -30,9 +31,7 @@ from store.advisory_locks import claim_encoder
 from store.database import Store
 from store.progress import Progress
 from store.queries.encoders import count_pictures_left, rows_left
-from store.queries.videos import list_videos
-from views.library import resolve_video
-from views.words import counted, format_time
+from store.queries.videos import find_video, list_videos
 
 USUAL = "minilm"
 """The text encoder that the default thresholds of cosines fit."""
@@ -128,7 +127,7 @@ def plan_reembedding(
     """
     profile = workspace.profile
     with workspace.store.begin() as session:
-        videos = [resolve_video(session, name) for name in names] or list_videos(session)
+        videos = [find_video(session, name) for name in names] or list_videos(session)
         counts = [_left(session, video, profile) for video in videos]
     left = tuple(one for one in counts if one.rows or one.pictures)
     plan = ReembedPlan(encoder=profile.text_name, image_encoder=profile.image_model, videos=left)

@@ -79,7 +79,15 @@ def _reduce(
     workspace.give_way()
     store = workspace.store
     if tier.keep == "nothing":
-        return _delete_whole(store, video, dry_run)
+        try:
+            holdings = preview_video_deletion(store, video.id).held
+            if video.id in watched_videos(store):
+                return None
+            if not dry_run:
+                delete_video(store, video.id)
+        except NotFound:
+            return None
+        return VideoReduction(video.id, video.title, "nothing", holdings.images, 0, holdings.bytes)
     with store.begin() as session:
         lock_video(session, video.id)
         if known_video(session, video.id) is None:
@@ -87,18 +95,6 @@ def _reduce(
         less, unused = _Reduction(store, session, video, tier, dry_run).run()
     remove_unused_blobs(store, unused)
     return less if less.images or less.smaller or less.bytes else None
-
-
-def _delete_whole(store: Store, video: AgedVideo, dry_run: bool) -> VideoReduction | None:
-    try:
-        holdings = preview_video_deletion(store, video.id).held
-        if video.id in watched_videos(store):
-            return None
-        if not dry_run:
-            delete_video(store, video.id)
-    except NotFound:
-        return None
-    return VideoReduction(video.id, video.title, "nothing", holdings.images, 0, holdings.bytes)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from domain.media import ClipState, Video
 from perception.source import video_id
 from store.database import Store
 from store.queries.clips import StoredClip, clips_of
-from views.library import resolve_video
+from store.queries.videos import find_video
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def clips_to_retry(
         InputError: one of ``only`` has not failed, or the video's file is missing.
     """
     with store.begin(snapshot=True) as session:
-        video = resolve_video(session, name)
+        video = find_video(session, name)
         clips = clips_of(session, video.id)
     return ClipsToRetry(video, _file(video, compare=compare), tuple(_chosen(video, clips, only)))
 

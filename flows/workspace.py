@@ -140,11 +140,12 @@ def open_workspace(
 
 @contextmanager
 def open_trajectory_workspace(
-    name: str, profile: str | None = None
+    home: Home, name: str, profile: str | None = None
 ) -> Iterator[tuple[Workspace, StoredTrajectory]]:
     """Open the store with the models of a trajectory, or with those of ``profile``.
 
     Args:
+        home: the data directory.
         name: the trajectory's id, or the beginning of it.
         profile: models to use instead.
 
@@ -153,7 +154,6 @@ def open_trajectory_workspace(
         Ambiguous: several trajectories begin with ``name``.
         SetupError: the database cannot be opened.
     """
-    home = Home.default()
     with open_store(home) as store:
         with store.begin() as session:
             row = find_trajectory(session, name)

@@ -29,12 +29,15 @@ class AskResult:
 
 
 class StoppedEarly(KeyboardInterrupt):
-    """Ctrl-C was pressed; ``asked`` has the best answer so far, which says so itself."""
+    """Ctrl-C was pressed; ``asked`` has the best answer so far, which says so itself.
+
+    ``shown`` is what a door shows of it.
+    """
+
+    shown: object = None
 
     def __init__(self, result: AskResult) -> None:
-        super().__init__(
-            "stopped; to search on from there:  homer ask --resume " + result.trajectory_id
-        )
+        super().__init__("stopped; to search on from there:  homer resume " + result.trajectory_id)
         self.asked = result
 
 

@@ -110,7 +110,9 @@ class BoundarySaver(PostgresSaver):
         configurable = config["configurable"]
         thread = configurable["thread_id"]
         versions = {**self._buffered_versions.get(thread, {}), **new_versions}
-        if not self._is_boundary(checkpoint):
+        steps = {name.removeprefix(NEXT) for name in checkpoint["channel_values"] if NEXT in name}
+        is_boundary = not steps or bool(steps & self._boundaries)
+        if not is_boundary:
             self._buffered_versions[thread] = versions
             return {"configurable": {**configurable, "checkpoint_id": checkpoint["id"]}}
         parent = self._last_written.get(thread, configurable.get("checkpoint_id"))
@@ -152,10 +154,6 @@ class BoundarySaver(PostgresSaver):
         self._buffered_versions.pop(thread, None)
         self._last_written.pop(thread, None)
         self._buffered_events.pop(thread, None)
-
-    def _is_boundary(self, checkpoint: Checkpoint) -> bool:
-        steps = {name.removeprefix(NEXT) for name in checkpoint["channel_values"] if NEXT in name}
-        return not steps or bool(steps & self._boundaries)
 
 
 class PlainSerializer(SerializerProtocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agent.harness.inform import by_evidence, pictures_of
 from agent.state import State, ledger_of, plain
-from domain.asking import Action, Ledger
+from domain.asking import Ledger
 from domain.errors import InputError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft, is_open
 from domain.ledger import apply_edits as edit_ledger
@@ -70,9 +70,13 @@ def editable(events: Sequence[Event], number: int) -> ForkEdit:
         rounds = sum(isinstance(event, RoundOpened) for event in events)
         raise NotFound(f"there is no round {number}: the trajectory has {rounds}")
     retrieved = _search_of(events, number)
+    ledger = ledger_before(events[: opened[-1]])
+    lines = tuple(PlanLine(id=s.id, text=s.text, depends=s.depends) for s in ledger.subtasks)
+    acted = [e.action for e in events if isinstance(e, Acted) and e.round == number and e.action]
+    action = acted[-1] if acted else None
     return ForkEdit(
-        plan=_lines(ledger_before(events[: opened[-1]])),
-        action=_action(events, number),
+        plan=lines,
+        action=action,
         evidence=retrieved.evidence if retrieved else None,
         profile=_question_event(events).profile,
     )
@@ -197,15 +201,6 @@ def ledger_before(events: Sequence[Event]) -> Ledger:
         if isinstance(event, Forked):
             return ledger_of(cast(State, event.start))
     return Ledger()
-
-
-def _lines(ledger: Ledger) -> tuple[PlanLine, ...]:
-    return tuple(PlanLine(id=s.id, text=s.text, depends=s.depends) for s in ledger.subtasks)
-
-
-def _action(events: Sequence[Event], number: int) -> Action | None:
-    acted = [e.action for e in events if isinstance(e, Acted) and e.round == number and e.action]
-    return acted[-1] if acted else None
 
 
 def _search_of(events: Sequence[Event], number: int) -> EvidenceRetrieved | None:

@@ -98,27 +98,26 @@ class Machine:
         """Take one step: update the state, and write its events before a boundary."""
         context.recorder.step = name
         with context.rounds.during(name, state.get("round", 0)):
-            return self._take(name, state, context)
-
-    def _take(self, name: str, state: State, context: RunContext) -> State:
-        node, _ = self.steps[name]
-        if name in self.boundaries:
-            context.recorder.replay_source.halt(context.recorder.seq, state)
-        try:
-            update = node(state, context)
-        except BudgetExceeded as error:
-            message = str(error)
-            context.recorder.add(Failed(round=state.get("round", 0), where=name, message=message))
-            update = {"next": "synthesize", "outcome": plain(LoopOutcome(why=message))}
-        if update["next"] in self.boundaries or update["next"] == "end":
-            context.recorder.flush(step=True)
-        counters: State = {
-            "seq": context.recorder.seq,
-            "tokens": context.budget.tokens,
-            "clock": context.budget.clock,
-            "looks": context.budget.looks,
-        }
-        return update | counters
+            node, _ = self.steps[name]
+            if name in self.boundaries:
+                context.recorder.replay_source.halt(context.recorder.seq, state)
+            try:
+                update = node(state, context)
+            except BudgetExceeded as error:
+                message = str(error)
+                context.recorder.add(
+                    Failed(round=state.get("round", 0), where=name, message=message)
+                )
+                update = {"next": "synthesize", "outcome": plain(LoopOutcome(why=message))}
+            if update["next"] in self.boundaries or update["next"] == "end":
+                context.recorder.flush(step=True)
+            counters: State = {
+                "seq": context.recorder.seq,
+                "tokens": context.budget.tokens,
+                "clock": context.budget.clock,
+                "looks": context.budget.looks,
+            }
+            return update | counters
 
 
 def first(state: State) -> str:

@@ -19,7 +19,6 @@ from agent.reasoners.port import Reasoner, reads_cards
 from agent.recorder import Recorder
 from agent.replay_source import Halt, ReplaySource, inherited_count, split_recorded_calls
 from agent.run_context import RunContext
-from agent.state import State
 from agent.strategy import PolicyParts, Tool, ToolArguments
 from domain.asking import Mode
 from domain.calls import CallRecord
@@ -190,9 +189,14 @@ def run_from_record(
         [*matched, *later], own_events, action, alone=True, stop=stop_seq
     )
     state = start_of(row, events)
-    context = _make_context(
-        store, recorder, _recorded_budget(recorder, state, own_events), calls, reasoner
+    # A budget whose time is up where it was up before.
+    late_looks = [event.look for event in own_events if isinstance(event, TimeUp)]
+    setup = _first(recorder).setup
+    budget = RecordedBudget(
+        setup.settings, state.get("tokens", 0), late_looks[0] if late_looks else None
     )
+    budget.follow(recorder, state.get("looks", 0))
+    context = _make_context(store, recorder, budget, calls, reasoner)
     machine = machine_of(strategy)
     limit = machine.recursion_limit(context.settings.rounds, context.settings.retries)
     try:
@@ -202,17 +206,6 @@ def run_from_record(
     except HomerError as error:
         return recorder, str(error)
     return recorder, ""
-
-
-def _recorded_budget(recorder: Recorder, state: State, own_events: Sequence[Event]) -> RunBudget:
-    """Return a budget whose time is up where it was up before."""
-    late_looks = [event.look for event in own_events if isinstance(event, TimeUp)]
-    setup = _first(recorder).setup
-    budget = RecordedBudget(
-        setup.settings, state.get("tokens", 0), late_looks[0] if late_looks else None
-    )
-    budget.follow(recorder, state.get("looks", 0))
-    return budget
 
 
 def _first(recorder: Recorder) -> QuestionAsked:

@@ -52,20 +52,7 @@ def first_event(
     choice: StrategyChoice | None,
 ) -> QuestionAsked:
     """Return the first event of a run; ``choice`` says how its strategy was chosen, if it was."""
-    return QuestionAsked(
-        question=question,
-        machine=context.recorder.strategy.name,
-        profile=profile.name,
-        reasoner=context.reasoner.name,
-        view=view,
-        setup=_setup(profile, context),
-        version=context.recorder.strategy.version,
-        choice=choice,
-    )
-
-
-def _setup(profile: Profile, context: RunContext) -> Setup:
-    return Setup(
+    setup = Setup(
         settings=context.settings,
         people=context.people,
         contents=context.contents,
@@ -74,6 +61,16 @@ def _setup(profile: Profile, context: RunContext) -> Setup:
         tools=context.recorder.strategy.narrowed_tools(profile),
         writers=context.writers,
         **models_on_record(profile),
+    )
+    return QuestionAsked(
+        question=question,
+        machine=context.recorder.strategy.name,
+        profile=profile.name,
+        reasoner=context.reasoner.name,
+        view=view,
+        setup=setup,
+        version=context.recorder.strategy.version,
+        choice=choice,
     )
 
 

@@ -11,7 +11,6 @@ This module is the interface. Homer's other packages may change without notice.
 
 from __future__ import annotations
 
-from domain.asking import Answer, ConfidenceLevel, Standing
 from domain.errors import (
     Ambiguous,
     DatabaseError,
@@ -21,7 +20,7 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
-from domain.moments import Asked, Moment
+from domain.moments import Answered, Asked, Moment
 from domain.people import Correction, Forgotten, LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
 from domain.trajectory import RunEvent
@@ -29,21 +28,21 @@ from graphs.replay import Replayed
 from homer_video.library import VideoLibrary
 from homer_video.library import open_library as open  # noqa: A004 - called homer_video.open
 from homer_video.live import LiveWatch
-from homer_video.moments import FoundMoments
-from homer_video.questions import VideoAnswer
+from homer_video.moments import FoundMoments, VideoAnswer
 from library.strategies import StrategyLine
+from library.watching import Imported, Watched
 from store.queries.library import LibraryEntry
 
 __all__ = [
     "Ambiguous",
-    "Answer",
+    "Answered",
     "Asked",
-    "ConfidenceLevel",
     "Correction",
     "DatabaseError",
     "Forgotten",
     "FoundMoments",
     "HomerError",
+    "Imported",
     "InputError",
     "LibraryEntry",
     "LibraryPerson",
@@ -56,10 +55,10 @@ __all__ = [
     "Replayed",
     "RunEvent",
     "SetupError",
-    "Standing",
     "StrategyLine",
     "TimeSpan",
     "VideoAnswer",
     "VideoLibrary",
+    "Watched",
     "open",
 ]

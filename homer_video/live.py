@@ -6,11 +6,11 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Self
 
-from domain.media import Video
 from flows.build import check_builds
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
 from flows.workspace import Workspace
+from library.progress import LiveReporter
 from perception.live import LiveSource
 from strategies.registry import find_strategy
 
@@ -38,7 +38,7 @@ class LiveWatch:
         for name in workspace.settings.memory.strategies:
             check_builds(find_strategy(name))
         self._workspace, self._source, self._away_s = workspace, source, away_s
-        self._listener = _Messages(on_message)
+        self._listener = LiveReporter(on_message)
         self._stop, self._error = Event(), list[BaseException]()
         self._thread = Thread(target=self._run, name=f"watch {source.label}", daemon=True)
         self._thread.start()
@@ -92,23 +92,3 @@ class LiveWatch:
                 watch_stream(work, self._listener, direct=True)
         except BaseException as error:  # noqa: BLE001 - raised again by who waits
             self._error.append(error)
-
-
-class _Messages:
-    """Passes the progress of a stream on as lines."""
-
-    def __init__(self, on_message: Callable[[str], None]) -> None:
-        self.said = on_message
-
-    def opened(self, video: Video, clips: int, done: int) -> None:
-        """Say that the stream is being watched."""
-        del done
-        self.said(f"watching {video.title}" + (f", after {clips} clips" if clips else ""))
-
-    def remembered(self, video: Video, clip: int) -> None:
-        """Say that a clip is in memory."""
-        self.said(f"{video.title}: clip {clip} is in memory")
-
-    def failed(self, video: Video, clip: int, error: Exception) -> None:
-        """Say that a clip is lost."""
-        self.said(f"{video.title}: clip {clip} is lost: {error}")

@@ -1,4 +1,4 @@
-"""Moments of videos that a search found or an answer cites, for programs and notebooks."""
+"""What a search found, and answers, for programs and notebooks, which show images of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from html import escape
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from domain.errors import BlobGone
-from domain.moments import Moment
+from domain.moments import Answered, Moment
 from domain.time import in_seconds
+from domain.words import format_time, plain_line
+from library.answers import confidence_line, one_line, option_line
 from library.moments import frame_at
 from store.database import Store
-from views.words import format_time, plain_line
 
 if TYPE_CHECKING:
     import pandas
@@ -92,3 +93,41 @@ def _picture(moments: FoundMoments, moment: Moment) -> str:
         return ""
     alt = escape(f"{moment.title} at {format_time(moment.span.start_ms)}")
     return f'<img width="160" alt="{alt}" src="data:image/jpeg;base64,{b64encode(image).decode()}">'
+
+
+class VideoAnswer:
+    """An answer as it is on record, with all that ``Answered`` has; notebooks show its images."""
+
+    def __init__(self, answered: Answered, store: Store) -> None:
+        self._answered, self._store = answered, store
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is on record, such as ``confidence`` or ``citations``."""
+        return getattr(self._answered, name)
+
+    @property
+    def text(self) -> str:
+        """The answer as a person reads it."""
+        return option_line(one_line(self.answer), self.option, self.chosen)
+
+    @property
+    def moments(self) -> FoundMoments:
+        """What it cites, with images."""
+        return FoundMoments(self.citations, self._store)
+
+    def __str__(self) -> str:
+        """Return the answer as a person reads it."""
+        return self.text
+
+    def __repr__(self) -> str:
+        """Return the answer, its confidence and a line for each citation."""
+        cited = repr(self.moments) if self.citations else "nothing is cited"
+        return f"{self.text}\n{self._remarks}\n{cited}"
+
+    @property
+    def _remarks(self) -> str:
+        return plain_line("; ".join(filter(None, (confidence_line(self._answered), self.note))))
+
+    def _repr_html_(self) -> str:
+        cited = table_of(self.moments) if self.citations else "<p>Nothing is cited.</p>"
+        return f"<p><b>{escape(self.text)}</b><br>{escape(self._remarks)}</p>{cited}"

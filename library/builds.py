@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from domain.words import format_time
 from evals.training import export as training
 from evals.training.export import TrainingManifest
 from flows.build import Built, OnUse
@@ -19,7 +20,6 @@ from library.params import OnCommandLine, VideoName, Videos, split_names
 from store.progress import SILENT, Meter, import_progress
 from store.vector_index import build_index
 from strategies.registry import all_strategies, find_strategy
-from views.words import format_time
 
 Direct = Annotated[bool, Field(description="Run in this process, without Prefect's server.")]
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from domain.asking import Calibration
 from domain.errors import InputError, NotFound
 from domain.evaluation import EvaluationRun
+from domain.words import plain_line
 from evals import export
 from evals.calibration import fit, save
 from evals.caption_scales import ScaleAgreement, compare_scales
@@ -37,7 +38,6 @@ from store.home import Home
 from store.progress import SILENT, Meter
 from store.queries import evaluations as stored
 from strategies.registry import all_strategies, find_strategy
-from views.words import plain_line
 
 Run = Annotated[
     str, Field(description="Name of a run: see 'homer eval runs'."), OnCommandLine(metavar="RUN")

@@ -2,26 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pydantic import Field
 from sqlalchemy.orm import Session
 
-from domain.memories import Edge, Segment
-from domain.moments import Event
-from domain.people import tags_in_words
+from domain.base import Frozen
+from domain.media import ClipState, SeenObject, Video
+from domain.memories import Edge, Scope, Segment
+from domain.moments import Event, Moment, image_path
+from domain.people import KnownName, PersonOfVideo, tags_in_words
+from domain.streams import LEVELS, Gap, StreamClip
 from domain.time import TimeSpan
+from domain.words import format_number, translate
 from flows.video_locks import current_state, watched_videos
 from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
+from library.strategies import BuiltOf, built_memories
+from library.usage import CallTotals, usage_of_clips
 from people.characters import ClipPeople
+from people.names import display_line, display_segment
 from people.overlay import characters_at
 from store.database import Store
+from store.queries import clip_contents, keyframes, memories, outline, streams
 from store.queries import clips as stored_clips
 from store.queries import events as stored_events
-from store.queries import outline
+from store.queries.characters import CharacterAt
+from store.queries.clips import StoredClip
+from store.queries.conditions import MAX_ATTEMPTS
+from store.queries.keyframes import StoredKeyframe
 from store.queries.records import dump_video
-from store.queries.videos import find_video
-from views.library import ShownClip, VideoDetails, shown_clips, shown_segment
-from views.library import show_video as portrait
+from store.queries.videos import find_video, video_state
+
+
+class ShownClip(StoredClip):
+    """A clip with its memories, line by line, with who said them, and its keyframes.
+
+    ``given_up``: it is retried only on request. ``cost`` is that of its writer's calls; those for a
+    patch count for its last clip.
+    """
+
+    given_up: bool = False
+    cost: CallTotals = CallTotals()
+    lines: tuple[Moment, ...]
+    objects: tuple[SeenObject, ...] = Field(default=(), description="things on its keyframes")
+    keyframes: tuple[Moment, ...] = ()
+
+
+class StreamDetails(Frozen):
+    """A live stream. ``source`` has no secret; ``clips``: how each was watched, by number."""
+
+    source: str
+    gaps: tuple[Gap, ...]
+    clips: Mapping[int, StreamClip]
+
+
+class VideoDetails(Frozen):
+    """Everything known of a video as of a clip; ``last_clip`` -1: nothing yet.
+
+    ``seconds`` is the time of watching its clips, including the calls that ``cost`` counts.
+    """
+
+    video: Video
+    state: str
+    error: str | None
+    models: Mapping[str, str]
+    last_clip: int
+    clips: tuple[ShownClip, ...]
+    people: tuple[PersonOfVideo, ...]
+    segments: tuple[Segment, ...]
+    edges: tuple[Edge, ...]
+    pending: tuple[int, ...] = Field(default=(), description="clips that no segment covers yet")
+    cost: CallTotals = CallTotals()
+    seconds: float = 0.0
+    languages: tuple[str, ...] = Field(default=(), description="heard, the most spoken first")
+    stream: StreamDetails | None = Field(default=None, description="of a live source only")
+    built: tuple[BuiltOf, ...] = Field(default=(), description="by strategies, as it is now")
 
 
 def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetails:
@@ -34,9 +89,111 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
     Raises:
         NotFound: there is no such video.
     """
-    shown = portrait(store, video, as_of)
-    state = current_state(shown.video.id, shown.state, watched_videos(store))
-    return shown.model_copy(update={"state": state})
+    with store.begin(snapshot=True) as session:
+        known = find_video(session, video)
+        last = _last_clip(session, known.id, as_of)
+        state = video_state(session, known.id)
+        assert state is not None  # noqa: S101 - the video was found in this very snapshot
+        stored = stored_clips.clips_of(session, known.id)
+        spans = {clip.index: clip.span for clip in stored}
+        people = characters_at(session, known.id, last)
+        named = ClipPeople(characters=tuple(person.character for person in people))
+        shown = tuple(shown_clips(session, known.id, stored, people, last))
+        patches = stored_events.patches_of(session, known.id)
+        pending = [patch.pending for patch in patches if patch.at_clip <= last]
+        details = VideoDetails(
+            video=known,
+            state=state.state,
+            error=state.error,
+            models=state.models,
+            last_clip=last,
+            clips=shown,
+            people=tuple(_person(known, person) for person in people),
+            segments=tuple(
+                display_segment(stored_events.as_segment(known.id, row, spans), named)
+                for row in stored_events.segments_at(session, known.id, last)
+            ),
+            edges=tuple(
+                stored_events.as_edge(row)
+                for row in stored_events.edges_at(session, known.id, last)
+            ),
+            pending=pending[-1] if pending else (),
+            cost=sum(usage_of_clips(session, known.id).values(), CallTotals()),
+            seconds=sum(clip.seconds for clip in shown),
+            languages=tuple(memories.spoken_languages(session, known.id, last)),
+            stream=stream_details(session, known.id, as_of),
+            built=built_memories(session, known.id),
+        )
+    now = current_state(known.id, details.state, watched_videos(store))
+    return details.model_copy(update={"state": now})
+
+
+def _person(video: Video, row: CharacterAt) -> PersonOfVideo:
+    """Return a character with its tags and names."""
+    one = row.character
+    return PersonOfVideo(
+        video=video.id,
+        title=video.title,
+        number=one.number,
+        label=one.label,
+        names=tuple(
+            KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
+            for name in row.names
+        ),
+        tags=tuple(tag for tag in one.tags if not tag.startswith("<character_")),
+    )
+
+
+def shown_clips(
+    session: Session,
+    video: str,
+    stored: Sequence[StoredClip],
+    people: Sequence[CharacterAt],
+    last: int,
+) -> Iterator[ShownClip]:
+    """Yield clips with their memories as of clip ``last``, with the names of ``people``."""
+    named = ClipPeople(characters=tuple(person.character for person in people))
+    watched = [clip.index for clip in stored if clip.index <= last]
+    lines: dict[int, list[Moment]] = {}
+    for row in memories.memories_of_clips(session, video, watched, last):
+        one = row.memory
+        line = Moment(
+            ref=f"m{one.id}",
+            span=one.span,
+            kind=one.kind,
+            source=one.source,
+            text=display_line(one, named),
+            weight=one.weight,
+        )
+        lines.setdefault(one.clip, []).append(line)
+    objects = clip_contents.objects_on(session, Scope(video=video, last_clip=last), watched)
+    frames: dict[int, list[Moment]] = {}
+    for frame in keyframes.frames_of(session, video, watched):
+        frames.setdefault(frame.clip, []).append(shown_frame(video, frame, named))
+    costs = usage_of_clips(session, video)
+    for clip in stored:
+        failed = clip.state == ClipState.FAILED or clip.unwritten
+        yield ShownClip(
+            **dict(clip),
+            given_up=failed and clip.attempts >= MAX_ATTEMPTS,
+            cost=costs.get(clip.index, CallTotals()),
+            lines=tuple(lines.get(clip.index, ())),
+            objects=tuple(
+                seen for seen in objects if clip.span.start_ms <= seen.time_ms < clip.span.end_ms
+            ),
+            keyframes=tuple(frames.get(clip.index, ())),
+        )
+
+
+def shown_frame(video: str, frame: StoredKeyframe, people: ClipPeople) -> Moment:
+    """Return a keyframe with the names of people in its description."""
+    return Moment(
+        ref=f"k{frame.id}",
+        span=TimeSpan.of(frame.time_ms, frame.time_ms),
+        text=people.display(people.replace_tags(frame.description or "")),
+        image=image_path(video, f"k{frame.id}"),
+        blob=frame.blob,
+    )
 
 
 def dump_lines(store: Store, video: VideoName) -> Iterator[str]:
@@ -142,7 +299,7 @@ def _events(
                 if edge.source == one.id
             ),
         )
-        for one in (shown_segment(segment, people) for segment in segments)
+        for one in (display_segment(segment, people) for segment in segments)
     ]
 
 
@@ -151,3 +308,60 @@ def clip_spans(store: Store, video: str, numbers: Sequence[int]) -> list[TimeSpa
     with store.begin() as session:
         spans = stored_events.clip_spans(session, video, numbers)
     return [span for _, span in sorted(spans.items())]
+
+
+def stream_details(
+    session: Session, video: str, until_ms: int | None = None
+) -> StreamDetails | None:
+    """Return a stream up to a moment of video time (None: all); None for a file."""
+    stream = streams.find_stream(session, video)
+    if stream is None:
+        return None
+    clips = {clip.clip: clip for clip in streams.stream_clips(session, video)}
+    return StreamDetails(
+        source=stream.source, gaps=tuple(streams.gaps_of(session, video, until_ms)), clips=clips
+    )
+
+
+def load_stream_details(store: Store, video: str) -> StreamDetails | None:
+    """Return a stream as it is now; None for a file."""
+    with store.begin(snapshot=True) as session:
+        return stream_details(session, video)
+
+
+def describe_watching(clip: StreamClip) -> str:
+    """Describe how a clip was watched: frames, what was skipped, the lag.
+
+    ``750 frames came, 150 looked at; level 3: every 5th, without objects, screen; lag 12.0 s``
+    """
+    tally, level = clip.tally, LEVELS[clip.level]
+    damaged = (
+        translate(", {count} did not decode").format(count=tally.damaged) if tally.damaged else ""
+    )
+    parts = [
+        translate("{came} frames came, {sampled} looked at{damaged}").format(
+            came=tally.came, sampled=tally.sampled, damaged=damaged
+        )
+    ]
+    if clip.level:
+        without = (
+            translate(", without {parts}").format(parts=", ".join(map(translate, level.without)))
+            if level.without
+            else ""
+        )
+        parts.append(
+            translate("level {level}: {share} of the samples{without}").format(
+                level=clip.level, share=format_number(level.share, ".0%"), without=without
+            )
+        )
+    if clip.lag_ms is not None:
+        parts.append(
+            translate("lag {seconds} s").format(seconds=format_number(clip.lag_ms / 1000, ".1f"))
+        )
+    return "; ".join(parts)
+
+
+def describe_gap(gap: Gap) -> str:
+    """Return why a gap is not in memory: ``the connection was lost``."""
+    frames = translate(" ({count} frames)").format(count=gap.frames) if gap.frames else ""
+    return f"{translate(gap.reason)}{frames}"

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from domain.asking import Citation, Evidence
+from domain.asking import Citation, Evidence, names_image
 from domain.built import BuiltFrame, EntityKey, entity_text
-from domain.errors import NotFound
+from domain.errors import BlobGone, NotFound
 from domain.marked import marked
 from domain.memories import Scope
 from domain.moments import MemoryOfMoment, Moment, ShownMoment, image_path
 from domain.people import tags_in_words
 from domain.time import TimeSpan
+from library.memory import shown_clips
 from library.params import AsOf, Span, VideoName
+from library.videos import videos_named
 from people.characters import ClipPeople
 from people.overlay import characters_at, people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
+from store.files import create_private, make_private
 from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.events import patch_writers
 from store.queries.frames import kept_frame
@@ -38,7 +43,6 @@ from store.queries.moments import (
 )
 from store.queries.outline import edges_touching, segments_named, segments_of_clip
 from store.queries.videos import find_video
-from views.library import shown_clips, videos_named
 
 NEAR_MS = 20_000
 """A frame further from a moment than this many milliseconds does not show it."""
@@ -304,3 +308,28 @@ def moments_of(
         )
         for item, frame in zip(items, frames, strict=True)
     ]
+
+
+def cited_images(store: Store, cited: Iterable[Moment]) -> list[Path]:
+    """Write the images among what an answer cites to files, instead of those of an earlier answer.
+
+    Their names are their refs. One that is missing or damaged is left out.
+    """
+    folder = store.home.run / "pictures"
+    make_private(folder)
+    for old in folder.glob("[kf]*.jpg"):
+        old.unlink(missing_ok=True)
+    files = []
+    for one in cited:
+        frame = None
+        if names_image(one.ref):
+            frame = frame_at(store, one.video, one.span.start_ms, one.ref)
+        if frame is None:
+            continue
+        with suppress(BlobGone):
+            image = store.blobs.get(frame.blob)
+            file = folder / f"{frame.ref}.jpg"
+            with os.fdopen(create_private(file, new=True), "wb") as stream:
+                stream.write(image)
+            files.append(file)
+    return files

@@ -15,6 +15,7 @@ from domain.built import OutlineLevel
 from domain.memories import Scope
 from domain.people import tags_in_words
 from domain.time import TimeSpan
+from domain.words import plain_line, shortened
 from library.outlines import description_of, title_of
 from people.characters import ClipPeople
 from people.overlay import people_as_of
@@ -35,7 +36,6 @@ from store.queries.outline import (
     relations_stated,
 )
 from strategies.registry import strategies_with_outline
-from views.words import plain_line, shortened
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 """The name of an entity that stands for a node: a number that the database takes."""

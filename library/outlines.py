@@ -14,6 +14,7 @@ from domain.errors import InputError
 from domain.memories import Scope
 from domain.people import tags_in_words
 from domain.time import TimeSpan
+from domain.words import plain_line
 from flows.build import build
 from flows.workspace import open_workspace
 from library.params import AsOf, OnCommandLine, VideoName
@@ -26,7 +27,6 @@ from store.queries.clips import memory_view
 from store.queries.outline import OutlineNode, nodes_of_levels
 from store.queries.videos import find_video
 from strategies.registry import strategy_of_outlines
-from views.words import plain_line
 
 DEEPEST = 3
 """Levels of chapters at most."""

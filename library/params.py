@@ -79,9 +79,16 @@ Span = Annotated[
     WithJsonSchema({"type": "string", "examples": ["12:30-12:45"]}),
     Field(description="12:30, or a span, 12:30-12:45."),
 ]
+
+
+def several(given: Any) -> Any:
+    """Return what may be given alone, or not at all, as a tuple."""
+    return (given,) if isinstance(given, str) else given or ()
+
+
 Videos = Annotated[
     tuple[Annotated[str, Field(max_length=400)], ...],
-    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given or ()),
+    BeforeValidator(several),
     Field(max_length=100, description="Only this video: its id or title. Repeatable; else all."),
     OnCommandLine("--video", "-v", metavar="VIDEO"),
 ]
@@ -96,8 +103,9 @@ OnlyVideo = Annotated[
 
 def split_names(given: Any) -> Any:
     """Return the names of a repeatable option, whose values may also be separated by commas."""
-    values = (given,) if isinstance(given, str) else given or ()
-    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+    return tuple(
+        part.strip() for value in several(given) for part in value.split(",") if part.strip()
+    )
 
 
 Strategies = Annotated[

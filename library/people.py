@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from pydantic import Field, PositiveInt
 from domain.errors import InputError
 from domain.marked import marked
 from domain.people import CharacterRef, Correction, Forgotten, LibraryPerson, PersonOfVideo
+from domain.words import counted, join_words
 from flows.workspace import Workspace
 from library.params import (
     DEFAULT_LIMIT,
@@ -40,7 +40,6 @@ from people.video_people import people_of_video as read_people
 from store.database import Store
 from store.queries.corrections import appearances_of
 from store.queries.videos import find_video, newest_titles
-from views.words import counted, join_words
 
 MOST_VIDEOS = 30
 """The newest videos whose people are compared with those of all others."""
@@ -68,7 +67,7 @@ def people(
     as_of: AsOf = None,
     offset: Offset = 0,
     limit: Limit = MAX_LIMIT,
-) -> Page[PersonOfVideo] | list[LibraryPerson]:
+) -> Page[PersonOfVideo] | Page[LibraryPerson]:
     """List the people of a video, with names, tags, and when they were seen and heard.
 
     'homer people VIDEO' does the same. The source of a name is in brackets: said, read, caption,
@@ -132,15 +131,15 @@ def most_seen(store: Store, video: str, limit: int) -> Page[PersonOfVideo]:
 
 def people_of_library(
     store: Store, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT
-) -> list[LibraryPerson]:
+) -> Page[LibraryPerson]:
     """List the people of all videos who have a name or are in several, with where last seen.
 
     Those of several videos come first, then others with a name, beginning with the newest video.
-    Fewer than `limit` come at the end.
     """
     with store.begin(snapshot=True) as session:
-        everybody = persons_of_library(session, list(newest_titles(session)))
-        return persons_in_full(session, list(islice(everybody, offset, offset + limit)))
+        everybody = list(persons_of_library(session, list(newest_titles(session))))
+        shown = persons_in_full(session, everybody[offset : offset + limit])
+    return page(shown, len(everybody), offset)
 
 
 def person_of_library(store: Store, video: VideoName, person: PersonName) -> LibraryPerson:

@@ -19,9 +19,9 @@ from domain.base import first_problem
 from domain.errors import InputError
 from library.params import OnCommandLine
 
-OF_THE_DOOR = {"confirm", "progress"}
-"""Parameters that a door gives: how to ask before something is lost, and where progress is shown.
-Without them nothing is asked, and nothing shown."""
+OF_THE_DOOR = {"confirm", "progress", "listener", "opener"}
+"""Parameters that a door gives: how to ask before something is lost, where progress and the steps
+of a search are shown, what opens images. Without them nothing is asked, and nothing shown."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +178,18 @@ ACTS = (
     ),
     # Searching
     Act("search.search", "search", "GET /search", "search", viewers=True, limited=True),
+    Act("retrievers.as_retriever"),
+    Act("retrievers.as_llama_index_retriever"),
+    Act("retrievers.as_tools"),
     Act("search.tools", "tools", "GET /tools", viewers=True),
     Act("search.use_tool", "tool", "POST /tools/{name}", viewers=True, limited=True),
-    # Questions that were asked
+    # Questions
+    Act("asking.ask", "ask"),
+    Act("asking.ask_stream"),
+    Act("asking.aask_stream"),
+    Act("asking.resume", "resume"),
+    Act("asking.fork", "fork"),
+    Act("asking.compare", "compare"),
     Act(
         "trajectories.trajectories",
         "trajectory list",
@@ -200,6 +209,8 @@ ACTS = (
     Act("reruns.replay", "replay"),
     Act("trajectories.diff", "diff"),
     # Videos and what is in memory of them
+    Act("watching.retry", "retry"),
+    Act("watching.import_video", "import"),
     Act("videos.all_videos", "videos"),
     Act("videos.videos", route="GET /videos", tool="videos", viewers=True),
     Act("videos.video", route="GET /videos/{video}", viewers=True),
@@ -278,6 +289,12 @@ ACTS = (
     Act("evaluations.data_sets", "eval data"),
     Act("evaluations.compare_captions", "eval captions"),
 )
+
+
+def act_of(place: str) -> Act:
+    """Return the act whose function is at this place."""
+    return next(act for act in ACTS if act.place == place)
+
 
 GUIDES = {
     "trajectory": """Show the rounds that led to an answer, or list the latest answers.

@@ -12,6 +12,8 @@ from domain.base import Frozen
 from domain.errors import Busy, InputError, NotFound
 from domain.rights import Deed
 from domain.time import TimeSpan, format_clock
+from domain.words import counted, format_span, plain_line
+from flows.cut import cut_moment
 from flows.delete import (
     DeletedVideo,
     delete_video_span,
@@ -35,8 +37,6 @@ from store.database import Store
 from store.export import export_video as write_export
 from store.queries.audit import record_deed
 from store.queries.videos import find_video, known_video
-from views.cut import cut_moment
-from views.words import counted, format_span, plain_line
 
 LONGEST_MS = 10**14
 """No video is that long."""

@@ -42,6 +42,11 @@ class Rights(Frozen):
     grants: tuple[Grant, ...]
     members: tuple[Membership, ...]
 
+    @property
+    def standing(self) -> str:
+        """Whether they are enforced, in words."""
+        return "rights are enforced" if self.enforced else NOT_ENFORCED
+
 
 class Sees(Frozen):
     """What a user or key sees: ids of ``videos`` with their titles, or everything."""

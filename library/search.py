@@ -22,6 +22,7 @@ from domain.time import TimeSpan
 from flows.workspace import Workspace
 from library.moments import moments_of
 from library.params import AsOf, OnCommandLine, Span, Videos
+from library.videos import videos_named
 from retrieval.encoders import encoder_note
 from retrieval.images_alike import example_of, example_of_ref
 from retrieval.relevance import close_evidence
@@ -30,7 +31,6 @@ from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
 from store.database import Store
 from strategies.named_tools import ToolLine, find_tool, list_tools, parse_arguments, use_once
-from views.library import videos_named
 
 _SEGMENT = re.compile(r"s?([1-9]\d{0,17})")
 

@@ -8,14 +8,15 @@ from domain.errors import NotFound
 from domain.moments import Moment
 from domain.rights import SharedLink
 from domain.time import TimeSpan
+from domain.words import translate
+from library.memory import shown_clips
 from library.moments import frame_at
+from library.videos import videos_named
 from people.overlay import characters_at
 from store.database import Store
 from store.queries.clips import clips_of, memory_view
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import known_video
-from views.library import shown_clips, videos_named
-from views.translation import translate
 
 
 class CitedMoment(Frozen):

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from pydantic import Field, PositiveInt
+from sqlalchemy.orm import Session
 
+from agent.strategy import AUTO
 from domain.base import Frozen
+from domain.marked import marked
 from domain.settings import AskSettings
 from library.params import OnlyVideo
+from retrieval.built_views import written_by
 from store.database import Store
+from store.queries.builds import builders_in_library, builds_of
 from store.queries.videos import find_video
-from strategies.registry import all_strategies
-from views.built import BuiltOf, built_memories
+from strategies.registry import all_strategies, strategy_names
+
+
+class BuiltOf(Frozen):
+    """What a strategy built of a video: through which clip, and who wrote it."""
+
+    strategy: str
+    through_clip: int
+    writers: tuple[str, ...] = Field(default=(), description="rules, or models by name")
+
+    @property
+    def in_words(self) -> str:
+        """Return how far it is built, and by whom as far as that is known."""
+        parts = (f"built through clip {self.through_clip}", written_by(self.writers))
+        return ", ".join(filter(None, parts))
 
 
 class StrategyLine(Frozen):
@@ -64,3 +82,38 @@ def strategies(store: Store, video: OnlyVideo = None) -> list[StrategyLine]:
         )
         for one in all_strategies()
     ]
+
+
+def built_memories(session: Session, video: str) -> tuple[BuiltOf, ...]:
+    """Return what each strategy has built of a video, by name."""
+    names = strategy_names()
+    built = [
+        BuiltOf(strategy=one.builder, through_clip=one.through_clip, writers=one.writers)
+        for one in builds_of(session, video)
+        if one.builder in names
+    ]
+    for strategy in all_strategies():
+        if strategy.windows is not None:
+            windows = strategy.windows()
+            if (through := windows.built_through(session, video)) >= 0:
+                writers = windows.writers(session, [video])
+                one = BuiltOf(strategy=strategy.memory, through_clip=through, writers=writers)
+                built.append(one)
+    return tuple(sorted(built, key=lambda one: one.strategy))
+
+
+def built_strategies(store: Store) -> list[str]:
+    """Return the strategies whose memory is built of some video, or that need none of their own."""
+    with store.begin() as session:
+        built = builders_in_library(session)
+    return [
+        strategy.name
+        for strategy in all_strategies()
+        if strategy.builder is None or strategy.memory in built
+    ]
+
+
+def askable_titles() -> dict[str, str]:
+    """Return the titles of what a question can be asked by, by name: strategies, and ``auto``."""
+    titles = {strategy.name: strategy.title for strategy in all_strategies()}
+    return titles | {AUTO: marked("what was learned for questions like it")}

@@ -9,19 +9,19 @@ from pydantic import Field
 from domain.asking import level_of_confidence
 from domain.moments import Answered, Asked, RoundLine
 from domain.people import tags_in_words
-from domain.trajectory import ForkEdit
+from domain.skills import StrategyChoice
+from domain.trajectory import Failed, ForkEdit
 from graphs.forks import editable, fork_line
+from library.answers import chosen_option, event_lines
+from library.comparison import Difference, compare_trajectories
 from library.moments import moments_of
 from library.params import DEFAULT_LIMIT, Limit, Offset, OnCommandLine, Page, page
+from library.rounds import forks_among, load_history, round_headline
+from library.usage import TrajectoryUsage, usage_in
 from store.database import Store
 from store.queries import trajectories as queries
 from store.queries.calls import embeddings_of
 from store.queries.trajectories import StoredTrajectory
-from views.answer_lines import event_lines
-from views.comparison import Difference, compare_trajectories
-from views.rounds import inspect_trajectory, round_headline
-from views.trajectory import load_history
-from views.usage import TrajectoryUsage, usage_in
 
 Id = Annotated[
     str,
@@ -44,12 +44,19 @@ def trajectories(
       homer trajectory list
       homer trajectory list --limit 100 --json
     """
-    with store.begin(snapshot=True) as session:
-        rows = queries.list_trajectories(session, limit, offset, query)
-        total = queries.count_trajectories(session, query)
-        forks = queries.forks_of(session, [row.id for row in rows])
+    rows, total = page_of_trajectories(store, limit, offset, query)
+    forks = forks_among(store, [row.id for row in rows])
     lines = {name: fork_line(fork) for name, fork in forks.items()}
     return page([_asked(row, fork=lines.get(row.id, "")) for row in rows], total, offset)
+
+
+def page_of_trajectories(
+    store: Store, limit: int, offset: int = 0, words: str = ""
+) -> tuple[list[StoredTrajectory], int]:
+    """Return a page of the newest trajectories, and their number."""
+    with store.begin(snapshot=True) as session:
+        found = queries.list_trajectories(session, limit, offset, words)
+        return found, queries.count_trajectories(session, words)
 
 
 def _asked(row: StoredTrajectory, **more: Any) -> Asked:
@@ -81,8 +88,7 @@ def trajectory(store: Store, id: Id) -> Asked:  # noqa: A002 - what users type
         NotFound: there is no such trajectory.
         Ambiguous: several begin so.
     """
-    inspected = inspect_trajectory(store, id)
-    history = inspected.history
+    history = load_history(store, id)
     rounds = [
         RoundLine(
             number=one.number,
@@ -95,17 +101,19 @@ def trajectory(store: Store, id: Id) -> Asked:  # noqa: A002 - what users type
         for one in history.rounds
     ]
     return _asked(
-        inspected.row,
-        at_work=inspected.at_work,
+        history.row,
+        at_work=history.at_work,
         rounds=tuple(rounds),
-        result=answered(store, inspected.row, len(rounds)),
-        errors=tuple(one.message for one in history.errors),
+        result=answered(store, history.row, len(rounds), history.choice),
+        errors=tuple(one.message for one in history.of(Failed)),
         choice=history.choice.why if history.choice else None,
         steps=tuple(line for event in history.events for line in event_lines(event)),
     )
 
 
-def answered(store: Store, row: StoredTrajectory, rounds: int) -> Answered | None:
+def answered(
+    store: Store, row: StoredTrajectory, rounds: int, choice: StrategyChoice | None
+) -> Answered | None:
     """Return the answer of a recorded question, or None if it has none."""
     answer, as_of_ms = row.answer, row.question.as_of_ms
     if answer is None:
@@ -115,6 +123,7 @@ def answered(store: Store, row: StoredTrajectory, rounds: int) -> Answered | Non
         state=row.state,
         answer=tags_in_words(answer.text),
         option=answer.option,
+        chosen=chosen_option(answer, row.question),
         confidence=round(answer.confidence, 4),
         confidence_level=level_of_confidence(answer.confidence),
         standing=answer.standing,
@@ -126,6 +135,7 @@ def answered(store: Store, row: StoredTrajectory, rounds: int) -> Answered | Non
         rounds=rounds,
         tokens=row.tokens,
         seconds=round(row.seconds, 3),
+        choice=choice.why if choice else None,
     )
 
 

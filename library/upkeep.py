@@ -11,6 +11,7 @@ from pydantic import Field
 from domain.errors import InputError
 from domain.recaps import parse_period
 from domain.rights import AuditEntry, Deed
+from domain.words import plain_line
 from flows.recap import RecapFile, recap_model, write_recap
 from flows.workspace import Workspace
 from library.params import OnCommandLine, Page, ProfileName
@@ -24,7 +25,6 @@ from store.files import find_exposed, restrict_exposed
 from store.home import Home
 from store.progress import SILENT, Meter
 from store.queries.audit import audit_entries
-from views.words import plain_line
 
 MOST_NAMED = 10
 """How many files that could not be changed are named."""

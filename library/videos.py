@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
 
+from domain.media import Video
+from flows.check import VideoCheck, check_memory
 from flows.stream.interrupted import end_interrupted_streams
 from flows.video_locks import watched_videos, with_current_state
 from library.params import (
@@ -24,11 +26,10 @@ from store.database import Store
 from store.progress import Progress
 from store.queries import clips
 from store.queries import library as stored
+from store.queries import videos as queries
 from store.queries.clips import StoredClip
 from store.queries.library import LibraryEntry, WatchRate
 from store.queries.videos import WATCHING, find_video
-from views.library import VideoCheck
-from views.library import check_video as check_memory
 
 RECENT_CLIPS = 20
 """How many clips the rate is computed from."""
@@ -94,6 +95,25 @@ def page_of_videos(
     with store.begin(snapshot=True) as session:
         listed = stored.videos_page(session, offset, limit, words)
         return listed, stored.count_videos(session, words)
+
+
+def all_titles(store: Store) -> dict[str, str]:
+    """Return the title of every video by its id, by title, then id."""
+    with store.begin() as session:
+        return queries.video_titles(session)
+
+
+def newest_titles(store: Store, limit: int) -> dict[str, str]:
+    """Return the titles of the videos that were added last by id, the newest first."""
+    with store.begin() as session:
+        return queries.newest_titles(session, limit)
+
+
+def videos_named(store: Store, ids: Sequence[str]) -> dict[str, Video]:
+    """Return those of the videos that are in the library, by id, in the given order."""
+    with store.begin() as session:
+        found = queries.find_videos(session, ids)
+    return {video: found[video] for video in dict.fromkeys(ids) if video in found}
 
 
 def being_watched(store: Store, limit: int, held: Collection[str] = ()) -> list[LibraryEntry]:

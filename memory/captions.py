@@ -255,18 +255,22 @@ def parse_json_line(row: Any) -> tuple[str, CaptionLine]:
     start, end = _parse_seconds(row.get("start"), "start"), _parse_seconds(row.get("end"), "end")
     offset = (int(day) - 1) * DAY_S
     speaker = escape_tags(_parse_text(row.get("speaker") or "", "speaker"))
-    span, text = _parse_span(offset + start, offset + end), _parse_text(row.get("text"), "text")
+    start_s = offset + start
+    end_s = offset + end
+    if end_s < start_s:
+        raise ValueError(f"it ends ({end_s} s) before it starts ({start_s} s)")
+    span, text = (
+        TimeSpan.of(round(start_s * 1000), round(end_s * 1000)),
+        _parse_text(row.get("text"), "text"),
+    )
     kind = _parse_kind(row.get("kind") or ("speech" if speaker else "caption"))
-    return _parse_video_name(row.get("video")), CaptionLine(span, text, kind, speaker or None)
-
-
-def _parse_video_name(value: Any) -> str:
-    """Return the name of a line's video; other data sets number theirs."""
+    # The name of a line's video; other data sets number theirs.
+    value = row.get("video")
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     name = _parse_text(str(value) if is_integer else value or "", "video")
     if len(name) > MAX_NAME:
         raise ValueError(f"video is a name of more than {MAX_NAME} characters")
-    return name
+    return name, CaptionLine(span, text, kind, speaker or None)
 
 
 def _parse_kind(value: Any) -> CaptionKind:
@@ -290,12 +294,6 @@ def _parse_text(value: Any, name: str) -> str:
     # Postgres keeps no NUL and UTF-8 no lone surrogate.
     storable = value.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
     return " ".join(storable.split())
-
-
-def _parse_span(start_s: float, end_s: float) -> TimeSpan:
-    if end_s < start_s:
-        raise ValueError(f"it ends ({end_s} s) before it starts ({start_s} s)")
-    return TimeSpan.of(round(start_s * 1000), round(end_s * 1000))
 
 
 def _subtitle_lines(path: Path, text: str) -> Iterator[_SourceLine]:

@@ -110,8 +110,23 @@ def change_from_patch(
     for draft in patch.edges:
         _apply_edge(edges, draft, labels)
     absorbed = _find_subsets(segments, {labels[draft.label] for draft in patch.segments})
-    _absorb_subsets(segments, absorbed, at_clip)
-    edges = _redirect_edges(edges, absorbed)
+    for number, survivor in absorbed.items():
+        removed, remaining = segments.pop(number), segments[survivor]
+        record = AbsorbedSegment(removed.number, removed.label, removed.summary, at_clip)
+        segments[survivor] = replace(
+            remaining, history=(*remaining.history, *removed.history, record)
+        )
+    # Redirect edges of absorbed segments to the survivor; drop duplicates and self edges.
+    redirected: dict[EdgeKey, OpenEdge] = {}
+    of_survivors = [edge for edge in edges.values() if not absorbed.keys() & set(edge.key[:2])]
+    others = [edge for edge in edges.values() if absorbed.keys() & set(edge.key[:2])]
+    for edge in [*of_survivors, *others]:
+        source = absorbed.get(edge.source, edge.source)
+        target = absorbed.get(edge.target, edge.target)
+        if source != target:
+            new_edge = replace(edge, source=source, target=target)
+            redirected.setdefault(new_edge.key, new_edge)
+    edges = redirected
     return _change_between(graph, OpenGraph(segments, edges), absorbed)
 
 
@@ -174,33 +189,6 @@ def _final_survivor(number: int, absorbed: Mapping[int, int]) -> int:
     while number in absorbed:
         number = absorbed[number]
     return number
-
-
-def _absorb_subsets(
-    segments: dict[int, OpenSegment], absorbed: Mapping[int, int], at_clip: int
-) -> None:
-    for number, survivor in absorbed.items():
-        removed, remaining = segments.pop(number), segments[survivor]
-        record = AbsorbedSegment(removed.number, removed.label, removed.summary, at_clip)
-        segments[survivor] = replace(
-            remaining, history=(*remaining.history, *removed.history, record)
-        )
-
-
-def _redirect_edges(
-    edges: Mapping[EdgeKey, OpenEdge], absorbed: Mapping[int, int]
-) -> dict[EdgeKey, OpenEdge]:
-    """Redirect edges of absorbed segments to the survivor; drop duplicates and self edges."""
-    redirected: dict[EdgeKey, OpenEdge] = {}
-    of_survivors = [edge for edge in edges.values() if not absorbed.keys() & set(edge.key[:2])]
-    others = [edge for edge in edges.values() if absorbed.keys() & set(edge.key[:2])]
-    for edge in [*of_survivors, *others]:
-        source = absorbed.get(edge.source, edge.source)
-        target = absorbed.get(edge.target, edge.target)
-        if source != target:
-            new_edge = replace(edge, source=source, target=target)
-            redirected.setdefault(new_edge.key, new_edge)
-    return redirected
 
 
 def _change_between(

@@ -133,7 +133,21 @@ class _GraphUpdate:
         window = read_window(session, self._video, due, self._vectors)
         proposal = self._propose(session, due, window)
         apply_patch(session, window, proposal, self._vectors)
-        _save_patch(session, due, window, proposal)
+        step = proposal.patch.model_dump(mode="json")
+        steps = [*(due.earlier_patch.applied["steps"] if due.earlier_patch else []), step]
+        dropped = [*(due.earlier_patch.dropped if due.earlier_patch else [])]
+        writers = due.earlier_patch.writers if due.earlier_patch else ()
+        patch = PatchAt(
+            id=0,
+            at_clip=due.at_clip,
+            first_clip=due.first_clip,
+            repairs=proposal.repairs,
+            applied={"steps": steps, "unsettled": list(due.unsettled)},
+            dropped=dropped + [_dropped_row(item) for item in proposal.dropped],
+            pending=tuple(sorted({*due.unsettled, *proposal.pending})),
+            writers=tuple(dict.fromkeys((*writers, *proposal.writers))),
+        )
+        stored.save_patch(session, window.video, patch)
         if self._since is None:  # What is built again was judged when it was watched.
             queue_segments(session, self._video, due.at_clip)
         faults.fault_point(faults.FaultPoint.PATCH_ROWS)
@@ -314,24 +328,6 @@ def to_open_edge(row: EdgeAt, numbers: Mapping[int, int]) -> OpenEdge:
         rationale=row.rationale,
         evidence=row.evidence,
     )
-
-
-def _save_patch(session: Session, due: DueWindow, window: EventWindow, proposal: Proposal) -> None:
-    step = proposal.patch.model_dump(mode="json")
-    steps = [*(due.earlier_patch.applied["steps"] if due.earlier_patch else []), step]
-    dropped = [*(due.earlier_patch.dropped if due.earlier_patch else [])]
-    writers = due.earlier_patch.writers if due.earlier_patch else ()
-    patch = PatchAt(
-        id=0,
-        at_clip=due.at_clip,
-        first_clip=due.first_clip,
-        repairs=proposal.repairs,
-        applied={"steps": steps, "unsettled": list(due.unsettled)},
-        dropped=dropped + [_dropped_row(item) for item in proposal.dropped],
-        pending=tuple(sorted({*due.unsettled, *proposal.pending})),
-        writers=tuple(dict.fromkeys((*writers, *proposal.writers))),
-    )
-    stored.save_patch(session, window.video, patch)
 
 
 def _dropped_row(item: DroppedItem) -> dict[str, object]:

@@ -106,7 +106,14 @@ def import_track(
             if progress:
                 progress(done, len(percepts))
         build_windows(store, video.id, writers, tools, settings, True)
-    return _finish(store, video.id)
+    # Set the video's final state; a video imported before keeps its title.
+    video_id = video.id
+    with store.begin() as session:
+        state = video_state(session, video_id)
+        failed = state.failed if state else 0
+        error = f"{failed} clip{'s' * (failed != 1)} could not be remembered" if failed else None
+        set_video_state(session, video_id, FAILED if failed else DONE, error)
+        return find_video(session, video_id)
 
 
 def _begin(
@@ -123,16 +130,6 @@ def _begin(
         if pending:
             set_video_state(session, video.id, WATCHING)
     return pending
-
-
-def _finish(store: Store, video_id: str) -> Video:
-    """Set the video's final state; a video imported before keeps its title."""
-    with store.begin() as session:
-        state = video_state(session, video_id)
-        failed = state.failed if state else 0
-        error = f"{failed} clip{'s' * (failed != 1)} could not be remembered" if failed else None
-        set_video_state(session, video_id, FAILED if failed else DONE, error)
-        return find_video(session, video_id)
 
 
 def _remember(

@@ -66,18 +66,6 @@ class VideoKeepers:
         return keeping.clip(clip, frames_for(keeper, sampled))
 
 
-def _check_shown(name: str, made: KeptFrames, shown: Mapping[int, bytes]) -> None:
-    """Check that a keeper names frames that it was shown.
-
-    Raises:
-        ValueError: it names others; the message says which keeper, and which.
-    """
-    unknown = sorted({frame.time_ms for frame in made.frames} - shown.keys())
-    if unknown:
-        times = ", ".join(map(str, unknown))
-        raise ValueError(f"the keeper {name} keeps frames that it was not shown: at {times} ms")
-
-
 def _draft(
     frame: FrameToKeep, sampled: bytes, encoder: ImageEncoder | None, files: Jpegs
 ) -> FrameDraft:
@@ -198,7 +186,12 @@ class ClipKeeping:
         }
         encoder = keepers.encoder()
         files: Jpegs = {}
-        _check_shown(name, made, sampled)
+        # Check that a keeper names frames that it was shown. Raises: ValueError: it names others;
+        # the message says which keeper, and which.
+        unknown = sorted({frame.time_ms for frame in made.frames} - sampled.keys())
+        if unknown:
+            times = ", ".join(map(str, unknown))
+            raise ValueError(f"the keeper {name} keeps frames that it was not shown: at {times} ms")
         frames = [_draft(one, sampled[one.time_ms], encoder, files) for one in made.frames]
         stored = self._stored(name, made)
         changed = [

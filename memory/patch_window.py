@@ -91,7 +91,12 @@ def read_window(
     people = read_people(session, video_id, window.at_clip)
     memories = memories_of_clips(session, video_id, window.new, window.at_clip)
     lines = to_window_lines(memories, people, vectors)
-    previous = _previous_segments(session, video_id)
+    # Read the open segments of the last patch, the latest clips last.
+    last_patch = stored.last_patch(session, video_id)
+    steps = last_patch.applied["steps"] if last_patch else []
+    labels = {draft["label"] for step in steps for draft in step["segments"]}
+    segments = stored.open_segments_near(session, video_id, labels=labels)
+    previous = sorted(segments, key=lambda segment: (max(segment.clips), segment.number))
     open_clips = previous[-1].clips if previous else ()
     open_memories = memories_of_clips(session, video_id, open_clips, window.at_clip)
     edges = stored.open_edges_of(session, [segment.id for segment in previous])
@@ -148,15 +153,6 @@ def to_window_lines(
         )
         for row in rows
     )
-
-
-def _previous_segments(session: Session, video_id: str) -> list[SegmentAt]:
-    """Read the open segments of the last patch, the latest clips last."""
-    last_patch = stored.last_patch(session, video_id)
-    steps = last_patch.applied["steps"] if last_patch else []
-    labels = {draft["label"] for step in steps for draft in step["segments"]}
-    segments = stored.open_segments_near(session, video_id, labels=labels)
-    return sorted(segments, key=lambda segment: (max(segment.clips), segment.number))
 
 
 def _related_segments(

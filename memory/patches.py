@@ -263,18 +263,16 @@ def drop_invalid_items(
             dropped.append(
                 DroppedItem(reasons[0].item, draft, tuple(str(reason) for reason in reasons))
             )
-            patch = _patch_without(patch, item, index)
+            field_name = "segments" if item == "segment" else "edges"
+            items = [
+                draft
+                for position, draft in enumerate(getattr(patch, field_name))
+                if position != index
+            ]
+            patch = patch.model_copy(update={field_name: tuple(items)})
     return patch, dropped
 
 
 def _first_fatal(complaints: Iterable[Complaint], item: str) -> list[Complaint]:
     fatal = [complaint for complaint in complaints if complaint.item == item and complaint.fatal]
     return [complaint for complaint in fatal if complaint.index == fatal[0].index]
-
-
-def _patch_without(patch: EventPatch, item: str, index: int) -> EventPatch:
-    field_name = "segments" if item == "segment" else "edges"
-    items = [
-        draft for position, draft in enumerate(getattr(patch, field_name)) if position != index
-    ]
-    return patch.model_copy(update={field_name: tuple(items)})

@@ -55,7 +55,15 @@ def store_memories(
     for draft, vector in zip(drafts, vectors, strict=True):
         if draft.kind != MemoryKind.EPISODIC:
             same_fact = settings.memory.same_fact
-            _add_fact(session, video_id, clip, draft, vector, encoder, people, same_fact)
+            mentioned = {identity.id for identity in identities_of_tags(people, draft.tags)}
+            known = [set(one.members) for one in characters_with(session, mentioned, clip)]
+            others = mentioned.difference(*known)
+            about = [*known, *({identity} for identity in sorted(others))]
+            closest = closest_fact(session, video_id, about, vector, encoder)
+            if closest is not None and closest[1] > same_fact:
+                strengthen(session, [closest[0]], clip)
+            else:
+                _add(session, video_id, clip, [draft], [vector], encoder, people)
 
 
 def supersede_local_lines(
@@ -99,24 +107,3 @@ def _add(
         for identity in identities_of_tags(people, draft.tags)
     ]
     link_memories(session, links)
-
-
-def _add_fact(
-    session: Session,
-    video_id: str,
-    clip: int,
-    draft: MemoryDraft,
-    vector: Vector,
-    encoder: str,
-    people: ClipPeople,
-    same_fact: float,
-) -> None:
-    mentioned = {identity.id for identity in identities_of_tags(people, draft.tags)}
-    known = [set(one.members) for one in characters_with(session, mentioned, clip)]
-    others = mentioned.difference(*known)
-    about = [*known, *({identity} for identity in sorted(others))]
-    closest = closest_fact(session, video_id, about, vector, encoder)
-    if closest is not None and closest[1] > same_fact:
-        strengthen(session, [closest[0]], clip)
-    else:
-        _add(session, video_id, clip, [draft], [vector], encoder, people)

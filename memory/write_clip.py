@@ -326,7 +326,13 @@ class _ClipTransaction:
                 fail_clip(self.session, self.video_id, self.clip, why, for_good=refused)
             queue_clip(self.session, self.video_id, self.clip)
             faults.fault_point(faults.FaultPoint.CLIP_ROWS)
-            self._store_blobs(blob_store)
+            if self.clip_percept.blobs:
+                lock_blobs_shared(self.session)
+                sizes = {
+                    blob_store.put(data): len(data)
+                    for _, data in sorted(self.clip_percept.blobs.items())
+                }
+                add_blobs(self.session, self.video_id, sizes)
             if keeping is not None:
                 keeping.store(self.session)
 
@@ -429,9 +435,6 @@ class _ClipTransaction:
         Raises:
             ModelCallNeeded: There is no draft for this input yet.
         """
-        return self.writing.require_draft(self.clip_percept, self._writer_input(recognised))
-
-    def _writer_input(self, recognised: Recognised) -> WriterInput:
         last_known = last_known_clip(self.clip, self.writing.settings.memory.clips_at_once)
         people = people_for_writer(self.session, self.video_id, recognised, self.clip, last_known)
         ids = [clip_percept.id for clip_percept in people.identities().values()]
@@ -439,7 +442,8 @@ class _ClipTransaction:
         rows = memories_of_clips(self.session, self.video_id, [last_known], last_known)
         before = [row.memory for row in rows if row.memory.kind == MemoryKind.EPISODIC]
         title = title_of(self.session, self.video_id)
-        return WriterInput(people, title, tuple(facts), tuple(before[-MAX_BEFORE:]))
+        writer_input = WriterInput(people, title, tuple(facts), tuple(before[-MAX_BEFORE:]))
+        return self.writing.require_draft(self.clip_percept, writer_input)
 
     def _store_memories(
         self, people: ClipPeople, learned: ClipPeople, written: ClipMemories
@@ -473,15 +477,6 @@ class _ClipTransaction:
         mark_clip(session, video, clip, *done, text, embedding, encoder, unwritten=unwritten)
         if written.budget is not None:
             record_writing(session, video, clip, written)
-
-    def _store_blobs(self, blob_store: BlobStore) -> None:
-        if self.clip_percept.blobs:
-            lock_blobs_shared(self.session)
-            sizes = {
-                blob_store.put(data): len(data)
-                for _, data in sorted(self.clip_percept.blobs.items())
-            }
-            add_blobs(self.session, self.video_id, sizes)
 
 
 def _needed_engines(

@@ -190,7 +190,14 @@ class HubModel:
             )
         files = {file.rfilename: file for file in info.siblings or ()}
         chosen, digests = list(self._chosen(files)), {}
-        self._check_size(sum(files[path].size or 0 for path in chosen))
+        # Refuse a model that is larger than any that is fetched. Raises: WeightsMissing: It is.
+        size = sum(files[path].size or 0 for path in chosen)
+        if size > MAX_BYTES:
+            raise WeightsMissing(
+                f"the model {self.name!r} is {size / 1e9:.1f} GB large, and at most "
+                f"{MAX_BYTES / 1e9:.0f} GB are fetched: name a smaller one in the profile, or a "
+                "folder that has it"
+            )
         for path in chosen:
             fetched = hf_hub_download(
                 name, path, revision=revision, local_dir=scratch, endpoint=endpoint
@@ -199,19 +206,6 @@ class HubModel:
         stated = (tag.removeprefix("license:") for tag in info.tags or () if "license:" in tag)
         licence = next(stated, "not stated")
         return HubRecord(model=self.name, revision=revision, licence=licence, digests=digests)
-
-    def _check_size(self, size: int) -> None:
-        """Refuse a model that is larger than any that is fetched.
-
-        Raises:
-            WeightsMissing: It is.
-        """
-        if size > MAX_BYTES:
-            raise WeightsMissing(
-                f"the model {self.name!r} is {size / 1e9:.1f} GB large, and at most "
-                f"{MAX_BYTES / 1e9:.0f} GB are fetched: name a smaller one in the profile, or a "
-                "folder that has it"
-            )
 
     def _chosen(self, there: Iterable[str]) -> Iterator[str]:
         """Yield the paths to fetch of those that the hub has, with weights in files of their own.
@@ -284,15 +278,13 @@ def _checked(path: Path, file: RepoSibling) -> str:
     if file.lfs is not None:
         same = digest == file.lfs.sha256
     else:
-        same = file.blob_id in (None, _git_blob(path.read_bytes()))
+        # The name that git gives to a file, which the hub states of small ones.
+        data = path.read_bytes()
+        header = f"blob {len(data)}\0".encode()
+        git_blob = hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
+        same = file.blob_id in (None, git_blob)
     if not same:
         raise WeightsMissing(
             f"{file.rfilename} is not what the hub states of it: run 'homer models pull' again"
         )
     return digest
-
-
-def _git_blob(data: bytes) -> str:
-    """Return the name that git gives to a file, which the hub states of small ones."""
-    header = f"blob {len(data)}\0".encode()
-    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()

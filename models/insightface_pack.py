@@ -7,7 +7,6 @@ import re
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -89,7 +88,35 @@ class NamedPackEngine:
     ) -> None:
         self.name = f"insightface-{Path(pack).name}"
         self.min_score = min_score
-        self._app = _prepared(_pack_folder(pack, weights), self.min_score, device)
+        # A pack's folder: the one named, the one below the weights, or a fetched one.
+        named, root = Path(pack).expanduser(), weights / PACKS
+        folder = named if named.is_absolute() or "/" in pack else root / "models" / pack
+        if not list(folder.glob("*.onnx")) and folder != named:
+            _fetch(pack, root, folder)
+        if not list(folder.glob("*.onnx")):
+            raise WeightsMissing(
+                f"the InsightFace pack {pack!r} is not there: put its *.onnx files into {folder}"
+            )
+        # Its app imports all of InsightFace; only named packs need it.
+        from insightface.app import FaceAnalysis
+
+        wanted, providers = ["detection", "recognition"], execution_providers(device)
+        for file in sorted(folder.glob("*.onnx")):
+            open_session(file)
+        try:
+            app = FaceAnalysis(name=str(folder), allowed_modules=wanted, providers=providers)
+            ready = set(wanted) <= set(app.models)
+        except (AssertionError, OSError, RuntimeError, ValueError) as error:
+            raise SetupError(f"{folder} is no pack that InsightFace can load: {error}") from error
+        if not ready:
+            raise SetupError(f"{folder} has no detector, or no recogniser, of InsightFace")
+        # A negative number means the CPU; which device it is else, the providers say.
+        app.prepare(
+            ctx_id=-1 if providers == [CPU_PROVIDER] else 0,
+            det_thresh=self.min_score,
+            det_size=INPUT_SIZE,
+        )
+        self._app = app
 
     def faces(self, image: Image) -> list[Face]:
         """Detect faces of an RGB image, best score first; boxes are clipped to the image."""
@@ -99,19 +126,6 @@ class NamedPackEngine:
         ranked = sorted(found, key=lambda face: -float(face.det_score))
         made = [make_face(image, f.bbox, float(f.det_score), f.embedding) for f in ranked]
         return [face for face in made if face is not None]
-
-
-def _pack_folder(pack: str, weights: Path) -> Path:
-    """Return a pack's folder: the one named, the one below the weights, or a fetched one."""
-    named, root = Path(pack).expanduser(), weights / PACKS
-    folder = named if named.is_absolute() or "/" in pack else root / "models" / pack
-    if not list(folder.glob("*.onnx")) and folder != named:
-        _fetch(pack, root, folder)
-    if not list(folder.glob("*.onnx")):
-        raise WeightsMissing(
-            f"the InsightFace pack {pack!r} is not there: put its *.onnx files into {folder}"
-        )
-    return folder
 
 
 def _fetch(pack: str, root: Path, folder: Path) -> None:
@@ -133,24 +147,3 @@ def _fetch(pack: str, root: Path, folder: Path) -> None:
     inner = folder / pack
     for file in sorted(inner.glob("*.onnx")):  # Some packs have a folder of their own inside.
         file.replace(folder / file.name)
-
-
-def _prepared(folder: Path, min_score: float, device: str) -> Any:
-    # Its app imports all of InsightFace; only named packs need it.
-    from insightface.app import FaceAnalysis
-
-    wanted, providers = ["detection", "recognition"], execution_providers(device)
-    for file in sorted(folder.glob("*.onnx")):
-        open_session(file)
-    try:
-        app = FaceAnalysis(name=str(folder), allowed_modules=wanted, providers=providers)
-        ready = set(wanted) <= set(app.models)
-    except (AssertionError, OSError, RuntimeError, ValueError) as error:
-        raise SetupError(f"{folder} is no pack that InsightFace can load: {error}") from error
-    if not ready:
-        raise SetupError(f"{folder} has no detector, or no recogniser, of InsightFace")
-    # A negative number means the CPU; which device it is else, the providers say.
-    app.prepare(
-        ctx_id=-1 if providers == [CPU_PROVIDER] else 0, det_thresh=min_score, det_size=INPUT_SIZE
-    )
-    return app

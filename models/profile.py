@@ -357,23 +357,20 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
     wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.profile or DEFAULT
     name = Path(wanted).stem if wanted.endswith(".toml") else wanted
     found = with_prices(_validate(name, resolve_table(wanted, config.profiles, ())), config.prices)
-    others = {
-        "other_encoders": _other_encoders(found, config),
-        "other_images": _other_images(found, config),
-    }
-    found = found.model_copy(update=others)
-    return found if home_config is None else _with_calibration(found, home_config)
-
-
-def _other_encoders(profile: Profile, config: _Config) -> tuple[OtherEncoder, ...]:
-    """Return the text encoders of the other profiles in ``homer.toml``."""
+    # The text encoders of the other profiles in ``homer.toml``.
     known = {
         other.text_name: OtherEncoder(
             text=other.text, text_languages=other.text_languages, encoder=other.encoder
         )
         for other in _profiles_of(config)
     }
-    return tuple(one for text, one in known.items() if text != profile.text_name)
+    other_encoders = tuple(one for text, one in known.items() if text != found.text_name)
+    others = {
+        "other_encoders": other_encoders,
+        "other_images": _other_images(found, config),
+    }
+    found = found.model_copy(update=others)
+    return found if home_config is None else _with_calibration(found, home_config)
 
 
 def _other_images(profile: Profile, config: _Config) -> tuple[str, ...]:

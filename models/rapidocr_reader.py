@@ -31,7 +31,20 @@ class RapidOcrReader:
         self._engine: Any = RapidOCR(params=_SETTINGS)
         # Sessions of its own would have threads that spin, which slows all other steps down.
         with flag_override(self._engine.cfg, "allow_objects", True):
-            for part, file in _bundled().items():
+            # The model files of the rapidocr package, by their role.
+            spec = find_spec("rapidocr")
+            if spec is None or spec.origin is None:
+                raise SetupError(
+                    "reading screen text needs the package rapidocr: pip install rapidocr"
+                )
+            folder = Path(spec.origin).parent / "models"
+            missing = [file for file in MODELS.values() if not (folder / file).is_file()]
+            if missing:
+                raise SetupError(
+                    f"the rapidocr package lacks {missing[0]}: pip install rapidocr==3.10.0"
+                )
+            bundled = {part: folder / file for part, file in MODELS.items()}
+            for part, file in bundled.items():
                 self._engine.cfg[part].session = open_session(file, arena=False, device=device)
 
     def read(self, image: Image) -> list[TextLine]:
@@ -53,15 +66,3 @@ def _box(corners: Any, width: int, height: int) -> tuple[int, int, int, int] | N
     x1, y1 = (int(value) for value in np.ceil(corners.max(axis=0)))
     x1, y1 = min(x1, width), min(y1, height)
     return (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None
-
-
-def _bundled() -> dict[str, Path]:
-    """Return the model files of the rapidocr package, by their role."""
-    spec = find_spec("rapidocr")
-    if spec is None or spec.origin is None:
-        raise SetupError("reading screen text needs the package rapidocr: pip install rapidocr")
-    folder = Path(spec.origin).parent / "models"
-    missing = [file for file in MODELS.values() if not (folder / file).is_file()]
-    if missing:
-        raise SetupError(f"the rapidocr package lacks {missing[0]}: pip install rapidocr==3.10.0")
-    return {part: folder / file for part, file in MODELS.items()}

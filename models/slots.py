@@ -62,7 +62,12 @@ class Slots:
             yield
 
     def _try_slots(self, held: ExitStack) -> bool:
-        _make_private(self._folder)
+        # Make the folder; one that others may write to is not trusted.
+        folder = self._folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            raise SetupError(f"{folder} is not yours alone: remove it, or name another in $TMPDIR")
         for number in range(self._count or 0):
             path = self._folder / f"{self._name}-{number}.lock"
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -72,11 +77,3 @@ class Slots:
                 return True
             file.close()
         return False
-
-
-def _make_private(folder: Path) -> None:
-    """Make the folder; one that others may write to is not trusted."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise SetupError(f"{folder} is not yours alone: remove it, or name another in $TMPDIR")

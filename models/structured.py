@@ -114,7 +114,15 @@ def request(
         partial = getattr(error, "completion", None)
         if type(error).__name__ != CUT_OFF or partial is None:
             raise
-        return _truncate(_reply_of_completion(partial, sent), max_characters)
+        text = make_storable(partial.choices[0].message.content or "")
+        usage = partial.usage
+        reply_of_completion = StructuredReply(
+            text=text,
+            tokens_in=usage.prompt_tokens if usage else _sent_tokens(sent),
+            tokens_out=usage.completion_tokens if usage else _estimate_tokens(text),
+            cut=True,
+        )
+        return _truncate(reply_of_completion, max_characters)
     return _truncate(_reply_of_message(outcome["raw"], sent), max_characters)
 
 
@@ -276,17 +284,6 @@ def _truncate(answer: StructuredReply, max_characters: int | None) -> Structured
     if max_characters is None or len(answer.text) <= max_characters:
         return answer
     return replace(answer, text=answer.text[:max_characters], too_long=True)
-
-
-def _reply_of_completion(completion: Any, sent: Sequence[dict[str, Any]]) -> StructuredReply:
-    text = make_storable(completion.choices[0].message.content or "")
-    usage = completion.usage
-    return StructuredReply(
-        text=text,
-        tokens_in=usage.prompt_tokens if usage else _sent_tokens(sent),
-        tokens_out=usage.completion_tokens if usage else _estimate_tokens(text),
-        cut=True,
-    )
 
 
 def _protocol(schema: dict[str, Any]) -> str:

@@ -149,7 +149,14 @@ class EndpointTextEmbedder:
         ms = round((time.monotonic() - started) * 1000)
         record = CallRecord("", EMBED, self._profile, self.name, (), None, error, 0, 0, 0.0, ms)
         if found is not None:
-            tokens = _tokens(batch, found)
+            # The tokens that a server counted; an estimate if it does not state them.
+            # Other servers than OpenAI's may leave it out.
+            counted = getattr(getattr(found, "usage", None), "prompt_tokens", None)
+            tokens = (
+                counted
+                if isinstance(counted, int) and counted >= 0
+                else sum(map(text_tokens, batch))
+            )
             record = replace(
                 record,
                 reply={"texts": len(batch), "characters": sum(map(len, batch))},
@@ -190,15 +197,6 @@ class EndpointTextEmbedder:
     def _place(self) -> str:
         url = self._endpoint.base_url
         return f"{self.name} at {redacted_url(url)}" if url else self.name
-
-
-def _tokens(batch: Sequence[str], found: CreateEmbeddingResponse) -> int:
-    """Return the tokens that a server counted; an estimate if it does not state them."""
-    # Other servers than OpenAI's may leave it out.
-    counted = getattr(getattr(found, "usage", None), "prompt_tokens", None)
-    if isinstance(counted, int) and counted >= 0:
-        return counted
-    return sum(map(text_tokens, batch))
 
 
 def _in_order(found: CreateEmbeddingResponse) -> list[list[float]]:

@@ -175,7 +175,7 @@ def missing_file(folder: Path) -> str | None:
 SAMPLE_HZ = 16_000
 SPEECH = 0.35
 """Chance of speech from which it begins. At Silero's own 0.5 much is lost of what is said at some
-way from the microphone (`homer eval perception` measures it)."""
+way from the microphone (`make eval-perception` measures it)."""
 SHORTEST_SPEECH_MS = 250
 SHORTEST_PAUSE_MS = 300
 PAD_MS = 200

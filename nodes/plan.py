@@ -22,16 +22,12 @@ def route(state: State, context: RunContext) -> State:
     """
     skills = context.recorder.replay_source.routed()
     if skills is None:
-        skills = _with_chosen(context.recorder.chosen_by, _routed(state, context))
+        chosen_by = context.recorder.chosen_by
+        routed = _routed(state, context)
+        skills = routed if chosen_by is None else (chosen_by, *(routed or ()))
     if skills is not None:
         context.recorder.add(SkillsRouted(skills=skills))
     return {"next": "plan"}
-
-
-def _with_chosen(
-    chosen_by: RoutedSkill | None, routed: tuple[RoutedSkill, ...] | None
-) -> tuple[RoutedSkill, ...] | None:
-    return routed if chosen_by is None else (chosen_by, *(routed or ()))
 
 
 def _routed(state: State, context: RunContext) -> tuple[RoutedSkill, ...] | None:

@@ -44,7 +44,11 @@ def begin(state: State, context: RunContext) -> State:
 def open_round(state: State, context: RunContext) -> State:
     """Open the next round, or end the loop."""
     number = state.get("round", 0) + 1
-    why = _exhausted(number, context)
+    why = (
+        f"all {context.settings.rounds} rounds are used"
+        if number > context.settings.rounds
+        else context.budget.gone()
+    )
     if why:
         context.recorder.add(Progressed(round=number - 1, verdict="finish", reasons=(why,)))
         return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
@@ -58,12 +62,6 @@ def open_round(state: State, context: RunContext) -> State:
         "complaint": "",
         "next": "act",
     }
-
-
-def _exhausted(number: int, context: RunContext) -> str:
-    if number > context.settings.rounds:
-        return f"all {context.settings.rounds} rounds are used"
-    return context.budget.gone()
 
 
 # Guard: an action is carried out only if its tool can take it; else another is requested.

@@ -107,7 +107,22 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
     with store.begin() as session:
         people = lock_people(session, video)
         character = find_person(people, person)
-        removed = _members_of_tags(people, character, person, tags)
+        # The members that tags name. Raises: InputError: a tag is not of this character, or they
+        # name none or all of its members.
+        rows_by_tag = {people.origins[row].tag: row for row in character.members}
+        have = ", ".join(tag.strip("<>") for tag in rows_by_tag)
+        rows = []
+        for tag in tags:
+            match = PERSON_TAG.fullmatch(tag.strip().lower())
+            named = f"<{match[1]}_{int(match[2])}>" if match else ""
+            if named not in rows_by_tag:
+                raise InputError(f"{tag!r} is no face or voice of {person!r}, who has {have}")
+            rows.append(rows_by_tag[named])
+        if not rows:
+            raise InputError(f"name some of {have}, not none of them")
+        if len(set(rows)) == len(rows_by_tag):
+            raise InputError(f"name some of {have}, not all of them")
+        removed = tuple(dict.fromkeys(rows))
         remaining = [row for row in character.members if row not in removed]
         number, given = character.character.number, _names_from_users(character)
         began, stays = (
@@ -259,30 +274,6 @@ def _names_from_users(*people: CharacterAt) -> tuple[str, ...]:
     return tuple(name.text for name in names if name.source == USER_SOURCE)
 
 
-def _members_of_tags(
-    people: VideoPeople, character: CharacterAt, person: str, tags: Sequence[str]
-) -> tuple[int, ...]:
-    """Return the members that tags name.
-
-    Raises:
-        InputError: a tag is not of this character, or they name none or all of its members.
-    """
-    rows_by_tag = {people.origins[row].tag: row for row in character.members}
-    have = ", ".join(tag.strip("<>") for tag in rows_by_tag)
-    rows = []
-    for tag in tags:
-        match = PERSON_TAG.fullmatch(tag.strip().lower())
-        named = f"<{match[1]}_{int(match[2])}>" if match else ""
-        if named not in rows_by_tag:
-            raise InputError(f"{tag!r} is no face or voice of {person!r}, who has {have}")
-        rows.append(rows_by_tag[named])
-    if not rows:
-        raise InputError(f"name some of {have}, not none of them")
-    if len(set(rows)) == len(rows_by_tag):
-        raise InputError(f"name some of {have}, not all of them")
-    return tuple(dict.fromkeys(rows))
-
-
 def _find_correction(
     corrections: Sequence[Correction], video: Video, number: int | None
 ) -> Correction:
@@ -309,22 +300,18 @@ def _depends_on(later: Correction, earlier: Correction) -> bool:
     if later.number <= earlier.number:
         return False
     if ACROSS_VIDEOS & {later.kind, earlier.kind}:
-        return _joins_persons(later, earlier)
+        # Tell whether a join gave a character that was joined before another person's id.
+        if {later.kind, earlier.kind} != {CorrectionKind.JOIN}:
+            return False
+        ids, earlier_ids = (
+            {(one.number, person) for one in correction.outcomes for person in one.persons}
+            for correction in (later, earlier)
+        )
+        same_number = {number for number, _ in ids} & {number for number, _ in earlier_ids}
+        return bool(same_number) and ids.isdisjoint(earlier_ids)
     if (
         CorrectionKind.APART in (later.kind, earlier.kind)
         and earlier.kind is not CorrectionKind.SPLIT
     ):
         return False
     return not set(later.numbers).isdisjoint(earlier.numbers)
-
-
-def _joins_persons(later: Correction, earlier: Correction) -> bool:
-    """Tell whether a join gave a character that was joined before another person's id."""
-    if {later.kind, earlier.kind} != {CorrectionKind.JOIN}:
-        return False
-    ids, earlier_ids = (
-        {(one.number, person) for one in correction.outcomes for person in one.persons}
-        for correction in (later, earlier)
-    )
-    same_number = {number for number, _ in ids} & {number for number, _ in earlier_ids}
-    return bool(same_number) and ids.isdisjoint(earlier_ids)

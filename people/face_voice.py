@@ -151,7 +151,11 @@ def _statement_of_voice(
     best = match_face(spans, faces)
     if best is None:
         return None
-    duration_ms = _co_visible_ms(intersect_spans(spans, [clip.span]), faces, best.face)
+    # The milliseconds of the voice during which this face and others are in view.
+    voice_spans = intersect_spans(spans, [clip.span])
+    face = best.face
+    others = merge_close_spans((s for n, spans in faces.items() if n != face for s in spans), 0)
+    duration_ms = _total_ms(intersect_spans(intersect_spans(voice_spans, faces[face]), others))
     if duration_ms < MIN_SPEECH_MS:
         return None
     return IdentityStatement(
@@ -248,14 +252,6 @@ def _is_preferred(
     return only_candidate >= 1000 * ACCEPT_SUPPORT and only_candidate >= ACCEPT_SHARE * (
         only_candidate + only_other
     )
-
-
-def _co_visible_ms(voice_spans: Sequence[TimeSpan], face_spans: FaceSpans, face: int) -> int:
-    """Return the milliseconds of the voice during which this face and others are in view."""
-    others = merge_close_spans(
-        (s for n, spans in face_spans.items() if n != face for s in spans), 0
-    )
-    return _total_ms(intersect_spans(intersect_spans(voice_spans, face_spans[face]), others))
 
 
 def _total_ms(spans: Iterable[TimeSpan]) -> int:

@@ -216,8 +216,26 @@ class _Forgetting:
         delete_builds(self._session, self._video)
         unused_blobs = stored.erase_traces(self._session, self.traces)
         self._remove_alerts()
-        self._remove_saved_searches()
-        self._rewrite_corrections()
+        # Remove the saved searches that name the person; the undo file does not have them.
+        for name, query in list_searches(self._session):
+            texts = [name, str(query.get("words", "")), str(query.get("person", ""))]
+            # Users write names in small letters.
+            if any(map(self.is_named_in, [*texts, *map(str.title, texts)])):
+                delete_search(self._session, name)
+        # Remove the person from all corrections; those about others stay.
+        for correction in self._corrections:
+            outcomes = [
+                self._outcome_without(o)
+                for o in correction.outcomes
+                if o.number not in self._numbers
+            ]
+            # An APART outcome about the forgotten person only has no tags left.
+            remaining = [
+                o for o in outcomes if o.others or correction.kind is not CorrectionKind.APART
+            ]
+            change_correction(
+                self._session, self._video, self._correction_without(correction, remaining)
+            )
         rows = list(stored.texts_with(self._session, self._video, self._eraser.search_terms))
         changed = [(row, self._eraser.erase_json(row.texts)) for row in rows]
         clips: set[int] = set()
@@ -241,30 +259,6 @@ class _Forgetting:
             if any(map(self.is_named_in, texts)):
                 remove_alert(self._session, alert.id)
                 self.alerts += 1
-
-    def _remove_saved_searches(self) -> None:
-        """Remove the saved searches that name the person; the undo file does not have them."""
-        for name, query in list_searches(self._session):
-            texts = [name, str(query.get("words", "")), str(query.get("person", ""))]
-            # Users write names in small letters.
-            if any(map(self.is_named_in, [*texts, *map(str.title, texts)])):
-                delete_search(self._session, name)
-
-    def _rewrite_corrections(self) -> None:
-        """Remove the person from all corrections; those about others stay."""
-        for correction in self._corrections:
-            outcomes = [
-                self._outcome_without(o)
-                for o in correction.outcomes
-                if o.number not in self._numbers
-            ]
-            # An APART outcome about the forgotten person only has no tags left.
-            remaining = [
-                o for o in outcomes if o.others or correction.kind is not CorrectionKind.APART
-            ]
-            change_correction(
-                self._session, self._video, self._correction_without(correction, remaining)
-            )
 
     def _outcome_without(self, outcome: CorrectedCharacter) -> CorrectedCharacter:
         """Return an outcome without the person's tags."""
@@ -293,7 +287,15 @@ class _Forgetting:
         self.rewritten += 1
         if row.table is MemoryRow:
             clip = stored.clip_of_row(self._session, row)
-            self._embed_row(row, self._search_text(clip, values))
+            # The text to embed for a memory, with the names known after its clip.
+            draft = MemoryDraft(
+                kind=MemoryKind.EPISODIC,
+                text=values["text"],
+                span=TimeSpan.of(0, 0),
+                source=MemorySource.SAID,
+                speaker=values["speaker"],
+            )
+            self._embed_row(row, search_text(draft, self._people_at(clip)))
             return {clip}
         if row.table is KeyframeRow:
             people = self._people_at(stored.clip_of_row(self._session, row))
@@ -317,17 +319,6 @@ class _Forgetting:
                 characters=tuple(row.character for row in characters)
             )
         return self._people_by_clip[clip]
-
-    def _search_text(self, clip: int, values: Mapping[str, Any]) -> str:
-        """Return the text to embed for a memory, with the names known after its clip."""
-        draft = MemoryDraft(
-            kind=MemoryKind.EPISODIC,
-            text=values["text"],
-            span=TimeSpan.of(0, 0),
-            source=MemorySource.SAID,
-            speaker=values["speaker"],
-        )
-        return search_text(draft, self._people_at(clip))
 
     def _update_clip_vector(self, clip: int) -> None:
         """Recompute a clip's vector as the mean direction of its memories' vectors."""

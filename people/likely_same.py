@@ -222,7 +222,16 @@ def likely_in_other_videos(session: Session, video: str) -> list[LikelyRefs]:
     most = sorted(ours, key=lambda ref: -ours[ref][1])[:MOST_COMPARED]
     looks = {ref: ours[ref][0] for ref in most}
     near = _videos_near(session, video, looks, models)
-    theirs = _comparable(session, near, models)
+    # The looks of the characters of these videos that the same models made.
+    others = models_of_videos(session, near)
+    theirs = {
+        ref: {
+            kind: look
+            for kind, look in looks.items()
+            if others[ref.video].get(PORTS[kind]) == models.get(PORTS[kind])
+        }
+        for ref, (looks, _) in _looks_in(session, near).items()
+    }
     found = mutual_best(looks, theirs, thresholds_of(models))
     links = person_links(session)
     return [pair for pair in found if _is_open(links, pair)]
@@ -282,21 +291,6 @@ def _by_size(vectors: Iterable[NDArray[np.float32]]) -> list[NDArray[np.float32]
     for vector in vectors:
         groups.setdefault(len(vector), []).append(vector)
     return [np.stack(group) for group in groups.values()]
-
-
-def _comparable(
-    session: Session, videos: Sequence[str], models: Mapping[str, str]
-) -> dict[CharacterRef, Looks]:
-    """Return the looks of the characters of these videos that the same models made."""
-    others = models_of_videos(session, videos)
-    return {
-        ref: {
-            kind: look
-            for kind, look in looks.items()
-            if others[ref.video].get(PORTS[kind]) == models.get(PORTS[kind])
-        }
-        for ref, (looks, _) in _looks_in(session, videos).items()
-    }
 
 
 def _looks_in(session: Session, videos: Sequence[str]) -> dict[CharacterRef, tuple[Looks, int]]:

@@ -14,7 +14,14 @@ from functools import cached_property
 from typing import Any
 
 from domain.media import Percept, ScreenText, Utterance
-from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, with_attribution
+from domain.memories import (
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    MemorySource,
+    Segment,
+    with_attribution,
+)
 from domain.people import TAG
 from domain.word_lists import load_words
 from domain.wording import split_sentences
@@ -177,6 +184,15 @@ def display_line(memory: Memory, people: ClipPeople) -> str:
     """Format a memory for display, with one name or number for each person."""
     text = format_line(memory, people)
     return text if _is_name_statement(memory) else people.display(text)
+
+
+def display_segment(segment: Segment, people: ClipPeople) -> Segment:
+    """Return a segment with names in place of tags, and of replaced names, where known."""
+    texts = {
+        "label": people.update_names(segment.label),
+        "summary": people.update_names(segment.summary),
+    }
+    return segment.model_copy(update=texts)
 
 
 def _is_name_statement(memory: MemoryDraft | Memory) -> bool:

@@ -155,8 +155,23 @@ class _OverlaidPeople:
     def __init__(self, learned: LearnedPeople, overlay: Overlay) -> None:
         self._learned, self._overlay = learned, overlay
         self.numbers = self._assigned_numbers()
-        self.groups = self._groups()
-        self.user_names = self._names_from_users()
+        groups: dict[int, list[int]] = {}
+        for row in sorted(self.numbers, key=lambda r: self._learned.origins[r][1:3]):
+            groups.setdefault(self.numbers[row], []).append(row)
+        self.groups = groups
+        # Each character's names from users, including those of joined characters.
+        originals = {
+            self._learned.origins[row].began: current for row, current in self.numbers.items()
+        }
+        user_names: dict[int, tuple[str, ...]] = {}
+        targets = {n: n if n in self.groups else originals.get(n, n) for n in self._overlay.names}
+        for number, target in sorted(
+            targets.items(), key=lambda item: (item[0] != item[1], item[0])
+        ):
+            user_names[target] = _unique_texts(
+                [*user_names.get(target, ()), *self._overlay.names[number]]
+            )
+        self.user_names = user_names
 
     def _assigned_numbers(self) -> dict[int, int]:
         placements = {}
@@ -206,27 +221,6 @@ class _OverlaidPeople:
             return True
         tags = [self._learned.tag(row) for row, number in numbers.items() if number == second]
         return are_distinct(self._overlay, [self._learned.tag(voice)], tags)
-
-    def _groups(self) -> dict[int, list[int]]:
-        groups: dict[int, list[int]] = {}
-        for row in sorted(self.numbers, key=lambda r: self._learned.origins[r][1:3]):
-            groups.setdefault(self.numbers[row], []).append(row)
-        return groups
-
-    def _names_from_users(self) -> dict[int, tuple[str, ...]]:
-        """Return each character's names from users, including those of joined characters."""
-        originals = {
-            self._learned.origins[row].began: current for row, current in self.numbers.items()
-        }
-        user_names: dict[int, tuple[str, ...]] = {}
-        targets = {n: n if n in self.groups else originals.get(n, n) for n in self._overlay.names}
-        for number, target in sorted(
-            targets.items(), key=lambda item: (item[0] != item[1], item[0])
-        ):
-            user_names[target] = _unique_texts(
-                [*user_names.get(target, ()), *self._overlay.names[number]]
-            )
-        return user_names
 
     def has_no_name(self, identity: int) -> bool:
         """Tell whether learned names of an identity, or of the face it follows, are ignored."""

@@ -94,7 +94,14 @@ class ClipAudio:
             return False
         audio_format = (frame.sample_rate, frame.layout.name, frame.format.name)
         if self._resampler is None or jumped or audio_format != self._format:
-            self._resampler = self._start_resampler(start, audio_format)
+            # Start a resampler for audio that is continuous from ``start`` seconds on.
+            self.finish()
+            self._format = audio_format
+            self._position = round((start - self._clip.span.start_ms / 1000) * self.hz)
+            layout = "mono" if audio_format[1] == "mono" else "stereo"
+            self._resampler = av.AudioResampler(
+                format="fltp", layout=layout, rate=self.hz, options=_RESAMPLER_OPTIONS
+            )
         frame.pts = None
         try:
             self._write(self._resampler.resample(frame))
@@ -112,18 +119,6 @@ class ClipAudio:
         if resampler is not None:
             with suppress(av.FFmpegError):
                 self._write(resampler.resample(None))
-
-    def _start_resampler(
-        self, start: float, audio_format: tuple[int, str, str]
-    ) -> av.AudioResampler:
-        """Start a resampler for audio that is continuous from ``start`` seconds on."""
-        self.finish()
-        self._format = audio_format
-        self._position = round((start - self._clip.span.start_ms / 1000) * self.hz)
-        layout = "mono" if audio_format[1] == "mono" else "stereo"
-        return av.AudioResampler(
-            format="fltp", layout=layout, rate=self.hz, options=_RESAMPLER_OPTIONS
-        )
 
     def _write(self, frames: list[av.AudioFrame]) -> None:
         for frame in frames:

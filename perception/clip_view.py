@@ -137,7 +137,14 @@ def encode_clip(raw: RawClip, height: int, max_bytes: int, watch: WatchSettings)
         video = container.add_stream("libx264", rate=rate)
         video.width, video.height, video.pix_fmt = width, height, "yuv420p"
         video.thread_count = 1
-        video.options = {"preset": "veryfast", "crf": "28", **_limits(raw, max_bytes)}
+        seconds = max(1.0, raw.clip.span.length_ms / 1_000)
+        bits = max(50_000, int(max_bytes * 8 * HEADROOM / seconds) - AUDIO_BITS)
+        video.options = {
+            "preset": "veryfast",
+            "crf": "28",
+            "maxrate": str(bits),
+            "bufsize": str(bits),
+        }
         sound = None
         if len(raw.samples):
             sound = container.add_stream("aac", rate=watch.audio_hz, layout="mono")
@@ -150,12 +157,6 @@ def encode_clip(raw: RawClip, height: int, max_bytes: int, watch: WatchSettings)
                 container.mux(sound.encode(samples))
             container.mux(sound.encode(None))
     return target.getvalue()
-
-
-def _limits(raw: RawClip, max_bytes: int) -> dict[str, str]:
-    seconds = max(1.0, raw.clip.span.length_ms / 1_000)
-    bits = max(50_000, int(max_bytes * 8 * HEADROOM / seconds) - AUDIO_BITS)
-    return {"maxrate": str(bits), "bufsize": str(bits)}
 
 
 def _pictures(raw: RawClip, width: int, height: int, rate: Fraction) -> Iterator[av.VideoFrame]:

@@ -170,17 +170,17 @@ def group_faces(
         [detected[index] for index in person]
         for person in group_by_label(labels, range(len(detected)))
         if not is_still_image(
-            [[detected[i] for i in one] for one in _split_by_track(person, tracks)], settings
+            [
+                [detected[i] for i in one]
+                for one in group_by_label([tracks[index] for index in person], person)
+            ],
+            settings,
         )
     ]
     in_order = sorted(persons, key=lambda person: (person[0].time_ms, person[0].face.box))
     return tuple(
         _group(number, person, clip, settings, blobs) for number, person in enumerate(in_order)
     )
-
-
-def _split_by_track(person: Sequence[int], tracks: Sequence[int]) -> list[list[int]]:
-    return group_by_label([tracks[index] for index in person], person)
 
 
 def _assign_tracks(detected: Sequence[DetectedFace]) -> list[int]:

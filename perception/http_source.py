@@ -15,7 +15,7 @@ from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from urllib.error import HTTPError, URLError
-from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.request import (
     HTTPBasicAuthHandler,
     HTTPCookieProcessor,
@@ -134,7 +134,26 @@ class _HttpOpener:
     def __init__(self, url: str, allowed: AllowedHosts, connect_s: float, read_s: float) -> None:
         parts = urlsplit(url)
         self.url = without_login(url)
-        self._opener = _build_opener(parts, allowed)
+        # Build the HTTP opener, with the usual handlers but checked connections.
+        passwords = HTTPPasswordMgrWithDefaultRealm()
+        if parts.username is not None:
+            host = parts.netloc.rpartition("@")[2]
+            user, secret = unquote(parts.username), unquote(parts.password or "")
+            passwords.add_password(None, f"{parts.scheme}://{host}/", user, secret)
+        opener = OpenerDirector()
+        for handler in (
+            ProxyHandler(),
+            _CheckedHttpHandler(allowed),
+            _CheckedHttpsHandler(allowed),
+            HTTPBasicAuthHandler(passwords),
+            HTTPDigestAuthHandler(passwords),
+            HTTPCookieProcessor(),
+            _RedirectHandler(),
+            HTTPDefaultErrorHandler(),
+            HTTPErrorProcessor(),
+        ):
+            opener.add_handler(handler)
+        self._opener = opener
         self._connect_s, self._read_s = connect_s, read_s
         self._deadline: float | None = time.monotonic() + connect_s
 
@@ -154,9 +173,15 @@ class _HttpOpener:
         if head != _HLS_MAGIC:
             return remote
         with remote:
-            return io.BytesIO(
-                resolve_playlist(remote.url, self._read_playlist(remote), nested=url != self.url)
-            )
+            deadline = time.monotonic() + self._read_s
+            data = bytearray()
+            while chunk := remote.read(CHUNK):
+                data += chunk
+                if len(data) > MAX_PLAYLIST_BYTES:
+                    raise HostForbidden("its playlist has no end")
+                if time.monotonic() > deadline:
+                    raise TimeoutError("its playlist takes too long")
+            return io.BytesIO(resolve_playlist(remote.url, bytes(data), nested=url != self.url))
 
     def _send(self, url: str, start: int, end: int | None) -> HTTPResponse:
         return self.send(url, start, end, {})
@@ -193,17 +218,6 @@ class _HttpOpener:
         if not isinstance(response, HTTPResponse):
             raise OSError("no answer over HTTP")
         return response
-
-    def _read_playlist(self, remote: HttpSource) -> bytes:
-        deadline = time.monotonic() + self._read_s
-        data = bytearray()
-        while chunk := remote.read(CHUNK):
-            data += chunk
-            if len(data) > MAX_PLAYLIST_BYTES:
-                raise HostForbidden("its playlist has no end")
-            if time.monotonic() > deadline:
-                raise TimeoutError("its playlist takes too long")
-        return bytes(data)
 
     def open_nested(
         self, opened: dict[str, ReadableSource], url: str, _flags: int, options: Mapping[str, str]
@@ -398,29 +412,6 @@ def _resolve_line(base: str, line: str) -> str:
         return urljoin(base, line.strip()) if line.strip() else ""
     except ValueError:  # No address at all.
         return "#"
-
-
-def _build_opener(parts: SplitResult, allowed: AllowedHosts) -> OpenerDirector:
-    """Build the HTTP opener, with the usual handlers but checked connections."""
-    passwords = HTTPPasswordMgrWithDefaultRealm()
-    if parts.username is not None:
-        host = parts.netloc.rpartition("@")[2]
-        user, secret = unquote(parts.username), unquote(parts.password or "")
-        passwords.add_password(None, f"{parts.scheme}://{host}/", user, secret)
-    opener = OpenerDirector()
-    for handler in (
-        ProxyHandler(),
-        _CheckedHttpHandler(allowed),
-        _CheckedHttpsHandler(allowed),
-        HTTPBasicAuthHandler(passwords),
-        HTTPDigestAuthHandler(passwords),
-        HTTPCookieProcessor(),
-        _RedirectHandler(),
-        HTTPDefaultErrorHandler(),
-        HTTPErrorProcessor(),
-    ):
-        opener.add_handler(handler)
-    return opener
 
 
 class _Request(Request):

@@ -49,7 +49,16 @@ def likeness(image: Image) -> Vector:
     coefficient), and of gradients' directions, weighted by magnitude; both count alike.
     """
     small = _shrunk(image)
-    both = np.concatenate([_colours(small), _edges(small)]) / np.sqrt(2)
+    # The colour histograms of all regions, shape (REGIONS * COLOURS,), of length 1.
+    # The number of each pixel's fine hue, saturation and value, shape (H, W).
+    hsv = cv2.cvtColor(small, cv2.COLOR_RGB2HSV).astype(np.int64)
+    hue, saturation, value = (hsv * FINE // (180, 256, 256)).transpose(2, 0, 1)
+    bins = np.asarray((hue * FINE[1] + saturation) * FINE[2] + value, np.int64)
+    top, left = bins.shape[0] // 2, bins.shape[1] // 2
+    quarters = (bins[:top, :left], bins[:top, left:], bins[top:, :left], bins[top:, left:])
+    roots = [np.sqrt(_shares(region)) for region in (bins, *quarters)]
+    colours = np.asarray(np.concatenate(roots) / np.sqrt(REGIONS), np.float64)
+    both = np.concatenate([colours, _edges(small)]) / np.sqrt(2)
     return np.asarray(both, np.float32)
 
 
@@ -66,18 +75,6 @@ def _shrunk(image: Image) -> Image:
         return image
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
-
-
-def _colours(image: Image) -> NDArray[np.float64]:
-    """Return the colour histograms of all regions, shape (REGIONS * COLOURS,), of length 1."""
-    # The number of each pixel's fine hue, saturation and value, shape (H, W).
-    hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV).astype(np.int64)
-    hue, saturation, value = (hsv * FINE // (180, 256, 256)).transpose(2, 0, 1)
-    bins = np.asarray((hue * FINE[1] + saturation) * FINE[2] + value, np.int64)
-    top, left = bins.shape[0] // 2, bins.shape[1] // 2
-    quarters = (bins[:top, :left], bins[:top, left:], bins[top:, :left], bins[top:, left:])
-    roots = [np.sqrt(_shares(region)) for region in (bins, *quarters)]
-    return np.asarray(np.concatenate(roots) / np.sqrt(REGIONS), np.float64)
 
 
 def _shares(bins: NDArray[np.int64]) -> NDArray[np.float64]:

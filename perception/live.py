@@ -189,14 +189,10 @@ def redacted_address(text: str) -> str:
     host = f"[{host}]" if ":" in host else host
     redacted = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
     query = "&".join(
-        f"{_redact_key(key)}={_redact_value(key, value)}"
+        f"{(key if re.fullmatch(r'[A-Za-z_]{1,20}', key) else '...')}={_redact_value(key, value)}"
         for key, value in parse_qsl(parts.query, keep_blank_values=True)
     )
     return make_storable(f"{redacted}?{query}" if query else redacted)
-
-
-def _redact_key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z_]{1,20}", key) else "..."
 
 
 def _redact_value(key: str, value: str) -> str:

@@ -204,9 +204,25 @@ class LiveClips:
 
     def _close_first(self) -> Iterator[CapturedClip]:
         closing = self._open.pop(0)
-        covered = _merge_close(closing.covered, self._stream.gap_ms)
+        # Merge intervals that are less than ``gap_ms`` apart, in order.
+        merged: list[tuple[int, int]] = []
+        for start, end in sorted(closing.covered):
+            if merged and start - merged[-1][1] < self._stream.gap_ms:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        covered = merged
         span = self._trim(closing.span, covered)
-        self.pending_gaps = (*self.pending_gaps, *self._gaps(span, covered))
+        # The gaps before and within the clip, with reasons.
+        ends = [self._end, *(end for _, end in covered[:-1])]
+        starts = [span.start_ms, *(start for start, _ in covered[1:])]
+        pairs = zip(ends, starts, strict=True)
+        gaps = tuple(
+            Gap(span=TimeSpan.of(end, start), reason=self._gap_reason(end, start))
+            for end, start in pairs
+            if start - end >= self._stream.gap_ms
+        )
+        self.pending_gaps = (*self.pending_gaps, *gaps)
         tally = PictureTally(came=closing.came, damaged=closing.damaged, sampled=closing.sampled)
         self._end = span.end_ms
         late = span.end_ms - self._stream.gap_ms
@@ -244,17 +260,6 @@ class LiveClips:
             end if span.end_ms - end >= gap else span.end_ms,
         )
 
-    def _gaps(self, span: TimeSpan, covered: list[tuple[int, int]]) -> tuple[Gap, ...]:
-        """Return the gaps before and within the clip, with reasons."""
-        ends = [self._end, *(end for _, end in covered[:-1])]
-        starts = [span.start_ms, *(start for start, _ in covered[1:])]
-        pairs = zip(ends, starts, strict=True)
-        return tuple(
-            Gap(span=TimeSpan.of(end, start), reason=self._gap_reason(end, start))
-            for end, start in pairs
-            if start - end >= self._stream.gap_ms
-        )
-
     def _gap_reason(self, start_ms: int, end_ms: int) -> GapReason:
         within = (
             reason for at, reason in self._breaks if start_ms - self._stream.gap_ms <= at <= end_ms
@@ -267,17 +272,6 @@ class LiveClips:
         hz, start = self._watch.audio_hz, closing.span.start_ms
         low, high = (span.start_ms - start) * hz // 1000, (span.end_ms - start) * hz // 1000
         return closing.audio.samples[low:high].copy()
-
-
-def _merge_close(covered: list[tuple[int, int]], gap_ms: int) -> list[tuple[int, int]]:
-    """Merge intervals that are less than ``gap_ms`` apart, in order."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(covered):
-        if merged and start - merged[-1][1] < gap_ms:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
 
 
 # Buffers captured clips that wait to be perceived: a bounded queue that drops none silently.
@@ -366,7 +360,13 @@ class DegradationPolicy:
             waiting: How many clips wait in the buffer.
         """
         if took_ms > length_ms or waiting > 1:
-            self._degrade()
+            if self._just_lowered:
+                self._easy_needed = min(2 * self._easy_needed, _MAX_EASY_CLIPS)
+            self.level, self._easy, self._just_lowered = (
+                min(self.level + 1, len(LEVELS) - 1),
+                0,
+                False,
+            )
         elif waiting == 0 and took_ms * 2 < length_ms:
             self._easy += 1
             if self.level and self._easy >= self._easy_needed:
@@ -374,11 +374,6 @@ class DegradationPolicy:
         else:
             self._easy = 0
         return self.level
-
-    def _degrade(self) -> None:
-        if self._just_lowered:
-            self._easy_needed = min(2 * self._easy_needed, _MAX_EASY_CLIPS)
-        self.level, self._easy, self._just_lowered = min(self.level + 1, len(LEVELS) - 1), 0, False
 
 
 def subsample_frames(frames: Sequence[Frame], sampled_level: int, level: int) -> list[Frame]:

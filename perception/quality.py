@@ -134,19 +134,18 @@ class QualityMeter:
 
     def _sharpness(self, picture: av.VideoFrame) -> float:
         """Return the variance of the Laplacian of luma, as if it ranged from 0 to 255."""
-        stored = picture if _begins_with_luma(picture) else picture.reformat(format="yuv420p")
+        # Tell whether the first plane is luma of 8 bits, from top to bottom.
+        name = picture.format.name
+        eight_bits = picture.format.components[0].bits == 8
+        begins_with_luma = (
+            name.startswith(_PLANAR) and eight_bits and picture.planes[0].line_size > 0
+        )
+        stored = picture if begins_with_luma else picture.reformat(format="yuv420p")
         self._laplacian = laplacian(luma_plane(stored), self._laplacian)
         # Its mean is next to nothing: inside a picture the differences add up to none.
         mean_square = cv2.norm(self._laplacian, cv2.NORM_L2SQR) / self._laplacian.size
         full = stored.color_range == ColorRange.JPEG or stored.format.name.startswith("yuvj")
         return mean_square * (1.0 if full else 255 / _LIMITED_LUMA) ** 2
-
-
-def _begins_with_luma(picture: av.VideoFrame) -> bool:
-    """Tell whether the first plane is luma of 8 bits, from top to bottom."""
-    name = picture.format.name
-    eight_bits = picture.format.components[0].bits == 8
-    return name.startswith(_PLANAR) and eight_bits and picture.planes[0].line_size > 0
 
 
 def luma_plane(picture: av.VideoFrame) -> Grey:

@@ -138,7 +138,17 @@ class StreamRecorder:
         if not packets:
             return None
         stamps = ((one.dts if one.pts is None else one.pts) * one.base for one in packets)
-        return ClipRecording(self._written(packets), int(1000 * min(stamps)) + self._offset_ms)
+        target, zero = io.BytesIO(), Fraction(packets[0].at_ms, 1000)
+        with av.open(target, "w", format="mp4", options=FRAGMENTED) as out:
+            copies = {n: StreamCopy(one, out) for n, one in self._streams.items()}
+            for held in packets:
+                shift = int(zero / held.base)
+                packet = av.Packet(held.data)
+                packet.time_base, packet.is_keyframe = held.base, held.is_key
+                packet.dts = held.dts - shift
+                packet.pts = None if held.pts is None else held.pts - shift
+                copies[held.stream].add(packet)
+        return ClipRecording(target.getvalue(), int(1000 * min(stamps)) + self._offset_ms)
 
     def _drop(self) -> None:
         self._held, self._bytes = [], 0
@@ -155,19 +165,6 @@ class StreamRecorder:
     def _can_begin(self, one: _Held) -> bool:
         """Check whether it is a key picture, or anything of a source without pictures."""
         return self._video is None or (one.is_key and one.stream == self._video)
-
-    def _written(self, packets: list[_Held]) -> bytes:
-        target, zero = io.BytesIO(), Fraction(packets[0].at_ms, 1000)
-        with av.open(target, "w", format="mp4", options=FRAGMENTED) as out:
-            copies = {n: StreamCopy(one, out) for n, one in self._streams.items()}
-            for held in packets:
-                shift = int(zero / held.base)
-                packet = av.Packet(held.data)
-                packet.time_base, packet.is_keyframe = held.base, held.is_key
-                packet.dts = held.dts - shift
-                packet.pts = None if held.pts is None else held.pts - shift
-                copies[held.stream].add(packet)
-        return target.getvalue()
 
 
 class StreamCopy:

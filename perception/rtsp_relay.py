@@ -98,7 +98,11 @@ class RtspRelay:
             return first + head + _read_exactly(stream, int.from_bytes(head[1:]))
         if not first:
             return b""
-        lines = _read_header(stream, first)
+        lines = [_read_line(stream, first)]
+        while line := _read_line(stream):
+            lines.append(line)
+            if len(lines) > _MAX_LINES:
+                raise ValueError("too many lines")
         status = _STATUS_LINE.fullmatch(lines[0])
         if not status and not _REQUEST_LINE.fullmatch(lines[0]):
             raise ValueError("no RTSP message")
@@ -122,15 +126,6 @@ def _read_exactly(stream: IO[bytes], size: int) -> bytes:
     if len(data) < size:
         raise ValueError("cut short")
     return data
-
-
-def _read_header(stream: IO[bytes], first: bytes) -> list[bytes]:
-    lines = [_read_line(stream, first)]
-    while line := _read_line(stream):
-        lines.append(line)
-        if len(lines) > _MAX_LINES:
-            raise ValueError("too many lines")
-    return lines
 
 
 def _read_line(stream: IO[bytes], first: bytes = b"") -> bytes:

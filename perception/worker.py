@@ -68,7 +68,10 @@ def carry_out(order: Order) -> Delivery:
         HomerError: as `decode_and_perceive`.
     """
     allow_threads(order.threads)
-    tools, settings = _tools_of(order), order.settings
+    known: ModelRecipes | None = getattr(_here, "tools", None)
+    if known is None or known.recipe != order.tools.recipe:
+        known = _here.tools = copy(order.tools)
+    tools, settings = known, order.settings
     reader, sampled_ms = _reader_of(order), order.sampled_ms
     return decode_and_perceive(reader, order.clip, tools, settings, order.memory, sampled_ms)
 
@@ -102,13 +105,6 @@ def decode_and_perceive(
 
 _here: Any = threading.local()
 """This thread's models, and the reader of the file that it was last asked for."""
-
-
-def _tools_of(order: Order) -> PerceptionModels:
-    known: ModelRecipes | None = getattr(_here, "tools", None)
-    if known is None or known.recipe != order.tools.recipe:
-        known = _here.tools = copy(order.tools)
-    return known
 
 
 def _reader_of(order: Order) -> ClipReader:

@@ -203,7 +203,11 @@ def _choose_clips(
     database: Reader, plan: SearchPlan, hits: WordHits, speakers: Mapping[str, int]
 ) -> set[Clip]:
     nearest = _nearest_clips(database, plan)
-    chosen = _by_vector(plan, nearest) | _by_words(plan, hits) | _by_time(plan, nearest)
+    question_vector, option_vectors = plan.vectors.question[None], plan.vectors.stacked[1:]
+    by_vector = nearest(question_vector, BY_QUESTION, EVERYTHING) | nearest(
+        option_vectors, BY_OPTION, EVERYTHING
+    )
+    chosen = by_vector | _by_words(plan, hits) | _by_time(plan, nearest)
     return chosen | _by_people(plan, speakers, nearest)
 
 
@@ -217,13 +221,6 @@ def _by_people(plan: SearchPlan, speakers: Mapping[str, int], nearest: NearestCl
     for name in sorted(names):
         chosen |= nearest(vector, BY_RESTRICTION, Restriction(speaker=name))
     return chosen
-
-
-def _by_vector(plan: SearchPlan, nearest: NearestClips) -> set[Clip]:
-    question_vector, option_vectors = plan.vectors.question[None], plan.vectors.stacked[1:]
-    return nearest(question_vector, BY_QUESTION, EVERYTHING) | nearest(
-        option_vectors, BY_OPTION, EVERYTHING
-    )
 
 
 def _by_words(plan: SearchPlan, hits: WordHits) -> set[Clip]:

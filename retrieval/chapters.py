@@ -430,14 +430,8 @@ def coarser_caption(finer: Sequence[str], counts: DocumentCounts, most: int) -> 
     sentences = list(dict.fromkeys(s for caption in finer for s in caption_sentences(caption)))
     words = [frozenset(terms(sentence)) for sentence in sentences]
     within = Counter(term for caption in finer for term in set(terms(caption)))
-    chosen = _cover(
-        words, {term: counts.rarity(term) * count for term, count in within.items()}, most
-    )
-    return BREAK.join(sentences[number] for number in sorted(chosen))
-
-
-def _cover(words: Sequence[frozenset[str]], weights: Mapping[str, float], most: int) -> set[int]:
-    """Choose sets of words, each time the one that adds most, until nothing is added."""
+    # Choose sets of words, each time the one that adds most, until nothing is added.
+    weights = {term: counts.rarity(term) * count for term, count in within.items()}
     chosen: set[int] = set()
     covered: frozenset[str] = frozenset()
     while len(chosen) < most:
@@ -447,7 +441,7 @@ def _cover(words: Sequence[frozenset[str]], weights: Mapping[str, float], most: 
             break
         chosen.add(best)
         covered |= words[best]
-    return chosen
+    return BREAK.join(sentences[number] for number in sorted(chosen))
 
 
 def _gains(

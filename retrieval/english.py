@@ -207,7 +207,13 @@ class ClauseReader:
         )
 
     def _clause(self, verb: Token) -> None:
-        outer = None if _only_introduces(verb) else self._outer(verb)
+        # Check for "continue" of "continue to hold", which is read with "hold".
+        introduces = verb.lemma_ in WORDS["phases"] | WORDS["attitudes"] or verb.lower_ == "going"
+        told = [one for one in _children(verb, "xcomp") if not _children(one, "nsubj")]
+        only_introduces = introduces and any(
+            one.tag_ == "VBG" or _is_infinitive(one) for one in told
+        )
+        outer = None if only_introduces else self._outer(verb)
         if outer is None:
             return
         before, subjects = outer
@@ -422,13 +428,6 @@ def _is_passive(verb: Token) -> bool:
 
 def _is_infinitive(verb: Token) -> bool:
     return any(one.tag_ == "TO" for one in _children(verb, "aux"))
-
-
-def _only_introduces(verb: Token) -> bool:
-    """Check for "continue" of "continue to hold", which is read with "hold"."""
-    introduces = verb.lemma_ in WORDS["phases"] | WORDS["attitudes"] or verb.lower_ == "going"
-    told = [one for one in _children(verb, "xcomp") if not _children(one, "nsubj")]
-    return introduces and any(one.tag_ == "VBG" or _is_infinitive(one) for one in told)
 
 
 def _introduction(infinitive: Token) -> list[str] | None:

@@ -102,7 +102,23 @@ def keyframe(
     fresh = [image for image in scored if f"k{image.frame.id}" not in seen]
     shown_before = [image for image in scored if f"k{image.frame.id}" in seen]
     chosen = [*spread_over_clips(fresh), *spread_over_clips(shown_before)][:images]
-    shown = _shown(context, videos, chosen)
+    by_video = {keyframes.video: keyframes for keyframes in videos}
+    # Closeness in [0, 1] of images: of those with an image cosine, this.
+    image_cosines = _image_cosines(videos)
+    by_words = [image for image in chosen if image.frame.id not in image_cosines]
+    words = iter(_closeness_by_words(context, videos, by_words))
+    scores = [
+        float(np.clip(image_cosines[image.frame.id], 0, 1))
+        if image.frame.id in image_cosines
+        else next(words)
+        for image in chosen
+    ]
+    shown = tuple(
+        shown_image(
+            image.video, image.frame, _description(context, by_video[image.video], image), score
+        )
+        for image, score in zip(chosen, scores, strict=True)
+    )
     evidence = tuple(image_evidence(image) for image in shown)
     clips = sum(len({frame.clip for frame in keyframes.contents.frames}) for keyframes in videos)
     return Retrieval(
@@ -213,7 +229,16 @@ def _score_keyframes(context: QueryContext, keyframes: VideoKeyframes) -> list[S
     for frame in keyframes.contents.frames:
         line, score = lines_by_clip[frame.clip].at(frame.time_ms)
         score = max(score, _description_score(context, keyframes, frame))
-        score += OVERLAP_WEIGHT * _word_overlap(context, keyframes, frame)
+        # The share of the query's words in a frame's description and contents, in [0, 1].
+        texts = [text for time, text in keyframes.contents.texts if time == frame.time_ms]
+        labels = [
+            item.label for item in keyframes.contents.objects if item.time_ms == frame.time_ms
+        ]
+        description = with_names(frame.description or "", context.people.names(keyframes.video))
+        shown = " ".join([description, *texts, *labels, *map(pluralise, labels)])
+        words = set(terms(shown, english=False))
+        word_overlap = len(context.words & words) / max(1, len(context.words))
+        score += OVERLAP_WEIGHT * word_overlap
         scored.append(ScoredKeyframe(keyframes.video, frame, score, line))
     return scored
 
@@ -242,16 +267,6 @@ def _with_likeness(
         return image
     is_close = cosine >= images_model.close
     return replace(image, score=cosine - 10 * NO_LINES_SCORE * (1 if is_close else -1))
-
-
-def _word_overlap(context: QueryContext, keyframes: VideoKeyframes, frame: KeyframeOnClip) -> float:
-    """Return the share of the query's words in a frame's description and contents, in [0, 1]."""
-    texts = [text for time, text in keyframes.contents.texts if time == frame.time_ms]
-    labels = [item.label for item in keyframes.contents.objects if item.time_ms == frame.time_ms]
-    description = with_names(frame.description or "", context.people.names(keyframes.video))
-    shown = " ".join([description, *texts, *labels, *map(pluralise, labels)])
-    words = set(terms(shown, english=False))
-    return len(context.words & words) / max(1, len(context.words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,28 +303,6 @@ def _lines_of_clip(context: QueryContext, video: str, clip: int) -> _ClipLines:
     scores = line_scores(context.candidates, context.relevance, numbers).max(axis=0)
     spans = np.stack([lines.arrays.start_ms[numbers], lines.arrays.end_ms[numbers]])
     return _ClipLines(numbers, spans, scores)
-
-
-def _shown(
-    context: QueryContext, videos: Sequence[VideoKeyframes], chosen: Sequence[ScoredKeyframe]
-) -> tuple[ShownImage, ...]:
-    by_video = {keyframes.video: keyframes for keyframes in videos}
-    # Closeness in [0, 1] of images: of those with an image cosine, this.
-    image_cosines = _image_cosines(videos)
-    by_words = [image for image in chosen if image.frame.id not in image_cosines]
-    words = iter(_closeness_by_words(context, videos, by_words))
-    scores = [
-        float(np.clip(image_cosines[image.frame.id], 0, 1))
-        if image.frame.id in image_cosines
-        else next(words)
-        for image in chosen
-    ]
-    return tuple(
-        shown_image(
-            image.video, image.frame, _description(context, by_video[image.video], image), score
-        )
-        for image, score in zip(chosen, scores, strict=True)
-    )
 
 
 def _description(context: QueryContext, keyframes: VideoKeyframes, image: ScoredKeyframe) -> str:

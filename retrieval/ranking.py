@@ -26,7 +26,7 @@ from retrieval.heuristics.questions import (
 )
 from retrieval.lines import Floats, Ints, LineSet, Matrix, Scores, search_text
 from retrieval.people_in_query import NOBODY, ViewPeople
-from retrieval.relevance import NOISE, Relevance, SignalScale, signal_scale, standardise
+from retrieval.relevance import NOISE, Relevance, signal_scale, standardise
 from retrieval.signals import (
     Roster,
     WordHits,
@@ -200,20 +200,17 @@ def relevance(
         option_scores = support = np.asarray(
             candidates.lines.largest(line_support), dtype=np.float64
         )
-    scales = tuple(_line_scales(candidates, lines, count))
-    return Relevance(
-        question_scores, option_scores, support, lines, line_signal[0], scales, line_support
-    )
-
-
-def _line_scales(candidates: CandidateLines, all_cosines: Floats, count: int) -> list[SignalScale]:
-    """Return the scales of cosines with the question, the statements and the options."""
-    sampled = all_cosines[:, candidates.sampled_lines]
-    return [
+    # The scales of cosines with the question, the statements and the options.
+    sampled = lines[:, candidates.sampled_lines]
+    line_scales = [
         signal_scale(sampled[:1]),
         signal_scale(sampled[1 : 1 + count]),
         signal_scale(sampled[1 + count :]),
     ]
+    scales = tuple(line_scales)
+    return Relevance(
+        question_scores, option_scores, support, lines, line_signal[0], scales, line_support
+    )
 
 
 def _question_score(

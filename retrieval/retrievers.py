@@ -28,7 +28,7 @@ from retrieval.options import temperature, weigh_evidence
 from retrieval.preparation import SearchPreparation
 from retrieval.query_context import ModeSearch, QueryContext, nothing_close
 from retrieval.quotes import Quoted, QuoteSearch, lines_around, lines_beside, quoted
-from retrieval.ranking import RankedLine, add_strength, best_lines
+from retrieval.ranking import add_strength, best_lines
 from retrieval.result import Retrieval, ShownImage
 from retrieval.structure import last_seen
 from store.database import Store
@@ -271,7 +271,19 @@ class Retrievers:
                 context, ranked, request.focus, edges_of, settings.event_neighbours
             )
         if request.mode is Mode.KEYFRAME and request.span is not None:
-            return self._keyframes_at(context, segment, request.span)
+            # The images of a time of the video in focus, or of the only one in view. Raises:
+            # InputError: It is not clear which video is meant, or nothing is in view there.
+            scopes = context.view.scopes
+            if segment is None and len(scopes) > 1:
+                raise InputError(
+                    "a time is a video's own: search for the video in mode event first"
+                )
+            scope = scopes[0] if segment is None else context.scope(segment.video)
+            ask, watch = self._settings.ask, self._settings.watch
+            look = look_at(self._store, watch, scope, request.span, ask.images)
+            nearby = context.with_clips([(scope.video, clip) for clip in look.clips])
+            keyframes = self._keyframes_of(nearby, scope, look.clips)
+            return keyframes_at(nearby, segment, keyframes, look)
         context, segment = self._in_focus(context, segment)
         if request.mode is Mode.KEYFRAME:
             videos = self._keyframes_with_unseen(context, segment, request.seen)
@@ -385,7 +397,17 @@ class Retrievers:
         best = best_lines(
             context.candidates, context.question, context.relevance, aim.moments, words
         )
-        lines = context.evidence(add_strength(best, self._confirmation_counts(context, best)))
+        # How often the facts of lines were confirmed as of the view, by line.
+        arrays = context.lines.arrays
+        ids_by_scope = defaultdict[int, dict[int, int]](dict)
+        for line in best:
+            ids_by_scope[int(arrays.video[line.line])][int(arrays.id[line.line])] = line.line
+        confirmations: dict[int, int] = {}
+        for number, ids in ids_by_scope.items():
+            as_of = context.lines.scopes[number].last_clip
+            counts = self._store.run_read_only(partial(strengths, memory_ids=[*ids], as_of=as_of))
+            confirmations |= {ids[memory]: count for memory, count in counts.items()}
+        lines = context.evidence(add_strength(best, confirmations))
         far = nothing_close(lines, context.candidates.view_lines)
         if best and not aim.quotes:
             lines += lines_beside(self._store, context, best[0].line, lines[0].score)
@@ -401,21 +423,6 @@ class Retrievers:
                 "nothing_close": result.nothing_close and far,
             }
         )
-
-    def _confirmation_counts(
-        self, context: QueryContext, ranked: Sequence[RankedLine]
-    ) -> dict[int, int]:
-        """Return how often the facts of lines were confirmed as of the view, by line."""
-        arrays = context.lines.arrays
-        ids_by_scope = defaultdict[int, dict[int, int]](dict)
-        for line in ranked:
-            ids_by_scope[int(arrays.video[line.line])][int(arrays.id[line.line])] = line.line
-        confirmations: dict[int, int] = {}
-        for number, ids in ids_by_scope.items():
-            as_of = context.lines.scopes[number].last_clip
-            counts = self._store.run_read_only(partial(strengths, memory_ids=[*ids], as_of=as_of))
-            confirmations |= {ids[memory]: count for memory, count in counts.items()}
-        return confirmations
 
     def _keyframes(self, context: QueryContext, focus: Segment | None) -> list[VideoKeyframes]:
         if focus is not None:
@@ -440,24 +447,6 @@ class Retrievers:
         if focus is None or not refs & seen or len(refs - seen) >= self._settings.ask.images:
             return videos
         return self._keyframes(context, None)
-
-    def _keyframes_at(
-        self, context: QueryContext, segment: Segment | None, span: TimeSpan
-    ) -> Retrieval:
-        """Return the images of a time of the video in focus, or of the only one in view.
-
-        Raises:
-            InputError: It is not clear which video is meant, or nothing is in view there.
-        """
-        scopes = context.view.scopes
-        if segment is None and len(scopes) > 1:
-            raise InputError("a time is a video's own: search for the video in mode event first")
-        scope = scopes[0] if segment is None else context.scope(segment.video)
-        ask, watch = self._settings.ask, self._settings.watch
-        look = look_at(self._store, watch, scope, span, ask.images)
-        nearby = context.with_clips([(scope.video, clip) for clip in look.clips])
-        keyframes = self._keyframes_of(nearby, scope, look.clips)
-        return keyframes_at(nearby, segment, keyframes, look)
 
     def _keyframes_of(
         self, context: QueryContext, scope: Scope, clips: Sequence[int]

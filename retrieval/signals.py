@@ -230,13 +230,10 @@ class WordHits:
         total = np.zeros(self.size)
         for word in sorted(set(words)):
             if word in self.counts:
-                total += self._word_scores(word, half)
+                if (word, half) not in self._score_cache:
+                    self._score_cache[word, half] = self._score_word(word, half)
+                total += self._score_cache[word, half]
         return total
-
-    def _word_scores(self, word: str, half: int) -> Scores:
-        if (word, half) not in self._score_cache:
-            self._score_cache[word, half] = self._score_word(word, half)
-        return self._score_cache[word, half]
 
     def _score_word(self, word: str, half: int) -> Scores:
         window_frequency = self.window_frequencies(word, half)
@@ -248,18 +245,15 @@ class WordHits:
         weight = (K1 + 1) * inverse_document_frequency(
             self.cells, min(self.cells, document_frequency)
         )
-        return np.asarray(weight * frequency / (frequency + self._length_norm(half)))
+        # BM25's length normalisation of the window around every place, (P,).
+        if half not in self._norms:
+            relative = _window_sums(self.lengths, half) / (2 * half + 1)
+            self._norms[half] = np.asarray(K1 * (1 - B + B * relative))
+        return np.asarray(weight * frequency / (frequency + self._norms[half]))
 
     @cached_property
     def _norms(self) -> dict[int, Scores]:
         return {}
-
-    def _length_norm(self, half: int) -> Scores:
-        """Return BM25's length normalisation of the window around every place, (P,)."""
-        if half not in self._norms:
-            relative = _window_sums(self.lengths, half) / (2 * half + 1)
-            self._norms[half] = np.asarray(K1 * (1 - B + B * relative))
-        return self._norms[half]
 
 
 def _window_sums(values: Scores, half: int) -> Scores:

@@ -19,7 +19,6 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryResult,
 )
-from sqlalchemy.orm import Session
 
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
@@ -28,7 +27,7 @@ from retrieval.people_in_query import line_text
 from store.database import Store
 from store.queries.candidates import Restriction, near_lines, read_lines
 from store.queries.clips import memory_view
-from store.queries.encoders import QueryPart, part_of_encoder
+from store.queries.encoders import part_of_encoder
 from store.queries.search import StoredLine
 from store.queries.videos import find_video, list_videos
 
@@ -94,7 +93,13 @@ class MemoryVectorStore(BasePydanticVectorStore):
         view, restriction = self._restricted(query.filters)
         limit = query.similarity_top_k or DEFAULT_LINES
         with self._store.begin() as session:
-            part = self._part(session, view.scopes, len(vector))
+            # The encoder whose lines are searched; None: all lines in view are its.
+            size = len(vector)
+            part = (
+                None
+                if self._encoder is None
+                else part_of_encoder(session, view.scopes, self._encoder, size)
+            )
             lines = near_lines(session, view.scopes, vector, limit, restriction, part)
             rows = read_lines(session, [line.id for line in lines])
         return VectorStoreQueryResult(
@@ -102,12 +107,6 @@ class MemoryVectorStore(BasePydanticVectorStore):
             similarities=[1 - line.distance for line in lines],
             ids=[f"m{line.id}" for line in lines],
         )
-
-    def _part(self, session: Session, scopes: Sequence[Scope], size: int) -> QueryPart | None:
-        """Return the encoder whose lines are searched; None: all lines in view are its."""
-        if self._encoder is None:
-            return None
-        return part_of_encoder(session, scopes, self._encoder, size)
 
     def _restricted(self, filters: MetadataFilters | None) -> tuple[MemoryView, Restriction]:
         equalities: dict[str, Any] = {}

@@ -64,7 +64,13 @@ def select_videos(
         people: The people whom the question names.
         wanted: Videos that are always searched.
     """
-    rankings = (_by_vector(database, plan), _by_words(database, plan))
+    # Rank videos by their line nearest to the question or to an option.
+    vectors, search = plan.vectors.stacked, vector_search(database, plan)
+    found = search(vectors[:1], BY_QUESTION, EVERYTHING)
+    found += search(vectors[1:], BY_OPTION, EVERYTHING)
+    ordered = sorted(found, key=lambda clip: (clip.distance, clip.video))
+    by_vector = [plan.scopes[clip.video].video for clip in ordered]
+    rankings = (by_vector, _by_words(database, plan))
     named = _by_people(database, plan, people)
     chosen = set(_within_limits(plan.scopes, chain(wanted, _in_turn(*rankings, named))))
     scopes = tuple(scope for scope in plan.scopes if scope.video in chosen)
@@ -95,15 +101,6 @@ def _within_limits(scopes: Sequence[Scope], ranked: Iterable[str]) -> Iterator[s
         if number >= MOST_VIDEOS or (number >= LEAST_VIDEOS and total > MOST_CLIPS):
             return
         yield video
-
-
-def _by_vector(database: Reader, plan: SearchPlan) -> list[str]:
-    """Rank videos by their line nearest to the question or to an option."""
-    vectors, search = plan.vectors.stacked, vector_search(database, plan)
-    found = search(vectors[:1], BY_QUESTION, EVERYTHING)
-    found += search(vectors[1:], BY_OPTION, EVERYTHING)
-    ordered = sorted(found, key=lambda clip: (clip.distance, clip.video))
-    return [plan.scopes[clip.video].video for clip in ordered]
 
 
 def _by_words(database: Reader, plan: SearchPlan) -> list[str]:

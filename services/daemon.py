@@ -104,7 +104,22 @@ class Daemon:
             if running and self._wait(running):
                 return running.address
             self._kill()
-            started = self._launch(command, env)
+            port = self._free_port()
+            with log_file(self.log) as log:
+                process = subprocess.Popen(
+                    command(port),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env={**os.environ, **env},
+                    cwd="/",
+                    start_new_session=True,
+                )
+            began = psutil.Process(process.pid).create_time()
+            started = DaemonProcess(process.pid, began, port, self._host, self._settings)
+            partial = self._file.with_suffix(".new")
+            partial.write_text(json.dumps(asdict(started)))
+            partial.replace(self._file)
             if self._wait(started):
                 return started.address
             self._kill()
@@ -118,27 +133,6 @@ class Daemon:
             return False
         with self._lock():
             return self._kill()
-
-    def _launch(
-        self, command: Callable[[int], Sequence[str]], env: Mapping[str, str]
-    ) -> DaemonProcess:
-        port = self._free_port()
-        with log_file(self.log) as log:
-            process = subprocess.Popen(
-                command(port),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **env},
-                cwd="/",
-                start_new_session=True,
-            )
-        began = psutil.Process(process.pid).create_time()
-        running = DaemonProcess(process.pid, began, port, self._host, self._settings)
-        partial = self._file.with_suffix(".new")
-        partial.write_text(json.dumps(asdict(running)))
-        partial.replace(self._file)
-        return running
 
     def _wait(self, running: DaemonProcess) -> bool:
         """Wait until the server answers; return False if it died or did not answer in time."""

@@ -46,7 +46,7 @@ PACKAGES = (
 )
 OUR_NAMES = {
     *("domain", "store", "telemetry", "auth", "models", "perception", "people", "memory"),
-    *("retrieval", "skills", "agent", "strategies", "nodes", "graphs", "views", "services"),
+    *("retrieval", "skills", "agent", "strategies", "nodes", "graphs", "services"),
     *("flows", "library"),
     *("cli", "evals", "ui", "api", "homer_video"),
 }
@@ -88,7 +88,15 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield from check_speech_model(profile, home.weights)
     yield from check_text_model(profile, home.weights)
     yield _device(profile)
-    yield from _languages(profile)
+    supported = profile.speech_languages
+    names = ", ".join(profile.languages) or _any_language(len(supported))
+    unsupported = [one for one in profile.languages if supported and one not in supported]
+    fix = marked(f"take {', '.join(unsupported)} out of the profile's languages")
+    yield Check(marked("speech in"), not unsupported, names, fix if unsupported else "")
+    made_for = ", ".join(profile.search_languages)
+    others = marked(f"{made_for}; in others only equal words are found reliably")
+    unknown = marked("languages not stated: add text_languages to the profile")
+    yield Check(marked("search in"), True, others if made_for else unknown)
     yield check_sentences(profile)
     yield check_images(profile, home.weights)
     yield _sounds(profile)
@@ -244,18 +252,6 @@ def _device(profile: ProfileModel) -> Check:
         return Check(
             marked("device"), False, marked(f"{profile.device!r} cannot be used"), str(error)
         )
-
-
-def _languages(profile: ProfileModel) -> Iterator[Check]:
-    supported = profile.speech_languages
-    names = ", ".join(profile.languages) or _any_language(len(supported))
-    unsupported = [one for one in profile.languages if supported and one not in supported]
-    fix = marked(f"take {', '.join(unsupported)} out of the profile's languages")
-    yield Check(marked("speech in"), not unsupported, names, fix if unsupported else "")
-    made_for = ", ".join(profile.search_languages)
-    others = marked(f"{made_for}; in others only equal words are found reliably")
-    unknown = marked("languages not stated: add text_languages to the profile")
-    yield Check(marked("search in"), True, others if made_for else unknown)
 
 
 def _any_language(number: int) -> str:

@@ -26,7 +26,7 @@ from domain.media import Clip, Keyframe, Percept
 from domain.memories import MemoryView, Scope
 from domain.settings import CLIP_TRIES, LINE_TOKENS, Settings, WatchSettings
 from domain.time import TimeSpan
-from memory.prompts import prompt
+from memory.writers.clip_page import prompt
 from memory.writers.llm_clip import ClipBudget, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import StructuredChat, read_value
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from models.toolbox import Toolbox
+
 
 Reply = TypeVar("Reply", bound=BaseModel)
 

@@ -66,7 +66,8 @@ class OriginGuard:
 
     def _refusal(self, headers: Headers) -> str:
         host = headers.get("host", "")
-        if _name_in(host) not in self._names:
+        name, colon, port = host.rpartition(":")
+        if (name if colon and port.isdigit() else host).lower() not in self._names:
             return "this server does not answer to that host name"
         if not same_origin(headers):
             return "asked by a page of another site"
@@ -117,11 +118,6 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return sending
-
-
-def _name_in(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return (name if colon and port.isdigit() else host).lower()
 
 
 def parser() -> argparse.ArgumentParser:

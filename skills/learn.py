@@ -128,7 +128,19 @@ def learn(store: Store, writer: SkillWriter, words: Words) -> LearningResult:
     written, refused = _promote(store, writer, words)
     chosen, unfit = learn_strategies(store, words)
     with store.begin() as session:
-        banned = _ban(session)
+        # Ban the harmful skills in use; what they are compared with is computed once for all.
+        answers = {
+            comparable.trajectory: comparable for comparable in learning.comparable_answers(session)
+        }
+        all_shares, given = shares(answers.values()), stored.trajectories_by_skill(session)
+        banned = []
+        for row in stored.latest_versions(session):
+            uses = [use for use in given.get(row.skill.name, ()) if use.trajectory in answers]
+            own_shares = shares(answers[name] for name in {use.trajectory for use in uses})
+            current = [answers[u.trajectory] for u in uses if u.version == row.skill.version]
+            if not row.banned and is_harmful(current, own_shares, all_shares):
+                stored.set_banned(session, row.skill.name, banned=True)
+                banned.append(row.skill.name)
     faults.fault_point(faults.FaultPoint.BANNED)
     return LearningResult(
         answers=len(batch),
@@ -224,20 +236,3 @@ def _example(session: Session, trajectory: str, words: Words) -> Example:
         ),
         answer=f"{verdict}: {masked(answers[-1], question, words)}",
     )
-
-
-def _ban(session: Session) -> list[str]:
-    """Ban the harmful skills in use; what they are compared with is computed once for all."""
-    answers = {
-        comparable.trajectory: comparable for comparable in learning.comparable_answers(session)
-    }
-    all_shares, given = shares(answers.values()), stored.trajectories_by_skill(session)
-    banned = []
-    for row in stored.latest_versions(session):
-        uses = [use for use in given.get(row.skill.name, ()) if use.trajectory in answers]
-        own_shares = shares(answers[name] for name in {use.trajectory for use in uses})
-        current = [answers[u.trajectory] for u in uses if u.version == row.skill.version]
-        if not row.banned and is_harmful(current, own_shares, all_shares):
-            stored.set_banned(session, row.skill.name, banned=True)
-            banned.append(row.skill.name)
-    return banned

@@ -7,7 +7,7 @@ like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,6 @@ from store.queries import skills as stored
 from store.queries.learning import JudgedRun, judged_runs
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
     from store.database import Store
 
 LEAST_QUESTIONS = 8
@@ -130,7 +128,13 @@ def _stored(store: Store, pattern: Pattern, best: BestStrategy, words: Words) ->
         if found := review(skill, stored.names_of_people(session), answers):
             raise InputError("; ".join(found))
         stored.add_version(session, skill)
-        _link(session, pattern, best.runs, skill)
+        runs = best.runs
+        for run in runs:
+            judged = JudgedTrajectory(
+                trajectory=run.trajectory, question_type=run.question_type, right=run.right
+            )
+            learning.add_observations(session, judged, [pattern.signal])
+        learning.link_observations(session, pattern, [run.trajectory for run in runs], skill)
     faults.fault_point(faults.FaultPoint.SKILL_WRITTEN)
     return [skill]
 
@@ -156,12 +160,3 @@ def strategy_skill(
 
 def _policy(best: BestStrategy) -> Policy:
     return Policy(strategy=best.strategy, rounds=best.rounds)
-
-
-def _link(session: Session, pattern: Pattern, runs: Sequence[JudgedRun], skill: Skill) -> None:
-    for run in runs:
-        judged = JudgedTrajectory(
-            trajectory=run.trajectory, question_type=run.question_type, right=run.right
-        )
-        learning.add_observations(session, judged, [pattern.signal])
-    learning.link_observations(session, pattern, [run.trajectory for run in runs], skill)

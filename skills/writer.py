@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from string import Template
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
@@ -19,6 +17,7 @@ from domain.texts import strip_invisible
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, Replanned, RoundClosed
 from models.chat import ChatReply
 from models.messages import Message, user
+from models.prompts import prompts_beside
 from models.structured import CHARACTERS_A_TOKEN
 
 SURE = 0.8
@@ -296,7 +295,7 @@ def winning_modes(examples: Sequence[Example]) -> tuple[Mode, ...]:
 
 # The skill writer with a language model; code reviews what it writes.
 
-PROMPT = Path(__file__).parent / "prompts" / "write.md"
+prompt = prompts_beside(__file__)
 SHOWN = 20
 """Questions that the model is shown at most."""
 LINE = 300
@@ -336,24 +335,21 @@ class LlmSkillWriter:
             ModelError: the model returns nothing, or no valid skill.
         """
         base = self._local.write(pattern, examples, known, words)
-        request = _prompt(pattern, examples, known)
+        lines = [line for example in examples[:SHOWN] for line in _example_lines(example)]
+        earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
+        request = prompt(
+            "write",
+            signal=pattern.signal.value.replace("_", " "),
+            kind=_quoted(pattern.question_type),
+            meaning=" ".join(ADVICE[pattern.signal]),
+            examples="\n".join(lines),
+            known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
+        )
         written = self._chat().ask([user(request)], WrittenSkill, purpose="skill").value
         try:
             return Skill.model_validate(base.model_dump() | written.model_dump())
         except ValidationError as error:
             raise ModelError(f"what was written is no skill: {error.errors()[0]['msg']}") from error
-
-
-def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) -> str:
-    lines = [line for example in examples[:SHOWN] for line in _example_lines(example)]
-    earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
-    return Template(PROMPT.read_text(encoding="utf-8")).substitute(
-        signal=pattern.signal.value.replace("_", " "),
-        kind=_quoted(pattern.question_type),
-        meaning=" ".join(ADVICE[pattern.signal]),
-        examples="\n".join(lines),
-        known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
-    )
 
 
 def _example_lines(example: Example) -> Iterator[str]:

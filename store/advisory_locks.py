@@ -296,7 +296,7 @@ class TrajectoryLocks:
         if backend is not None and not is_claimed_by(connection, TRAJECTORIES, trajectory, backend):
             raise DatabaseError(
                 f"the database broke off while {trajectory} was answered, and its last step may be "
-                f"lost; go on with: homer ask --resume {trajectory}"
+                f"lost; go on with: homer resume {trajectory}"
             )
 
     def close(self) -> None:

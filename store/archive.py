@@ -49,27 +49,26 @@ def open_zip(path: Path, what: str, limits: ImportLimits = DEFAULT_LIMITS) -> It
         archive = ZipFile(path)
     with archive:
         with report_damage(path, what):
-            _check_sizes(path, archive, limits)
+            # Reject what would unpack to too much; ``zipfile`` reads no more than the declared
+            # sizes.
+            members = archive.infolist()
+            if len({member.filename for member in members}) < len(members):
+                raise ValueError("two members of one name")
+            # With other methods zipfile unpacks a whole block of input at once, whatever its size.
+            if any(member.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for member in members):
+                raise ValueError("a method of compression that Homer does not use")
+            total = sum(member.file_size for member in members)
+            if total > limits.total_gb * GB:
+                raise too_large(
+                    path, f"it unpacks to {total / GB:.0f} GB", "total_gb", limits.total_gb
+                )
+            # Compared to the file itself too: members may overlap or declare a false size.
+            sizes = [(member.file_size, member.compress_size) for member in members]
+            for unpacked, packed in (*sizes, (total, path.stat().st_size)):
+                if unpacked > max(ANY_RATIO_BELOW, limits.ratio * packed):
+                    problem = f"{packed / MB:.1f} MB of it unpack to {unpacked / MB:.0f} MB"
+                    raise too_large(path, problem, "ratio", limits.ratio)
         yield archive
-
-
-def _check_sizes(path: Path, archive: ZipFile, limits: ImportLimits) -> None:
-    """Reject what would unpack to too much; ``zipfile`` reads no more than the declared sizes."""
-    members = archive.infolist()
-    if len({member.filename for member in members}) < len(members):
-        raise ValueError("two members of one name")
-    # With other methods zipfile unpacks a whole block of input at once, whatever its size.
-    if any(member.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for member in members):
-        raise ValueError("a method of compression that Homer does not use")
-    total = sum(member.file_size for member in members)
-    if total > limits.total_gb * GB:
-        raise too_large(path, f"it unpacks to {total / GB:.0f} GB", "total_gb", limits.total_gb)
-    # Compared to the file itself too: members may overlap or declare a false size.
-    sizes = [(member.file_size, member.compress_size) for member in members]
-    for unpacked, packed in (*sizes, (total, path.stat().st_size)):
-        if unpacked > max(ANY_RATIO_BELOW, limits.ratio * packed):
-            problem = f"{packed / MB:.1f} MB of it unpack to {unpacked / MB:.0f} MB"
-            raise too_large(path, problem, "ratio", limits.ratio)
 
 
 def too_large(path: Path, what: str, setting: str, limit: int) -> InputError:

@@ -69,34 +69,28 @@ def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
     with create_archive(out) as archive, store.begin() as locking:
         lock_blobs_shared(locking)
         with store.begin(snapshot=True) as session:
-            manifest = _write_parts(store, session, archive, progress)
+            connection = session.connection()
+            set_copy_format(connection)
+            tables = tuple(_write_tables(connection, archive, progress))
+            faults.fault_point(faults.FaultPoint.BACKUP_ROWS)
+            # A library without images needs its folder too, so that no other takes its id.
+            store.blobs.make()
+            blobs, images, missing = _write_blobs(store, session, archive, progress)
+            faults.fault_point(faults.FaultPoint.BACKUP_IMAGES)
+            manifest = Manifest(
+                revision=HEAD,
+                library=own_library_id(session),
+                made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                tables=tables,
+                blobs=blobs,
+                images=images,
+                missing=tuple(missing),
+            )
         archive.close(manifest)
         faults.fault_point(faults.FaultPoint.BACKUP_PLACING)
     with store.begin() as session:
         record_deed(session, Deed.BACKED_UP)
     return manifest
-
-
-def _write_parts(
-    store: Store, session: Session, archive: ArchiveWriter, progress: Progress
-) -> Manifest:
-    connection = session.connection()
-    set_copy_format(connection)
-    tables = tuple(_write_tables(connection, archive, progress))
-    faults.fault_point(faults.FaultPoint.BACKUP_ROWS)
-    # A library without images needs its folder too, so that no other takes its id.
-    store.blobs.make()
-    blobs, images, missing = _write_blobs(store, session, archive, progress)
-    faults.fault_point(faults.FaultPoint.BACKUP_IMAGES)
-    return Manifest(
-        revision=HEAD,
-        library=own_library_id(session),
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        tables=tables,
-        blobs=blobs,
-        images=images,
-        missing=tuple(missing),
-    )
 
 
 def _write_tables(

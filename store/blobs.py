@@ -149,25 +149,22 @@ class BlobStore:
             f"{path}{_TEMPORARY}{os.getpid()}-{threading.get_ident()}-{secrets.token_hex(4)}"
         )
         try:
-            self._write_flushed(temporary, data)
+            # Write and flush: a blob must survive a power cut once its row is committed.
+            local = self._is_local()
+            with self._fs.open(temporary, "wb") as file:
+                if local:
+                    os.fchmod(file.fileno(), 0o600)
+                file.write(data)
+                faults.fault_point(faults.FaultPoint.BLOB_WRITING)
+                file.flush()
+                if local:
+                    os.fsync(file.fileno())
             self._fs.mv(temporary, path)
             faults.fault_point(faults.FaultPoint.BLOB_WRITTEN)
         except BaseException:
             with suppress(OSError):
                 self._fs.rm_file(temporary)
             raise
-
-    def _write_flushed(self, path: str, data: bytes) -> None:
-        """Write and flush: a blob must survive a power cut once its row is committed."""
-        local = self._is_local()
-        with self._fs.open(path, "wb") as file:
-            if local:
-                os.fchmod(file.fileno(), 0o600)
-            file.write(data)
-            faults.fault_point(faults.FaultPoint.BLOB_WRITING)
-            file.flush()
-            if local:
-                os.fsync(file.fileno())
 
     def _make(self, folder: str) -> None:
         if self._is_local():

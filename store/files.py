@@ -195,7 +195,13 @@ def atomic_file(out: Path) -> Iterator[Path]:
     # The name is random, so that nobody can put a link in its place beforehand.
     temporary = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(8)}.part")
     try:
-        _remove_leftovers(out)
+        pattern = re.compile(rf"\.{re.escape(out.name)}\.(\d+)(?:-[0-9a-f]+)?\.part")
+        for path in out.parent.iterdir():
+            match = pattern.fullmatch(path.name)
+            if match and not psutil.pid_exists(int(match[1])):
+                # In a shared folder it may be another user's.
+                with suppress(OSError):
+                    path.unlink()
         os.close(create_private(temporary, new=True))
         yield temporary
         with temporary.open("rb") as file:
@@ -205,13 +211,3 @@ def atomic_file(out: Path) -> Iterator[Path]:
         raise InputError(f"{out} cannot be written: {exc.strerror or exc}") from exc
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _remove_leftovers(out: Path) -> None:
-    pattern = re.compile(rf"\.{re.escape(out.name)}\.(\d+)(?:-[0-9a-f]+)?\.part")
-    for path in out.parent.iterdir():
-        match = pattern.fullmatch(path.name)
-        if match and not psutil.pid_exists(int(match[1])):
-            # In a shared folder it may be another user's.
-            with suppress(OSError):
-                path.unlink()

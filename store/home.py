@@ -40,7 +40,11 @@ class Home:
             SetupError: others may write in it.
         """
         configured = os.environ.get("HOMER_HOME")
-        home = cls(Path(configured)) if configured else cls(_platform_folder())
+        home = (
+            cls(Path(configured))
+            if configured
+            else cls(platformdirs.user_data_path("homer", appauthor=False))
+        )
         _refuse_shared(home.root)
         return home
 
@@ -182,7 +186,3 @@ def _has_others(group: int) -> bool:
         users |= {*grp.getgrgid(group).gr_mem}
     own = {user.pw_name for user in pwd.getpwall() if user.pw_uid in (0, os.geteuid())}
     return bool(users - own)
-
-
-def _platform_folder() -> Path:
-    return platformdirs.user_data_path("homer", appauthor=False)

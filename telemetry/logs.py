@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from domain.errors import InputError
@@ -103,24 +102,16 @@ def _traceback_of(error: BaseException) -> dict[str, Any]:
 
 
 def _steps_of(error: BaseException) -> Iterator[str]:
-    for one in reversed(_chain(error)):
-        yield from _frames(one.__traceback__)
-        yield type(one).__name__
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """Return an error, its cause, that one's cause, ..., each once: an error may be its own."""
+    # An error, its cause, that one's cause, ..., each once: an error may be its own.
     chain: list[BaseException] = []
     found: BaseException | None = error
     while found is not None and not any(found is one for one in chain):
         chain.append(found)
         found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
-    return chain
-
-
-def _frames(trace: TracebackType | None) -> Iterator[str]:
-    for frame in traceback.extract_tb(trace)[-FRAMES:]:
-        yield f"{_place(Path(frame.filename))}:{frame.lineno} {frame.name}"
+    for one in reversed(chain):
+        for frame in traceback.extract_tb(one.__traceback__)[-FRAMES:]:
+            yield f"{_place(Path(frame.filename))}:{frame.lineno} {frame.name}"
+        yield type(one).__name__
 
 
 def _place(path: Path) -> str:
@@ -169,20 +160,17 @@ class LogFile(logging.Handler):
         try:
             line = (self.format(record) + "\n").encode()
             make_private(self.path.parent)
-            self._append(line)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            descriptor = os.open(self.path, flags, 0o600)
+            try:
+                os.write(descriptor, line)
+                if os.fstat(descriptor).st_size > LIMIT:
+                    self._rotate(descriptor)
+            finally:
+                os.close(descriptor)
             self.broken = False
         except OSError:
             self.broken = True
-
-    def _append(self, line: bytes) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        descriptor = os.open(self.path, flags, 0o600)
-        try:
-            os.write(descriptor, line)
-            if os.fstat(descriptor).st_size > LIMIT:
-                self._rotate(descriptor)
-        finally:
-            os.close(descriptor)
 
     def _rotate(self, descriptor: int) -> None:
         """Set the full file aside, unless another process has done so already."""

@@ -200,11 +200,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 @pytest.fixture
 def in_german() -> Iterator[None]:
     """Set the language outside of a page's run too, where a press names the options of a choice."""
-    from views.translation import language
+    from domain.words import reader
+    from ui.language import readers
 
-    before = language.set("de")
+    before = reader.set(readers()["de"])
     yield
-    language.reset(before)
+    reader.reset(before)
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import InputError
+from domain.words import translate
 from flows.addresses import is_address
 from flows.uploads import first_file, paths_within
 from ui.sign_in import SIGN_IN
-from views.translation import translate
 
 
 @dataclass

@@ -6,8 +6,10 @@ import streamlit as st
 
 from domain.alerts import Alert, Hit
 from domain.errors import HomerError
+from domain.words import counted, format_number, format_time, translate, translate_sentence
 from flows.workspace import open_workspace
 from library import alerts as acts
+from library.videos import all_titles
 from ui.app_state import page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_date
@@ -19,10 +21,6 @@ from ui.navigation import (
     text_param,
     update_address_bar,
 )
-from views.library import all_titles
-from views.sentences import translate_sentence
-from views.translation import format_number, translate
-from views.words import counted, format_time
 
 
 def alerts_page() -> None:

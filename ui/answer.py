@@ -5,6 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.asking import Answer, level_of_confidence
+from domain.trajectory import Failed
+from domain.words import (
+    capitalized,
+    counted,
+    format_number,
+    format_time,
+    translate,
+    translate_sentence,
+)
+from library.answers import answer_lines, note_line, one_line, reply_tail
+from library.rounds import History, load_history, round_headline, search_in_words
+from library.videos import videos_named
 from ui.app_state import PageState, page_state
 from ui.errors import show_errors
 from ui.evidence import show_moment, video_title
@@ -12,18 +24,6 @@ from ui.formatting import escape_markdown, format_duration
 from ui.judgement import show_judgement
 from ui.navigation import page_link
 from ui.player import played_video, show_player
-from views.answer_lines import answer_lines, note_line, one_line, reply_tail
-from views.library import videos_named
-from views.rounds import (
-    RUNNING,
-    InspectedTrajectory,
-    inspect_trajectory,
-    round_headline,
-    search_in_words,
-)
-from views.sentences import translate_sentence
-from views.translation import format_number, translate
-from views.words import capitalized, counted, format_time
 
 SIDE_BY_SIDE = """<style>
 .st-key-result { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr);
@@ -45,16 +45,16 @@ POLL_S = 1.0
 """Seconds between polls of a run."""
 
 
-def show_run(state: PageState, run: InspectedTrajectory, *, with_player: bool = True) -> None:
+def show_run(state: PageState, run: History, *, with_player: bool = True) -> None:
     """Draw a run's rounds while it is at work, then its answer.
 
     ``with_player``: with a player of its own; else that of the page plays its sources.
     """
-    if run.row.state == RUNNING and (run.at_work or state.runs.running(run.row.id)):
+    if run.running and (run.at_work or state.runs.running(run.row.id)):
         _poll_run(run.row.id)
         return
     if run.row.answer is None:
-        reasons = [one_line(translate_sentence(error.message)) for error in run.history.errors]
+        reasons = [one_line(translate_sentence(error.message)) for error in run.of(Failed)]
         message = (
             translate("The search was interrupted: {reason}").format(reason=reasons[-1])
             if reasons
@@ -98,16 +98,16 @@ def _poll_run(name: str) -> None:
 
 def _show_progress(name: str) -> None:
     state = page_state()
-    run = inspect_trajectory(state.store, name)
-    if run.row.state != RUNNING:
+    run = load_history(state.store, name)
+    if not run.running:
         st.rerun()
-    rounds = [round_.number for round_ in run.history.rounds]
+    rounds = [round_.number for round_ in run.rounds]
     # A block of its own would mark it as complete when the block ends.
     status = st.status(translate("Searching the memory ..."), expanded=True)
     for number in rounds[:-1]:
-        status.write(escape_markdown(round_headline(run.history, number)))
+        status.write(escape_markdown(round_headline(run, number)))
     if rounds:
-        status.markdown(f"**{escape_markdown(round_headline(run.history, rounds[-1]))}**")
+        status.markdown(f"**{escape_markdown(round_headline(run, rounds[-1]))}**")
     partial_reply = state.runs.said(name)
     if partial_reply is not None:
         status.caption(escape_markdown(reply_tail(partial_reply, MAX_REPLY_CHARS)))
@@ -122,7 +122,7 @@ def _show_progress(name: str) -> None:
     page_link("trajectory", translate("See every step"), trajectory=name)
 
 
-def _show_sources(state: PageState, run: InspectedTrajectory, answer: Answer) -> None:
+def _show_sources(state: PageState, run: History, answer: Answer) -> None:
     """Draw what the answer cites, whether it is right, and the rounds."""
     row = run.row
     videos = videos_named(state.store, row.question.videos)
@@ -131,18 +131,18 @@ def _show_sources(state: PageState, run: InspectedTrajectory, answer: Answer) ->
     for number, citation in enumerate(answer.citations, start=1):
         show_moment(state.store, citation, videos, f"cited_{row.id}_{number}", number=number)
     show_judgement(state.store, row)
-    rounds = run.history.rounds
+    rounds = run.rounds
     with st.expander(
         translate("{rounds} of searching").format(rounds=counted(len(rounds), "round"))
     ):
         for round_ in rounds:
-            label = round_headline(run.history, round_.number)
+            label = round_headline(run, round_.number)
             page_link(
                 "trajectory", escape_markdown(label), trajectory=run.row.id, round=round_.number
             )
 
 
-def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
+def _show_answer_text(run: History, answer: Answer) -> None:
     """Show an answer, or "Not in memory", each in its own style."""
     question = run.row.question
     as_of = (
@@ -172,13 +172,13 @@ def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
     _show_facts(run, answer)
 
 
-def is_quote(run: InspectedTrajectory, answer: Answer) -> bool:
+def is_quote(run: History, answer: Answer) -> bool:
     """Check whether an answer quotes the memory, since no language model phrased it."""
-    return not (run.history.calls or answer.option or answer.not_in_memory)
+    return not (run.calls or answer.option or answer.not_in_memory)
 
 
-def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
-    rounds = counted(len(run.history.rounds), "round")
+def _show_facts(run: History, answer: Answer) -> None:
+    rounds = counted(len(run.rounds), "round")
     took = f"{rounds}, {format_duration(run.row.seconds)}"
     with st.container(horizontal=True, vertical_alignment="center", key="facts"):
         if not answer.not_in_memory:
@@ -190,11 +190,9 @@ def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
             )
         st.caption(took)
         page_link("trajectory", translate("See every step"), trajectory=run.row.id)
-    if run.history.choice is not None:
+    if run.choice is not None:
         st.caption(
-            escape_markdown(
-                translate("Strategy: {why}").format(why=translate(run.history.choice.why))
-            )
+            escape_markdown(translate("Strategy: {why}").format(why=translate(run.choice.why)))
         )
     if answer.note and not is_quote(run, answer):
         st.caption(escape_markdown(note_line(answer)))

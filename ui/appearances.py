@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from domain.marked import marked
 from domain.time import TimeSpan
+from domain.words import format_span, translate
 from ui.timeline import Lane, TimelineBar
-from views.translation import translate
-from views.words import format_span
 
 LEGEND = marked("Blue: seen. Green: heard. Click to play.")
 LABELS = {"seen": marked("{name} is seen {time}"), "heard": marked("{name} is heard {time}")}

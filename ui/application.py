@@ -33,10 +33,10 @@ from store.home import Home
 from store.idle_stop import UsageLock
 from store.queries.rights import store_for
 from ui.added_sources import ALLOWED, MAX_UPLOAD_MB, UPLOADS_MB, VIEWER_UPLOADS_MB
+from ui.language import in_language
 from ui.media import UserOf, media_routes, shared_store
 from ui.shared_page import shared_routes
 from ui.sign_in import SIGN_IN, record_sign_in, user_of
-from views.translation import in_language
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 import streamlit as st
 
 from domain.errors import HomerError, InputError
+from domain.words import ENGLISH, counted, reader, shortened, translate, translate_sentence
+from library.rounds import History, load_history, recently_asked
 from library.suggestions import SuggestedQuestion, suggested_questions
+from library.videos import all_titles, newest_titles
 from store.database import Store
 from ui.answer import show_run
 from ui.app_state import HASH_BY_URL, PageState, page_state
@@ -22,15 +25,6 @@ from ui.question_form import (
     video_field,
     warn,
 )
-from views.library import all_titles, newest_titles
-from views.rounds import (
-    InspectedTrajectory,
-    inspect_trajectory,
-    recently_asked,
-)
-from views.sentences import translate_sentence
-from views.translation import ENGLISH, language, translate
-from views.words import counted, shortened
 
 MAX_SUGGESTED_VIDEOS = 3
 """Videos that questions are suggested of."""
@@ -82,7 +76,7 @@ def _body() -> None:
 
 def _asked_in_english(text: str) -> str | None:
     """Say that a question is asked in English; None if it is shown so."""
-    if language.get() == ENGLISH:
+    if reader.get() is ENGLISH:
         return None
     return escape_markdown(translate("Asked in English: {question}").format(question=text))
 
@@ -115,17 +109,15 @@ def _suggestions(store: Store, videos: tuple[str, ...]) -> list[SuggestedQuestio
     return suggested_questions(store, videos)
 
 
-def _load(state: PageState, name: str) -> InspectedTrajectory | None:
+def _load(state: PageState, name: str) -> History | None:
     try:
-        return inspect_trajectory(state.store, name)
+        return load_history(state.store, name)
     except InputError as error:
         show_error(error)
         return None
 
 
-def _question_form(
-    state: PageState, known: Mapping[str, str], run: InspectedTrajectory | None
-) -> None:
+def _question_form(state: PageState, known: Mapping[str, str], run: History | None) -> None:
     """Draw the form; when a valid question is sent, start its run in the background."""
     with st.form("question", border=False):
         text, sent = question_field(translate("Ask"))
@@ -143,7 +135,7 @@ def _question_form(
                 warn(error)
 
 
-def _default_videos(known: Mapping[str, str], run: InspectedTrajectory | None) -> list[str]:
+def _default_videos(known: Mapping[str, str], run: History | None) -> list[str]:
     """Return the videos selected at first: none stands for all of them.
 
     A follow-up question keeps the videos of the last one.

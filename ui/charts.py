@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
+from domain.words import translate
 from evals.layout import ReportTable
 from ui.formatting import escape_markdown
 from ui.tables import show_table
-from views.translation import translate
 
 ChartRow = Mapping[str, Any]
 """One data point: field name -> number or text."""

@@ -7,6 +7,13 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from domain.errors import HomerError, InputError
+from domain.trajectory import Failed
+from domain.words import counted, translate, translate_sentence
+from library.answers import answer_line, confidence_line, note_line, one_line
+from library.comparison import SideBySide, StrategyRow, side_by_side
+from library.rounds import History, load_history, round_headline
+from library.strategies import askable_titles, built_strategies
+from library.videos import all_titles, videos_named
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.evidence import show_moment, video_title
@@ -15,14 +22,6 @@ from ui.navigation import page_link, show_empty, text_params
 from ui.player import played_video, show_player
 from ui.question_form import QuestionFields, further_fields, question_field, video_field, warn
 from ui.tables import show_table
-from views.answer_lines import answer_line, confidence_line, note_line, one_line
-from views.library import all_titles, videos_named
-from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
-from views.sentences import translate_sentence
-from views.side_by_side import SideBySide, StrategyRow, side_by_side
-from views.strategies import askable_titles, built_strategies
-from views.translation import translate
-from views.words import counted
 
 POLL_S = 1.0
 """Seconds between polls of the runs."""
@@ -56,19 +55,19 @@ def _body() -> None:
     _show_comparison(state, runs)
 
 
-def _load_runs(state: PageState, names: Sequence[str]) -> list[InspectedTrajectory]:
+def _load_runs(state: PageState, names: Sequence[str]) -> list[History]:
     try:
-        return [inspect_trajectory(state.store, name) for name in names]
+        return [load_history(state.store, name) for name in names]
     except InputError as error:
         show_error(error)
         return []
 
 
-def _in_progress(state: PageState, run: InspectedTrajectory) -> bool:
-    return run.row.state == RUNNING and (run.at_work or state.runs.running(run.row.id))
+def _in_progress(state: PageState, run: History) -> bool:
+    return run.running and (run.at_work or state.runs.running(run.row.id))
 
 
-def _form(state: PageState, known: Mapping[str, str], runs: Sequence[InspectedTrajectory]) -> None:
+def _form(state: PageState, known: Mapping[str, str], runs: Sequence[History]) -> None:
     """Draw the form; when a valid question is sent, start a run for each strategy."""
     names = list(askable_titles())
     asked = runs[0].row.question.videos if runs else tuple(text_params("video"))
@@ -112,20 +111,20 @@ def _poll_runs(names: Sequence[str]) -> None:
 
 def _show_progress(names: Sequence[str]) -> None:
     state = page_state()
-    runs = [inspect_trajectory(state.store, name) for name in names]
+    runs = [load_history(state.store, name) for name in names]
     if not any(_in_progress(state, run) for run in runs):
         st.rerun()
     # A block of its own would mark it as complete when the block ends.
     status = st.status(translate("Searching the memory ..."), expanded=True)
     for run in runs:
-        rounds = [round_.number for round_ in run.history.rounds]
-        last = round_headline(run.history, rounds[-1]) if rounds else translate("starting")
+        rounds = [round_.number for round_ in run.rounds]
+        last = round_headline(run, rounds[-1]) if rounds else translate("starting")
         line = translate("done") if not _in_progress(state, run) else last
-        status.write(escape_markdown(f"{run.history.machine}: {line}"))
+        status.write(escape_markdown(f"{run.row.machine}: {line}"))
 
 
-def _show_comparison(state: PageState, runs: Sequence[InspectedTrajectory]) -> None:
-    found = side_by_side([run.history for run in runs])
+def _show_comparison(state: PageState, runs: Sequence[History]) -> None:
+    found = side_by_side(runs)
     answers = (
         translate("The answers agree.") if found.answers_agree else translate("The answers differ.")
     )
@@ -165,12 +164,12 @@ def _show_table(found: SideBySide) -> None:
     show_table(translate("The strategies beside each other"), heads, rows)
 
 
-def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow) -> None:
+def _show_strategy(state: PageState, run: History, row: StrategyRow) -> None:
     question = run.row.question
     videos = videos_named(state.store, question.videos)
     st.header(escape_markdown(row.strategy), anchor=False)
     if row.answer is None:
-        reasons = [one_line(translate_sentence(error.message)) for error in run.history.errors]
+        reasons = [one_line(translate_sentence(error.message)) for error in run.of(Failed)]
         st.markdown(
             translate("Failed: {reason}").format(reason=escape_markdown(reasons[-1]))
             if reasons
@@ -183,8 +182,8 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
         for number, citation in enumerate(row.answer.citations):
             show_moment(state.store, citation, videos, f"cited_{run.row.id}_{number}")
     with st.expander(counted(row.rounds, "round")):
-        for round_ in run.history.rounds:
-            label = escape_markdown(round_headline(run.history, round_.number))
+        for round_ in run.rounds:
+            label = escape_markdown(round_headline(run, round_.number))
             page_link("trajectory", label, trajectory=run.row.id, round=round_.number)
     if row.alone:
         with st.expander(translate("Found by no other: {count}").format(count=len(row.alone))):

@@ -14,6 +14,7 @@ from domain.errors import HomerError
 from domain.marked import marked
 from domain.media import Video
 from domain.people import Correction, Forgotten, PersonOfVideo, tag_name, tags_in_words
+from domain.words import capitalized, counted, join_words, translate, translate_sentence
 from library import people as acts
 from store.database import Store
 from ui.app_state import page_state
@@ -21,9 +22,6 @@ from ui.formatting import escape_markdown
 from ui.language import use_language
 from ui.media import stored_image
 from ui.sign_in import set_acting_user
-from views.sentences import translate_sentence
-from views.translation import translate
-from views.words import capitalized, counted, join_words
 
 MAX_PARTS = 24
 """Faces and voices of one person shown in the form that splits them."""

@@ -7,12 +7,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from domain.errors import DatabaseError, HomerError
+from domain.words import translate, translate_sentence
 from telemetry.logs import log_error
 from ui.formatting import escape_markdown
 from ui.language import use_language
 from ui.media import database_answers
-from views.sentences import translate_sentence
-from views.translation import translate
 
 DATABASE_POLL_S = 2.0
 """Seconds between checks whether the database answers again."""

@@ -11,13 +11,12 @@ import streamlit as st
 from domain.evaluation import QuestionPart
 from domain.marked import marked
 from domain.people import tags_in_words
+from domain.words import counted, format_number, shortened, translate
 from evals.layout import cell, percent
 from evals.tables import ALL, AnsweredQuestion, Point, RunReport, TypeScore
 from ui import charts
 from ui.formatting import escape_markdown, format_duration, format_usage
 from ui.navigation import choice_param, page_link, paginate
-from views.translation import format_number, translate
-from views.words import counted, shortened
 
 MAX_NAME_CHARS = 40
 """Characters of a type's name in a chart."""

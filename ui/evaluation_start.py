@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from domain.errors import InputError, NotFound
+from domain.words import translate, translate_sentence
 from evals.datasets import sources
 from evals.records import find_run
 from evals.run_job import RunJob, start_run
@@ -18,8 +19,6 @@ from ui.app_state import page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.navigation import set_params
-from views.sentences import translate_sentence
-from views.translation import translate
 
 POLL_S = 2.0
 STARTED = "evaluation started"

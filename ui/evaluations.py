@@ -8,6 +8,7 @@ from domain.errors import HomerError
 from domain.evaluation import EvaluationRun
 from domain.marked import marked
 from domain.people import tags_in_words
+from domain.words import translate
 from evals.example import example_run
 from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
@@ -22,6 +23,7 @@ from ui.errors import show_error, show_errors
 from ui.evaluation_report import show_curves, show_questions
 from ui.evaluation_start import show_start
 from ui.formatting import escape_markdown, format_cost, format_date
+from ui.language import in_english
 from ui.navigation import (
     PAGE_SIZE,
     page_link,
@@ -31,7 +33,6 @@ from ui.navigation import (
     text_param,
     update_address_bar,
 )
-from views.translation import in_english, translate
 
 POLL_S = 5.0
 """Seconds between polls of a run."""

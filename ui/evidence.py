@@ -10,6 +10,7 @@ from domain.asking import PICTURES_NOT_SEARCHED, Citation, Evidence
 from domain.media import Video
 from domain.moments import SearchCost
 from domain.people import tags_in_words
+from domain.words import format_number, format_span, short_times, translate
 from library.moments import frame_at
 from models.yolox import coco_labels
 from store.database import Store
@@ -18,8 +19,6 @@ from ui.media import stored_image
 from ui.player import seek_button
 from ui.saving import save_button
 from ui.sharing import share_button
-from views.translation import format_number, translate
-from views.words import format_span, short_times
 
 MAX_TEXT_CHARS = 400
 """Characters shown of a text."""

@@ -7,8 +7,7 @@ import re
 from datetime import UTC, datetime
 
 from domain.texts import JOINERS
-from views.translation import format_number, translate
-from views.words import counted, printable, without_markup
+from domain.words import counted, format_number, printable, translate, without_markup
 
 
 def format_duration(seconds: float) -> str:

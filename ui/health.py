@@ -10,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from domain.people import tags_in_words
+from domain.words import counted, translate, translate_count, translate_sentence
 from flows.jobs import Jobs
 from models.profile import load_profile, profile_names
 from retrieval.search_cost import searches_so_far
@@ -30,9 +31,6 @@ from ui.formatting import escape_markdown, format_bytes, format_date
 from ui.language import use_language
 from ui.navigation import page_link
 from ui.tables import show_table
-from views.sentences import translate_sentence
-from views.translation import translate, translate_count
-from views.words import counted
 
 POLL_S = 1.0
 """Seconds between polls of the checks while they are made."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.trajectory import Forked
+from domain.words import capitalized, shortened, translate
+from library.answers import answer_line
+from library.rounds import forks_among
+from library.trajectories import page_of_trajectories
 from ui.app_state import page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_date
-from ui.harness_remarks import state_in_words
+from ui.harness_remarks import changed_parts, state_in_words
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, show_empty
-from views.answer_lines import answer_line
-from views.rounds import changed_parts, forks_among, page_of_trajectories
-from views.translation import translate
-from views.words import capitalized, shortened
 
 MAX_ANSWER_CHARS = 240
 """Characters shown of an answer in the list."""

@@ -12,6 +12,7 @@ import streamlit as st
 
 from domain.errors import HomerError, InputError
 from domain.marked import marked
+from domain.words import capitalized, counted, format_span, translate, translate_sentence
 from flows.addresses import delete_parts, is_address
 from flows.delete import delete_unwatched_uploads
 from flows.estimate import estimate_file, sum_of
@@ -20,6 +21,7 @@ from flows.retry import clips_to_retry
 from flows.uploads import store_upload
 from flows.video_locks import is_watched, watched_videos
 from flows.workspace import open_workspace
+from library.memory import load_stream_details
 from library.videos import being_watched, failed_clips_of, seconds_left, watch_rate
 from models.profile import profile_names
 from perception.source import find_media
@@ -35,10 +37,6 @@ from ui.formatting import escape_markdown, format_duration
 from ui.language import use_language
 from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import SIGN_IN, set_acting_user
-from views.sentences import translate_sentence
-from views.streams import load_stream_details
-from views.translation import translate
-from views.words import capitalized, counted, format_span
 
 POLL_S = 2.0
 """Seconds between polls of the jobs."""

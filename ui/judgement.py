@@ -6,12 +6,12 @@ import streamlit as st
 
 from domain.marked import marked
 from domain.skills import JudgedTrajectory
+from domain.words import translate
 from flows.learning import question_type
 from skills.learn import judge, recorded_judgement
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from ui.navigation import page_link
-from views.translation import translate
 
 VERDICTS = {True: marked("right"), False: marked("wrong"), None: marked("not judged")}
 

@@ -8,6 +8,14 @@ from pathlib import Path
 import streamlit as st
 
 from domain.errors import HomerError, InputError
+from domain.words import (
+    capitalized,
+    counted,
+    format_time,
+    join_words,
+    translate,
+    translate_sentence,
+)
 from flows.delete import delete_video, preview_video_deletion
 from flows.jobs import Job, Jobs
 from flows.video_locks import is_watched
@@ -30,9 +38,6 @@ from ui.language import use_language
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from ui.sharing import show_shared_links
-from views.sentences import translate_sentence
-from views.translation import translate
-from views.words import capitalized, counted, format_time, join_words
 
 WATCHING, DONE = "watching", "done"
 GRID = """<style>

@@ -11,6 +11,7 @@ import streamlit as st
 from domain.marked import marked
 from domain.media import IdentityKind
 from domain.people import LibraryPerson, LikelySame, PersonOfVideo
+from domain.words import counted, format_number, format_span, join_words, translate
 from library import people as acts
 from people.likely_same import accept
 from store.database import Store
@@ -28,8 +29,6 @@ from ui.corrections import (
 from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.navigation import int_param, page_link, set_params
-from views.translation import format_number, translate
-from views.words import counted, format_span, join_words
 
 PERSONS_PER_PAGE = 12
 """Persons per page."""
@@ -41,15 +40,14 @@ def show_library_people(store: Store) -> None:
     """Draw the persons of the library, a page at a time, and the pairs that may be one person."""
     show_last_result(store, LIBRARY)
     page = int_param("page", 1) or 1
-    # One more says whether there is a next page.
-    found = acts.people_of_library(store, (page - 1) * PERSONS_PER_PAGE, PERSONS_PER_PAGE + 1)
-    if not found:
+    found = acts.people_of_library(store, (page - 1) * PERSONS_PER_PAGE, PERSONS_PER_PAGE)
+    if not found.items:
         st.write(translate("Nobody is known by name yet, or joined across videos."))
-    for person in found[:PERSONS_PER_PAGE]:
+    for person in found.items:
         _show_person(store, person)
     with st.container(horizontal=True, key="pages"):
         _page_button(translate("Previous"), page - 1, disabled=page == 1)
-        _page_button(translate("Next"), page + 1, disabled=len(found) <= PERSONS_PER_PAGE)
+        _page_button(translate("Next"), page + 1, disabled=found.next is None)
     _show_likely(store)
 
 

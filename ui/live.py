@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from html import escape
 
 import streamlit as st
@@ -11,23 +11,16 @@ from auth.sessions import sign_path
 from domain.asking import Question
 from domain.errors import HomerError, InputError
 from domain.media import Video
+from domain.words import capitalized, counted, format_time, translate
 from flows.video_locks import is_watched
+from library.live_memory import Frames, KeptNow, ShownHeldEvent, ShownTier, load_live_memory
+from library.rounds import load_history
 from ui.answer import show_run
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_bytes
 from ui.navigation import set_params, text_param
 from ui.question_form import question_field, strategy_field, warn
-from views.live_memory import (
-    HeldFrame,
-    LiveMemory,
-    ShownHeldEvent,
-    ShownTier,
-    load_live_memory,
-)
-from views.rounds import inspect_trajectory
-from views.translation import translate
-from views.words import capitalized, counted, format_time
 
 POLL_S = 2.0
 """Seconds between polls of a stream."""
@@ -50,11 +43,11 @@ def show_live(state: PageState, video: Video) -> None:
     _ask(state, video)
     _show_asked(state, video)
     st.html(STRIPS)
-    memory = load_live_memory(state.store, video.id)
+    through_ms, kept = load_live_memory(state.store, video.id)
     if is_watched(state.store, video.id):
-        _poll(video.id, memory.through_ms)
+        _poll(video.id, through_ms)
     else:
-        _show_kept(memory, watched=False)
+        _show_kept(through_ms, kept, watched=False)
 
 
 @st.fragment(run_every=POLL_S)
@@ -65,10 +58,10 @@ def _poll(video: str, drawn_through_ms: int) -> None:
 
 def _follow(video: str, drawn_through_ms: int) -> None:
     state = page_state()
-    memory = load_live_memory(state.store, video)
-    if memory.through_ms and not drawn_through_ms:
+    through_ms, kept = load_live_memory(state.store, video)
+    if through_ms and not drawn_through_ms:
         st.rerun()  # Now there is a clip to play.
-    _show_kept(memory, watched=is_watched(state.store, video))
+    _show_kept(through_ms, kept, watched=is_watched(state.store, video))
 
 
 def _ask(state: PageState, video: Video) -> None:
@@ -101,7 +94,7 @@ def _show_asked(state: PageState, video: Video) -> None:
     if not name:
         return
     try:
-        run = inspect_trajectory(state.store, name)
+        run = load_history(state.store, name)
     except InputError as error:
         show_error(error)
         return
@@ -111,25 +104,25 @@ def _show_asked(state: PageState, video: Video) -> None:
             show_run(state, run, with_player=False)
 
 
-def _show_kept(memory: LiveMemory, *, watched: bool) -> None:
-    through = translate("In memory up to {time}.").format(time=format_time(memory.through_ms))
+def _show_kept(through_ms: int, kept: Sequence[KeptNow], *, watched: bool) -> None:
+    through = translate("In memory up to {time}.").format(time=format_time(through_ms))
     if watched:
         st.markdown(f":material/sensors: **{translate('Being watched now.')}** {through}")
     else:
         st.markdown(f"**{translate('Not being watched now.')}** {through}")
-    if not memory.kept:
+    if not kept:
         st.caption(
             translate(
                 "No frames are kept. `homer watch SOURCE --memory NAME` keeps those of a strategy."
             )
         )
-    for one in memory.kept:
+    for one in kept:
         with st.container(border=True, key=f"kept_by_{one.strategy}"):
             st.markdown(f"**{escape_markdown(one.strategy)}**")
             st.caption(escape_markdown(one.title))
             if not one.tiers:
                 st.caption(translate("No frame yet."))
-            held = {frame.blob for event in one.events or () for frame in event.frames}
+            held = {blob for event in one.events or () for blob in event.frames.values()}
             if one.events is not None:
                 count = sum(len(event.frames) for event in one.events)
                 frames, events = counted(count, "frame"), counted(len(one.events), "event")
@@ -138,15 +131,15 @@ def _show_kept(memory: LiveMemory, *, watched: bool) -> None:
                 st.html(_strip("".join(map(_event, one.events)), 0))
             for place, tier in enumerate(one.tiers):
                 st.markdown(escape_markdown(_tier_in_words(tier)))
-                if not {frame.blob for frame in tier.frames} <= held:
+                if not set(tier.frames.values()) <= held:
                     st.html(_strip(f'<div class="frames">{_images(tier.frames)}</div>', place))
 
 
 def _tier_in_words(tier: ShownTier) -> str:
     times = translate("{start} to {end}").format(
-        start=format_time(tier.first_ms), end=format_time(tier.last_ms)
+        start=format_time(tier.all.first_ms), end=format_time(tier.all.last_ms)
     )
-    size = f"{counted(tier.count, 'frame')}, {format_bytes(tier.bytes)}"
+    size = f"{counted(tier.all.frames, 'frame')}, {format_bytes(tier.all.bytes)}"
     return f"{capitalized(translate(tier.name))}: {size}, {times}"
 
 
@@ -156,7 +149,7 @@ def _strip(content: str, place: int) -> str:
 
 def _event(event: ShownHeldEvent) -> str:
     """Return the frames of an event with a caption, as HTML."""
-    times = [format_time(frame.time_ms) for frame in event.frames]
+    times = [*map(format_time, event.frames)]
     between = translate(", {start} to {end}").format(start=times[0], end=times[-1]) if times else ""
     of_seen = translate(": {count} of {frames}").format(
         count=len(times), frames=counted(event.seen, "frame")
@@ -170,15 +163,11 @@ def _event(event: ShownHeldEvent) -> str:
     return f"<figure>{images}<figcaption>{caption}</figcaption></figure>"
 
 
-def _alt(frame: HeldFrame) -> str:
-    return translate("Frame of the video at {time}").format(time=format_time(frame.time_ms))
-
-
-def _images(frames: Iterable[HeldFrame]) -> str:
+def _images(frames: Frames) -> str:
     """Return frames as HTML; the browser keeps them from one poll to the next."""
+    alt = translate("Frame of the video at {time}")
     return "".join(
-        f'<img src="{escape(sign_path("/image/" + frame.blob))}" loading="lazy" '
-        f'alt="{escape(_alt(frame))}" '
-        f'title="{format_time(frame.time_ms)}">'
-        for frame in frames
+        f'<img src="{escape(sign_path("/image/" + blob))}" loading="lazy" '
+        f'alt="{escape(alt.format(time=format_time(time_ms)))}" title="{format_time(time_ms)}">'
+        for time_ms, blob in frames.items()
     )

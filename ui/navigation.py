@@ -13,10 +13,10 @@ from domain.errors import InputError
 from domain.marked import marked
 from domain.media import Video
 from domain.time import parse_clock
+from domain.words import translate
+from library.videos import all_titles, videos_named
 from store.database import Store
 from ui.errors import show_error
-from views.library import all_titles, videos_named
-from views.translation import translate
 
 ADVANCED = marked("Advanced")
 SECTIONS = {

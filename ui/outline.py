@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.media import Video
+from domain.words import capitalized, counted, format_number, format_span, translate
 from library.outline_zoom import (
     BuiltOutline,
     ZoomedOutline,
@@ -19,8 +20,6 @@ from ui.navigation import int_param, page_link, paginate, requested_offset, set_
 from ui.outline_graph import as_dot
 from ui.player import seek
 from ui.timeline import TONES, Lane, TimelineBar, show_timeline
-from views.translation import format_number, translate
-from views.words import capitalized, counted, format_span
 
 PARTS_PER_PAGE = 12
 """Parts of a node on a page."""

@@ -11,6 +11,7 @@ from domain.errors import NotFound
 from domain.marked import marked
 from domain.media import Video
 from domain.people import LibraryPerson, LikelySame, PersonOfVideo
+from domain.words import counted, format_span, format_time, join_words, translate, translate_count
 from library import people as acts
 from library.params import Page
 from store.database import Store
@@ -47,8 +48,6 @@ from ui.navigation import (
 )
 from ui.player import seek, show_player
 from ui.timeline import show_timeline
-from views.translation import translate, translate_count
-from views.words import counted, format_span, format_time, join_words
 
 PEOPLE_PER_PAGE = 12
 """People per page."""

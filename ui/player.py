@@ -13,6 +13,9 @@ from domain.media import Video
 from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.time import TimeSpan
+from domain.words import format_span, format_time, translate
+from flows.cut import cut_preview
+from library.memory import load_stream_details
 from library.moments import frames_around
 from perception.source import original_file
 from store.database import Store
@@ -22,10 +25,6 @@ from ui.components import component
 from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.navigation import time_param
-from views.cut import cut_preview
-from views.streams import load_stream_details
-from views.translation import translate
-from views.words import format_span, format_time
 
 UNPLAYABLE = "unplayable"
 """The ids of videos whose files this session's browser did not play."""

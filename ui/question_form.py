@@ -10,13 +10,11 @@ import streamlit as st
 from domain.asking import Question, check_options
 from domain.errors import HomerError, InputError
 from domain.time import parse_clock
+from domain.words import capitalized, translate, translate_sentence
+from library.strategies import askable_titles
 from models.profile import profile_names
 from ui.app_state import PageState
 from ui.formatting import escape_markdown
-from views.sentences import translate_sentence
-from views.strategies import askable_titles
-from views.translation import translate
-from views.words import capitalized
 
 
 @dataclass(frozen=True)

@@ -7,40 +7,39 @@ from itertools import groupby
 
 import streamlit as st
 
-from domain.asking import Answer, Evidence, Mode
+from domain.asking import Answer, Evidence, Mode, Subtask
 from domain.media import Video
 from domain.people import tags_in_words
+from domain.words import (
+    counted,
+    format_number,
+    format_span,
+    format_time,
+    short_times,
+    shortened,
+    translate,
+    translate_sentence,
+)
+from library.rounds import History, Round, ShownCall, calls_in_round, place_in_words, round_headline
+from library.videos import videos_named
 from store.database import Store
 from ui.app_state import PageState
 from ui.evidence import show_moment, video_title
 from ui.formatting import escape_markdown, format_cost, format_duration, format_usage
-from ui.harness_remarks import show_legend, show_remarks
+from ui.harness_remarks import ledger_changes, round_remarks, show_legend, show_remarks
 from ui.navigation import int_param, set_params
 from ui.player import played_video, seek, show_player
 from ui.timeline import TONES, Lane, TimelineBar, show_timeline
 from ui.trajectory_tools import show_step_tools
-from views.library import videos_named
-from views.rounds import (
-    InspectedTrajectory,
-    ShownCall,
-    SubtaskChange,
-    calls_in_round,
-    place_in_words,
-    round_headline,
-)
-from views.sentences import translate_sentence
-from views.trajectory import Round
-from views.translation import format_number, translate
-from views.words import counted, format_span, format_time, short_times, shortened
 
 MAX_EVIDENCE = 5
 """Pieces of evidence shown at first; an expander has the others."""
 
 
-def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
+def show_rounds(state: PageState, inspected: History) -> None:
     """Draw the steps as sentences, and beside them the step that the address names."""
     store, videos = state.store, videos_named(state.store, inspected.row.question.videos)
-    numbers = [0, *(round_.number for round_ in inspected.history.rounds)]
+    numbers = [0, *(round_.number for round_ in inspected.rounds)]
     chosen = _selected_round(numbers)
     st.header(translate("Rounds"), anchor=False)
     story, step = st.columns([2, 3])
@@ -66,13 +65,13 @@ def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
         _show_timeline(inspected, video, chosen)
     with st.expander(translate("What happened in this step")):
         show_legend()
-        show_remarks(inspected.remarks(chosen))
+        show_remarks(round_remarks(inspected, chosen))
         st.markdown(f"**{translate('Parts of the question after this step')}**")
-        changes = inspected.ledger(chosen)
+        changes = ledger_changes(inspected, chosen)
         if not changes:
             st.caption(translate("There is no plan yet."))
-        for change in changes:
-            _show_subtask(change)
+        for subtask, marks in changes:
+            _show_subtask(subtask, marks)
         calls = calls_in_round(store, inspected, chosen)
         st.markdown(f"**{translate('Model calls of this step')}**")
         if not calls:
@@ -81,15 +80,14 @@ def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
             _show_call(call, number)
 
 
-def _show_story(inspected: InspectedTrajectory, chosen: int) -> None:
+def _show_story(inspected: History, chosen: int) -> None:
     """Draw each step as a sentence, below the part of the question that it is about."""
-    history = inspected.history
     st.html(STORY)
     with st.container(key="story", gap="xsmall"):
         _show_step(inspected, 0, chosen)
-        parts = groupby(history.rounds, key=lambda round_: (round_.subtask, round_.text))
+        parts = groupby(inspected.rounds, key=lambda round_: (round_.subtask, round_.text))
         for place, ((_, text), rounds) in enumerate(parts):
-            if len(history.plan) > 1:
+            if len(inspected.plan) > 1:
                 st.caption(
                     escape_markdown(translate("Part: {text}").format(text=tags_in_words(text)))
                 )
@@ -98,7 +96,7 @@ def _show_story(inspected: InspectedTrajectory, chosen: int) -> None:
                     _show_step(inspected, round_.number, chosen)
 
 
-def _show_step(inspected: InspectedTrajectory, number: int, chosen: int) -> None:
+def _show_step(inspected: History, number: int, chosen: int) -> None:
     """Draw a step as a sentence; a press opens it."""
     pressed = st.button(
         escape_markdown(_sentence(inspected, number)),
@@ -111,10 +109,10 @@ def _show_step(inspected: InspectedTrajectory, number: int, chosen: int) -> None
         _open_round(number)
 
 
-def _sentence(inspected: InspectedTrajectory, number: int) -> str:
+def _sentence(inspected: History, number: int) -> str:
     if number:
-        return round_headline(inspected.history, number)
-    plan = counted(len(inspected.history.plan), "part")
+        return round_headline(inspected, number)
+    plan = counted(len(inspected.plan), "part")
     return translate("Before the first round: the plan has {plan}").format(plan=plan)
 
 
@@ -126,8 +124,8 @@ def _selected_round(numbers: Sequence[int]) -> int:
     return numbers[min(1, len(numbers) - 1)]
 
 
-def _show_timeline(inspected: InspectedTrajectory, video: Video, chosen: int) -> None:
-    lanes = [_lane(round_, video.id) for round_ in inspected.history.rounds]
+def _show_timeline(inspected: History, video: Video, chosen: int) -> None:
+    lanes = [_lane(round_, video.id) for round_ in inspected.rounds]
     if not any(lane.spans for lane in lanes):
         return
     name = translate("Evidence of each round in {title}").format(title=video.title)
@@ -161,14 +159,14 @@ def _open_round(number: int) -> None:
 
 
 def _show_round(
-    state: PageState, inspected: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
+    state: PageState, inspected: History, videos: Mapping[str, Video], chosen: int
 ) -> None:
     """Draw the input, the results and the decision of a step, and what can be done from it."""
     store = state.store
-    round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
+    round_ = next((other for other in inspected.rounds if other.number == chosen), None)
     if round_ is None:
         st.subheader(translate("The plan"), anchor=False)
-        for subtask in inspected.history.plan:
+        for subtask in inspected.plan:
             st.markdown(f"- {escape_markdown(tags_in_words(subtask.text))}")
         return
     cited = {citation.ref for citation in (inspected.row.answer or NO_ANSWER).citations}
@@ -257,10 +255,8 @@ def _show_evidence(
                 show_moment(store, piece, videos, f"{key}_{number}", cited=piece.ref in cited)
 
 
-def _show_round_video(
-    inspected: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
-) -> None:
-    round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
+def _show_round_video(inspected: History, videos: Mapping[str, Video], chosen: int) -> None:
+    round_ = next((other for other in inspected.rounds if other.number == chosen), None)
     evidence = round_.evidence if round_ else ()
     video = played_video() or (evidence[0].video if evidence else next(iter(videos), ""))
     if video in videos:
@@ -268,11 +264,10 @@ def _show_round_video(
         show_player(videos[video], evidence[0].span.start_ms if evidence else 0)
 
 
-def _show_subtask(change: SubtaskChange) -> None:
-    subtask = change.subtask
+def _show_subtask(subtask: Subtask, changes: Sequence[str]) -> None:
     marks = (
-        translate("  — **changed: {marks}**").format(marks=escape_markdown(", ".join(change.marks)))
-        if change.marks
+        translate("  — **changed: {marks}**").format(marks=escape_markdown(", ".join(changes)))
+        if changes
         else ""
     )
     with st.container(border=True, key=f"subtask_{subtask.id}"):

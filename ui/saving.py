@@ -10,11 +10,10 @@ import streamlit as st
 from domain.errors import InputError
 from domain.media import Video
 from domain.time import TimeSpan
+from domain.words import format_number, format_span, translate
+from flows.cut import cut_moment
 from store.database import Store
 from ui.player import is_playable
-from views.cut import cut_moment
-from views.translation import format_number, translate
-from views.words import format_span
 
 LEAST_MS = 2_000
 """A shorter moment, such as that of an image, is saved with what follows."""

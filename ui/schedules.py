@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from domain.errors import HomerError
+from domain.words import translate, translate_sentence
 from flows.schedules.api import open_schedules, start_schedules
 from flows.schedules.worker import ScheduleWorker
 from services.prefect import PrefectServer, api_url
@@ -15,8 +16,6 @@ from store.home import Home
 from ui.app_state import page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_date
-from views.sentences import translate_sentence
-from views.translation import translate
 
 if TYPE_CHECKING:
     from flows.schedules.kinds import ScheduleEntry

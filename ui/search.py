@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from domain.errors import HomerError
+from domain.words import counted, format_time, translate, translate_sentence
+from library.library_search import (
+    Added,
+    LibraryQuery,
+    LibraryResult,
+    LibraryResults,
+    delete_search,
+    list_searches,
+    save_search,
+    search_library,
+)
+from library.transcript import GROUPS
+from library.videos import newest_titles
 from retrieval.search_cost import recorded_search
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
@@ -15,19 +28,6 @@ from ui.formatting import escape_markdown
 from ui.language import use_language
 from ui.media import stored_image
 from ui.navigation import page_link, set_params, show_empty, text_param, text_params
-from views.library import newest_titles
-from views.library_search import (
-    Added,
-    LibraryQuery,
-    LibraryResult,
-    LibraryResults,
-    search_library,
-)
-from views.saved_searches import SavedSearch, delete_search, list_searches, save_search
-from views.sentences import translate_sentence
-from views.transcript import GROUPS
-from views.translation import translate
-from views.words import counted, format_time
 
 MAX_CHARS = 200
 """Characters shown of a line."""
@@ -184,19 +184,19 @@ def _show_cards(
     state: PageState, query: LibraryQuery, results: Sequence[LibraryResult], key: str
 ) -> None:
     with st.container(key=key):
-        for result in results:
-            line, clock = result.line, format_time(result.line.span.start_ms)
+        for line in results:
+            clock = format_time(line.span.start_ms)
             with st.container(border=True, key=f"{key}_{line.id}"):
-                data = stored_image(state.store, result.blob)
+                data = stored_image(state.store, line.blob)
                 if data:
                     st.image(
                         data,
-                        alt=translate("{title} at {time}").format(title=result.title, time=clock),
+                        alt=translate("{title} at {time}").format(title=line.title, time=clock),
                         width="stretch",
                     )
-                label = escape_markdown(f"{result.title}, {clock}")
+                label = escape_markdown(f"{line.title}, {clock}")
                 page_link(
-                    "video", label, video=result.video, t=clock, find=query.words.strip() or None
+                    "video", label, video=line.video, t=clock, find=query.words.strip() or None
                 )
                 who = f"**{escape_markdown(line.who)}:** " if line.who else ""
                 st.markdown(f"{who}{_marked(line.text, line.marks)}")
@@ -221,7 +221,7 @@ def _escape(text: str) -> str:
     return text.replace(core, escape_markdown(core)) if core else text
 
 
-def _show_saved(saved: Sequence[SavedSearch]) -> None:
+def _show_saved(saved: Mapping[str, LibraryQuery]) -> None:
     """Draw the saved searches; a press opens one."""
     if message := st.session_state.pop(ERROR, None):
         st.error(escape_markdown(translate_sentence(message)))
@@ -229,14 +229,14 @@ def _show_saved(saved: Sequence[SavedSearch]) -> None:
         return
     with st.container(horizontal=True, key="saved", vertical_alignment="center"):
         st.caption(translate("Saved:"))
-        for one in saved:
+        for name, query in saved.items():
             st.button(
-                escape_markdown(one.name),
-                key=f"saved_{one.name}",
+                escape_markdown(name),
+                key=f"saved_{name}",
                 icon=":material/bookmark:",
                 type="tertiary",
                 on_click=_open_search,
-                args=(one.query,),
+                args=(query,),
             )
 
 
@@ -245,11 +245,11 @@ def _open_search(query: LibraryQuery) -> None:
     _set_query(query)
 
 
-def _show_save(state: PageState, saved: Sequence[SavedSearch], query: LibraryQuery) -> None:
+def _show_save(state: PageState, saved: Mapping[str, LibraryQuery], query: LibraryQuery) -> None:
     """Draw the button that saves what is sought under a name, or deletes it if it is saved."""
     if not state.store.may_change:
         return
-    known = next((one.name for one in saved if one.query == query), None)
+    known = next((name for name, one in saved.items() if one == query), None)
     if known is not None:
         label = translate("Delete the saved search {name}").format(name=known)
         st.button(escape_markdown(label), key="unsave", type="tertiary",

@@ -16,15 +16,15 @@ from domain.marked import marked
 from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.rights import SharedLink, acting_user
+from domain.words import format_span, format_time, reader, translate
+from library.answers import answer_line, confidence_line, note_line
 from library.shared import CitedMoment, SharedAnswer, SharedMoment, load_shared
 from library.sharing import open_link
 from store.database import Store
 from telemetry.logs import log_error
 from ui.formatting import format_date
+from ui.language import best_language, readers
 from ui.media import shared_store, stored_image
-from views.answer_lines import answer_line, confidence_line, note_line
-from views.translation import best_language, language, translate
-from views.words import format_span, format_time
 
 TEMPLATE = Path(__file__).parent / "components" / "shared.page"
 HEADERS = {
@@ -45,7 +45,7 @@ def shared_routes() -> list[Route]:
 
 def _shared(request: Request) -> Response:
     """Show what a link shows; whatever is wrong with it, a stranger learns no more than that."""
-    language.set(best_language(request.headers.get("accept-language", "")))
+    reader.set(readers()[best_language(request.headers.get("accept-language", ""))])
     address = request.client.host if request.client else "unknown"
     acting_user.set(f"link {request.path_params['link']} ({address})")
     params, store = request.query_params, shared_store()
@@ -77,7 +77,7 @@ def render_link(store: Store, link: SharedLink) -> str:
         "Shared from Homer, which watches videos and can err. This link is valid until {date}."
     )
     return Template(TEMPLATE.read_text("utf-8")).substitute(
-        language=language.get(),
+        language=reader.get().code,
         title=escape(title),
         body=body,
         foot=escape(foot.format(date=format_date(link.expires_at))),

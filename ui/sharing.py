@@ -10,14 +10,13 @@ import streamlit as st
 
 from domain.rights import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink
 from domain.time import TimeSpan
+from domain.words import counted, format_span, translate
 from library.sharing import revoke_link, share_answer, share_moment, shared_links
+from library.videos import videos_named
 from store.database import Store
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_date
 from ui.navigation import page_link
-from views.library import videos_named
-from views.translation import translate
-from views.words import counted, format_span
 
 DAYS = (1, DEFAULT_DAYS, 30, 365)
 

@@ -8,12 +8,22 @@ import streamlit as st
 
 from domain.marked import marked, marked_each
 from domain.skills import Skill
+from domain.words import counted, format_number, translate
 from evals.example import example_skills
 from flows.learning import learn_in_batches
 from flows.workspace import open_workspace
+from library.skills import (
+    SkillUseRecord,
+    page_of_sources,
+    page_of_uses,
+    policy_lines,
+    skill_use_record,
+    strategy_line,
+)
 from skills.learn import count_waiting
 from skills.library import LibrarySkill, find_skill, list_skills_page, set_banned, versions_of
 from store.database import Store
+from store.queries.learning import Use
 from ui import charts
 from ui.app_state import page_state
 from ui.errors import show_errors
@@ -28,17 +38,6 @@ from ui.navigation import (
     text_param,
     update_address_bar,
 )
-from views.skill_use import (
-    SkillUseRecord,
-    Use,
-    page_of_sources,
-    page_of_uses,
-    policy_lines,
-    skill_use_record,
-    strategy_line,
-)
-from views.translation import format_number, translate
-from views.words import counted
 
 FIELDS = marked_each("day", "month", "given", "judged", "right", "share right")
 """Fields of the charts, which are headings of their numbers."""

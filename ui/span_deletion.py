@@ -7,6 +7,7 @@ import streamlit as st
 from domain.errors import InputError
 from domain.media import Video
 from domain.time import TimeSpan, parse_clock
+from domain.words import counted, format_span, translate
 from flows.delete import delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
 from memory.delete_span import list_deleted_spans
@@ -15,8 +16,6 @@ from ui.app_state import PageState
 from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.timeline import Lane, TimelineBar
-from views.translation import translate
-from views.words import counted, format_span
 
 TONE = "third"
 _REQUESTED, _RESULT = "span_requested", "span_deleted"

@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from views.words import printable
+from domain.words import printable
 
 _TABLE = """<div class="homer-table" role="group" tabindex="0" aria-label="{name}"><table>
 <thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from domain.words import counted, translate
 from ui.components import component
-from views.translation import translate
-from views.words import counted
 
 TONES = ("", "second", "third", "fourth")
 """CSS classes of the colours of bars, all dark enough for white text."""

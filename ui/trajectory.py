@@ -5,6 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.people import tags_in_words
+from domain.trajectory import Failed
+from domain.words import capitalized, counted, translate, translate_sentence
+from library.answers import answer_line
+from library.rounds import History, forks_among, load_history
 from ui.app_state import PageState, page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_date, format_duration, format_usage
@@ -14,16 +18,6 @@ from ui.judgement import show_judgement
 from ui.navigation import page_link, text_param, update_address_bar
 from ui.rounds import show_rounds
 from ui.trajectory_tools import show_tools
-from views.answer_lines import answer_line
-from views.rounds import (
-    RUNNING,
-    InspectedTrajectory,
-    forks_among,
-    inspect_trajectory,
-)
-from views.sentences import translate_sentence
-from views.translation import translate
-from views.words import capitalized, counted
 
 POLL_S = 2.0
 """Seconds between polls of a run."""
@@ -38,9 +32,9 @@ def trajectory_page() -> None:
 
 def _show_trajectory() -> None:
     state = page_state()
-    inspected = inspect_trajectory(state.store, text_param("trajectory"))
+    inspected = load_history(state.store, text_param("trajectory"))
     _show_head(state, inspected)
-    if inspected.row.state == RUNNING:
+    if inspected.running:
         _show_unfinished(state, inspected)
     if text_param("with_"):  # Who came to compare need not scroll.
         show_tools(state, inspected)
@@ -50,39 +44,40 @@ def _show_trajectory() -> None:
     show_tools(state, inspected)
 
 
-def _show_head(state: PageState, inspected: InspectedTrajectory) -> None:
-    row, history = inspected.row, inspected.history
+def _show_head(state: PageState, inspected: History) -> None:
+    row, errors = inspected.row, inspected.of(Failed)
     page_link("history", translate("← History"))
     st.header(escape_markdown(row.question.text), anchor=False)
     if row.answer is not None:
         answer = answer_line(row.answer, row.question)
         st.markdown(f"**{translate('Answer:')}** {escape_markdown(answer)}")
     status = capitalized(state_in_words(row.state))
-    why = translate(" because {why}").format(why=translate(history.why)) if history.why else ""
-    facts = [f"{status}{why}", counted(len(history.rounds), "round"), format_duration(row.seconds)]
-    if history.calls:
-        facts.append(format_usage(row.tokens, history.cost_usd))
+    why = inspected.why
+    status += translate(" because {why}").format(why=translate(why)) if why else ""
+    facts = [status, counted(len(inspected.rounds), "round"), format_duration(row.seconds)]
+    if inspected.calls:
+        facts.append(format_usage(row.tokens, inspected.cost_usd))
     facts.append(format_date(row.started_at))
     st.caption(escape_markdown(" · ".join(facts)))
     for fork in forks_among(state.store, [row.id]).values():
         show_fork(row.id, fork)
-    if history.errors:
+    if errors:
         st.markdown(
             "  \n".join(
                 translate("Failed: {reason}").format(
                     reason=escape_markdown(translate_sentence(tags_in_words(error.message)))
                 )
-                for error in history.errors
+                for error in errors
             )
         )
     show_judgement(state.store, row)
     page_link("ask", translate("Open the answer with its citations"), trajectory=row.id)
 
 
-def _show_unfinished(state: PageState, inspected: InspectedTrajectory) -> None:
+def _show_unfinished(state: PageState, inspected: History) -> None:
     name = inspected.row.id
     if inspected.at_work or state.runs.running(name):
-        _poll_run(name, len(inspected.history.events))
+        _poll_run(name, len(inspected.events))
         return
     st.warning(translate("This search was interrupted before it had an answer."))
     if st.button(translate("Resume the search"), type="primary"):
@@ -98,6 +93,6 @@ def _poll_run(name: str, events: int) -> None:
 
 def _rerun_if_changed(name: str, events: int) -> None:
     st.info(translate("This search is in progress."))
-    inspected = inspect_trajectory(page_state().store, name)
-    if len(inspected.history.events) != events or inspected.row.state != RUNNING:
+    inspected = load_history(page_state().store, name)
+    if len(inspected.events) != events or not inspected.running:
         st.rerun()

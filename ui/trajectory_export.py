@@ -8,39 +8,38 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from domain.asking import Citation, Evidence
+from domain.asking import Citation, Evidence, Subtask
 from domain.errors import HomerError
 from domain.media import Video
 from domain.people import tags_in_words
+from domain.words import (
+    counted,
+    format_number,
+    format_span,
+    format_time,
+    reader,
+    translate,
+    translate_sentence,
+)
+from library.answers import answer_line
 from library.moments import frame_at
+from library.rounds import History, Round, ShownCall, calls_in_round, round_headline
+from library.videos import videos_named
 from store.database import Store
 from ui.formatting import format_cost, format_date, format_duration, format_usage
-from ui.harness_remarks import remarks_html, state_in_words
-from views.answer_lines import answer_line
-from views.library import videos_named
-from views.rounds import (
-    InspectedTrajectory,
-    ShownCall,
-    SubtaskChange,
-    calls_in_round,
-    round_headline,
-)
-from views.sentences import translate_sentence
-from views.trajectory import Round
-from views.translation import format_number, language, translate
-from views.words import counted, format_span, format_time
+from ui.harness_remarks import ledger_changes, remarks_html, round_remarks, state_in_words
 
 TEMPLATE = Path(__file__).parent / "components" / "export.page"
 
 
-def render_page(store: Store, inspected: InspectedTrajectory) -> str:
+def render_page(store: Store, inspected: History) -> str:
     """Render the page, with all text from outside escaped."""
     row = inspected.row
     videos = videos_named(store, row.question.videos)
-    numbers = [0, *(round_.number for round_ in inspected.history.rounds)]
+    numbers = [0, *(round_.number for round_ in inspected.rounds)]
     cited = row.answer.citations if row.answer else ()
     return Template(TEMPLATE.read_text("utf-8")).substitute(
-        language=language.get(),
+        language=reader.get().code,
         lanes_name=translate("Evidence of each round"),
         title=escape(f"Homer: {row.question.text}"),
         question=escape(row.question.text),
@@ -54,19 +53,19 @@ def render_page(store: Store, inspected: InspectedTrajectory) -> str:
     )
 
 
-def _facts(inspected: InspectedTrajectory) -> str:
-    row, history = inspected.row, inspected.history
+def _facts(inspected: History) -> str:
+    row = inspected.row
     facts = [
         state_in_words(row.state),
         translate("models {profile}").format(profile=row.profile),
     ]
     if row.tokens:
-        facts.append(format_usage(row.tokens, history.cost_usd))
+        facts.append(format_usage(row.tokens, inspected.cost_usd))
     return " · ".join([*facts, format_duration(row.seconds), format_date(row.started_at)])
 
 
-def _video_lanes(inspected: InspectedTrajectory, video: Video) -> str:
-    rows = [_round_lane(round_, video) for round_ in inspected.history.rounds]
+def _video_lanes(inspected: History, video: Video) -> str:
+    rows = [_round_lane(round_, video) for round_ in inspected.rounds]
     first, last = format_time(0), format_time(video.duration_ms)
     ends = f'<div class="ends"><span>{first}</span><span>{last}</span></div>'
     return f'<h3 dir="auto">{escape(video.title)}</h3>{"".join(rows)}{ends}'
@@ -88,20 +87,18 @@ def _bar(evidence: Evidence, video: Video) -> str:
     return f'<span class="bar" style="left:{left:.3f}%;width:{width:.3f}%" title="{label}"></span>'
 
 
-def _round(
-    store: Store, inspected: InspectedTrajectory, videos: Mapping[str, Video], number: int
-) -> str:
-    round_ = next((other for other in inspected.history.rounds if other.number == number), None)
+def _round(store: Store, inspected: History, videos: Mapping[str, Video], number: int) -> str:
+    round_ = next((other for other in inspected.rounds if other.number == number), None)
     headline = (
-        round_headline(inspected.history, number)
+        round_headline(inspected, number)
         if round_
         else translate("Before the first round: the plan")
     )
     parts = [
         f'<section id="round-{number}"><h2 dir="auto">{escape(headline)}</h2>',
-        remarks_html(inspected.remarks(number)),
+        remarks_html(round_remarks(inspected, number)),
         "".join(_moment(store, piece, videos) for piece in (round_.evidence if round_ else ())),
-        _ledger(inspected.ledger(number)),
+        _ledger(ledger_changes(inspected, number)),
         "".join(_call(call) for call in calls_in_round(store, inspected, number)),
         "</section>",
     ]
@@ -135,21 +132,21 @@ def _image(store: Store, item: Citation | Evidence) -> str:
     return f'<img alt="{alt}" src="data:image/jpeg;base64,{data}">'
 
 
-def _ledger(changes: Sequence[SubtaskChange]) -> str:
+def _ledger(changes: Sequence[tuple[Subtask, list[str]]]) -> str:
     if not changes:
         return ""
     heading = translate("Parts of the question")
-    return f"<h3>{heading}</h3><ul>{''.join(map(_subtask, changes))}</ul>"
+    subtasks = "".join(_subtask(subtask, marks) for subtask, marks in changes)
+    return f"<h3>{heading}</h3><ul>{subtasks}</ul>"
 
 
-def _subtask(change: SubtaskChange) -> str:
-    subtask = change.subtask
-    changed = translate("changed: {marks}").format(marks=", ".join(change.marks))
+def _subtask(subtask: Subtask, changes: Sequence[str]) -> str:
+    changed = translate("changed: {marks}").format(marks=", ".join(changes))
     marks = f' <span class="changed">{escape(changed)}</span>'
     answer = f" → {_isolated(tags_in_words(subtask.answer))}" if subtask.answer else ""
     attempts = counted(subtask.attempts, "attempt")
     facts = f"{_isolated(tags_in_words(subtask.text))} ({translate(subtask.state)}, {attempts})"
-    return f'<li dir="auto">{facts}{answer}{marks if change.marks else ""}</li>'
+    return f'<li dir="auto">{facts}{answer}{marks if changes else ""}</li>'
 
 
 def _isolated(text: str) -> str:

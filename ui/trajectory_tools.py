@@ -11,8 +11,13 @@ from domain.errors import HomerError
 from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import Forked, ForkEdit
+from domain.words import counted, format_span, format_time, shortened, translate
 from graphs.forks import editable, plan_text, read_plan
 from graphs.replay import Replayed, replay
+from library.answers import answer_line
+from library.comparison import Difference, compare_trajectories
+from library.rounds import History, forks_among, load_history, place_in_words, round_headline
+from library.trajectories import page_of_trajectories
 from models.profile import profile_names
 from store.queries.trajectories import StoredTrajectory
 from strategies.registry import find_strategy
@@ -20,23 +25,10 @@ from ui.answer import POLL_S
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_date
+from ui.harness_remarks import changed_parts
 from ui.navigation import page_link, set_params, text_param
 from ui.sharing import show_sharing
 from ui.trajectory_export import render_page
-from views.answer_lines import answer_line
-from views.comparison import Difference, compare_trajectories
-from views.rounds import (
-    InspectedTrajectory,
-    changed_parts,
-    forks_among,
-    inspect_trajectory,
-    page_of_trajectories,
-    place_in_words,
-    round_headline,
-)
-from views.trajectory import History, load_history
-from views.translation import translate
-from views.words import counted, format_span, format_time, shortened
 
 UNCHANGED = marked("unchanged")
 MAX_OTHERS = 50
@@ -53,7 +45,7 @@ _STARTED_FORK = "started fork"
 REPLAY = marked("Replays the search from its record: no model is called, and nothing is written.")
 
 
-def show_step_tools(state: PageState, inspected: InspectedTrajectory, number: int) -> None:
+def show_step_tools(state: PageState, inspected: History, number: int) -> None:
     """Draw what can be done from a step: replay the search, or rerun it with changes."""
     if st.button(
         translate("Replay"), key="replay", icon=":material/replay:", help=translate(REPLAY)
@@ -63,7 +55,7 @@ def show_step_tools(state: PageState, inspected: InspectedTrajectory, number: in
                 _show_replay_result(replay(state.store, inspected.row.id))
             except HomerError as error:
                 show_error(error)
-    original = editable(inspected.history.events, number)
+    original = editable(inspected.events, number)
     with st.expander(translate("Rerun from this step with changes"), icon=":material/fork_right:"):
         tools = [tool.name for tool in find_strategy(inspected.row.machine).tools]
         edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
@@ -72,7 +64,7 @@ def show_step_tools(state: PageState, inspected: InspectedTrajectory, number: in
     _show_started_fork(inspected, number)
 
 
-def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
+def show_tools(state: PageState, inspected: History) -> None:
     """Draw the comparison with another search, the export and the links."""
     st.header(translate("Compare, export and share"), anchor=False)
     default = translate("Compare") if text_param("with_") else None
@@ -126,7 +118,7 @@ def _show_replay_result(replayed: Replayed) -> None:
 
 def _start_fork(
     state: PageState,
-    inspected: InspectedTrajectory,
+    inspected: History,
     number: int,
     edit: ForkEdit,
     profile: str | None,
@@ -140,7 +132,7 @@ def _start_fork(
     st.session_state[_STARTED_FORK] = (inspected.row.id, number, name)
 
 
-def _show_started_fork(inspected: InspectedTrajectory, number: int) -> None:
+def _show_started_fork(inspected: History, number: int) -> None:
     """Link the last fork that was started from this step.
 
     It is held in the session: the player reruns the page whenever it reports its time, and
@@ -239,7 +231,7 @@ def _edited_action(
     )
 
 
-def _show_compare(state: PageState, inspected: InspectedTrajectory) -> None:
+def _show_compare(state: PageState, inspected: History) -> None:
     st.write(
         translate(
             "Shows where two searches differ: in their steps, in what they found and in "
@@ -252,9 +244,9 @@ def _show_compare(state: PageState, inspected: InspectedTrajectory) -> None:
     if other != text_param("with_"):
         set_params(with_=other)
         st.rerun()
-    first, second = inspected.history, load_history(state.store, other)
-    if any(state.runs.running(one.id) for one in (first, second)):
-        _poll_comparison(first.id, second.id)
+    first, second = inspected, load_history(state.store, other)
+    if any(state.runs.running(one.row.id) for one in (first, second)):
+        _poll_comparison(first.row.id, second.row.id)
     else:
         _show_comparison(first, second)
 
@@ -284,7 +276,7 @@ def _requested(state: PageState) -> list[StoredTrajectory]:
     if not (name := text_param("with_")):
         return []
     try:
-        return [inspect_trajectory(state.store, name).row]
+        return [load_history(state.store, name).row]
     except HomerError as error:
         show_error(error)
         return []
@@ -325,7 +317,7 @@ def _show_comparison(first: History, second: History) -> None:
         lines = [_round_line(history, number) for history in (first, second)]
         same = lines[0] == lines[1] and _refs(first, number) == _refs(second, number)
         _show_compared(*lines, same=same)
-    answers = [_answer_text(one.answer, one.question) for one in (first, second)]
+    answers = [_answer_text(one.row.answer, one.row.question) for one in (first, second)]
     _show_compared(
         *(translate("Answer: {answer}").format(answer=answer) for answer in answers),
         same=found.same_answer,

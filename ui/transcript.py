@@ -10,17 +10,12 @@ import streamlit as st
 from auth.sessions import sign_path
 from domain.errors import HomerError
 from domain.media import Video
-from retrieval.search_cost import recorded_search
-from ui.app_state import PageState
-from ui.components import component
-from ui.errors import show_error
-from ui.evidence import show_limits
-from ui.player import seek, sought_moment
-from views.transcript import (
+from domain.moments import Moment
+from domain.words import counted, format_time, translate
+from library.transcript import (
     CHAPTER,
     GROUPS,
     SAID,
-    SceneStill,
     TranscriptLine,
     TranscriptWindow,
     find_close,
@@ -28,8 +23,12 @@ from views.transcript import (
     load_scenes,
     load_transcript,
 )
-from views.translation import translate
-from views.words import counted, format_time
+from retrieval.search_cost import recorded_search
+from ui.app_state import PageState
+from ui.components import component
+from ui.errors import show_error
+from ui.evidence import show_limits
+from ui.player import seek, sought_moment
 
 MAX_CHARS = 500
 """Characters shown of a line."""
@@ -55,20 +54,18 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
         ]
     if words.strip():
         seek_token, at_ms = sought_moment(video, 0)
-        found = find_words(state.store, video.id, words, groups)
-        known = {line.id for line in found.lines}
+        found, total = find_words(state.store, video.id, words, groups)
+        known = {line.id for line in found}
         close: Sequence[TranscriptLine] = ()
         try:
             with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
                 tools = state.toolbox(video.profile)
                 close = find_close(state.store, tools.text, video.id, words, groups, known)
-            nothing = not found.lines and (not close)
+            nothing = not found and (not close)
             show_limits(cost.usage, unseen=nothing and (not tools.profile.image_model))
         except HomerError as error:
             show_error(error)
-        parts = (
-            [_part(found.lines, _with_words(found.total, len(found.lines)))] if found.lines else []
-        )
+        parts = [_part(found, _with_words(total, len(found)))] if found else []
         if close:
             parts.append(_part(close, translate("Close in meaning")))
         if not parts:
@@ -93,12 +90,12 @@ def show_scenes(state: PageState, video: Video, start_ms: int) -> None:
     _play_picked(video, getattr(result, "picked", None))
 
 
-def _scene(scene: SceneStill) -> dict[str, Any]:
-    clock = format_time(scene.time_ms)
+def _scene(scene: Moment) -> dict[str, Any]:
+    clock = format_time(scene.span.start_ms)
     return {
-        "at": scene.time_ms,
+        "at": scene.span.start_ms,
         "clock": clock,
-        "label": f"{clock}  {scene.description}".strip(),
+        "label": f"{clock}  {scene.text}".strip(),
         "url": sign_path(f"/image/{scene.blob}"),
     }
 

@@ -12,8 +12,19 @@ from domain.memories import Edge, EdgeType
 from domain.moments import Event
 from domain.people import tags_in_words
 from domain.streams import Gap
+from domain.words import format_number, format_span, format_time, translate, translate_sentence
 from flows.video_locks import is_watched
-from library.memory import clip_spans, clips, events, linked_events
+from library.memory import (
+    ShownClip,
+    StreamDetails,
+    clip_spans,
+    clips,
+    describe_gap,
+    describe_watching,
+    events,
+    linked_events,
+    load_stream_details,
+)
 from library.people import most_seen
 from store.database import Store
 from ui.app_state import PageState, page_state
@@ -42,11 +53,6 @@ from ui.timeline import TONES, Arc, Lane, TimelineBar, pack_rows, show_timeline
 from ui.transcript import show_scenes, show_transcript
 from ui.video_memory import show_memory
 from ui.video_search import show_search
-from views.library import ShownClip
-from views.sentences import translate_sentence
-from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
-from views.translation import format_number, translate
-from views.words import format_span, format_time
 
 CLIPS_PER_PAGE = 10
 """Clips per page."""

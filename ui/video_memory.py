@@ -10,15 +10,14 @@ from domain.marked import marked
 from domain.media import Video
 from domain.moments import MemoryOfMoment, Moment
 from domain.people import tags_in_words
+from domain.words import format_span, format_time, join_words, translate
 from library.moments import load_moment
+from library.strategies import askable_titles
 from store.database import Store
 from ui.app_state import PageState
 from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.player import played_ms
-from views.strategies import askable_titles
-from views.translation import translate
-from views.words import format_span, format_time, join_words
 
 MAX_TEXT_CHARS = 600
 """Characters shown of a text."""

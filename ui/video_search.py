@@ -15,6 +15,7 @@ from domain.errors import HomerError, InputError
 from domain.marked import marked
 from domain.media import Video
 from domain.time import TimeSpan, parse_clock_span
+from domain.words import counted, translate, translate_sentence
 from retrieval.images_alike import example_of_ref, image_example, is_image_ref
 from retrieval.relevance import close_evidence
 from retrieval.result import Retrieval
@@ -26,9 +27,6 @@ from ui.errors import show_error
 from ui.evidence import show_limits, show_moment
 from ui.formatting import escape_markdown
 from ui.navigation import set_params, text_param
-from views.sentences import translate_sentence
-from views.translation import translate
-from views.words import counted
 
 MODES = {
     marked("Speech, text and images"): Mode.VIDEO,

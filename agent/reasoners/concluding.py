@@ -195,23 +195,7 @@ def by_options(decision: DecisionContext) -> Conclusion:
     best = shares.index(max(shares))
     clips = [ref for ref in _by_clip(scores, held, best) if ref in held]
     letter = ascii_uppercase[best]
-    return Conclusion(
-        text=letter,
-        option=letter,
-        refs=_supporting(decision, held, letter)
-        or _near_best([held[ref] for ref in clips[:QUOTED]]),
-        ranked=_ranked(scores, held, shares),
-        share=shares_of([total / _temperature(decision) for total in totals])[best],
-    )
-
-
-def _temperature(decision: DecisionContext) -> float:
-    """Return the divisor that turns the scores of these searches into logits."""
-    return max(search.found.temperature for search in decision.searches)
-
-
-def _supporting(decision: DecisionContext, held: Held, letter: str) -> tuple[str, ...]:
-    """Return the evidence found to support an option, at most three pieces, best first."""
+    # The evidence found to support an option, at most three pieces, best first.
     claim = answer_claim(decision.question, letter)
     scored = [
         support for event in decision.support if event.claim == claim for support in event.scores
@@ -221,7 +205,19 @@ def _supporting(decision: DecisionContext, held: Held, letter: str) -> tuple[str
         for support in scored
         if support.ref in held and support.score >= SUPPORTS
     }
-    return tuple(sorted(known, key=lambda ref: -known[ref])[:QUOTED])
+    return Conclusion(
+        text=letter,
+        option=letter,
+        refs=tuple(sorted(known, key=lambda ref: -known[ref])[:QUOTED])
+        or _near_best([held[ref] for ref in clips[:QUOTED]]),
+        ranked=_ranked(scores, held, shares),
+        share=shares_of(
+            [
+                total / max(search.found.temperature for search in decision.searches)
+                for total in totals
+            ]
+        )[best],
+    )
 
 
 def _near_best(evidence: Sequence[Evidence]) -> tuple[str, ...]:
@@ -242,7 +238,10 @@ def weights(searches: Sequence[CompletedSearch], held: Held, count: int) -> Scor
         shown = {e.ref for e in search.found.evidence}
         for weighed in search.found.weighed:
             if weighed.ref in held or weighed.ref not in shown:
-                known[weighed.ref] = _higher(known.get(weighed.ref, weighed.scores), weighed.scores)
+                first = known.get(weighed.ref, weighed.scores)
+                known[weighed.ref] = tuple(
+                    max(pair) for pair in zip(first, weighed.scores, strict=True)
+                )
     all_scores = [score for scores in known.values() for score in scores]
     span = (min(all_scores, default=0.0), max(all_scores, default=0.0))
     unscored = [
@@ -263,10 +262,6 @@ def _assumed(
     score = max(least, most + math.log(max(LEAST_SCORE, piece.score)))
     chosen = letters or ascii_uppercase
     return tuple(score if letter in chosen else least for letter in ascii_uppercase[:count])
-
-
-def _higher(first: tuple[float, ...], second: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(max(pair) for pair in zip(first, second, strict=True))
 
 
 def _by_clip(scores: Scores, held: Held, option: int) -> dict[str, float]:

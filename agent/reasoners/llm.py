@@ -34,14 +34,16 @@ from agent.harness.inform import (
 )
 from agent.reasoners.concluding import as_query
 from agent.reasoners.port import LLM, Assessment, CompletedRound, Conclusion, DecisionContext
-from agent.reasoners.prompts import prompt
 from agent.reasoners.replies import PlanReply, ReplanReply
 from agent.reasoners.reply_schemas import act_form, assess_form, conclude_form, with_short_texts
-from domain.asking import Action, Evidence, Mode, Subtask, names_image
+from domain.asking import Action, Mode, Subtask, names_image
 from domain.ledger import Edits, SubtaskDraft
 from domain.settings import AskSettings
 from domain.skills import Tone
 from models.messages import Message, assistant, system, user
+from models.prompts import prompts_beside
+
+prompt = prompts_beside(__file__)
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -202,7 +204,13 @@ class LlmReasoner:
 
     def conclude(self, decision: DecisionContext) -> Conclusion:
         """Answer from everything, at temperature 0."""
-        held = by_evidence(decision.pictures, _most_telling(decision))
+        # The evidence that images are: supporting first, then those with image notes.
+        support = _support(decision)
+        most_telling = sorted(
+            (e for e in decision.evidence if names_image(e.ref)),
+            key=lambda e: (e.ref not in support, not e.seen, -e.score, e.span.start_ms),
+        )
+        held = by_evidence(decision.pictures, most_telling)
         loaded = self._load(held, decision, CONCLUDE_SHARE)
         task_prompt = prompt(
             "conclude",
@@ -305,15 +313,6 @@ def _modes(decision: DecisionContext) -> tuple[str, ...]:
     """Return a note on the available modes where some are switched off."""
     all_modes = len(decision.modes) == len(Mode)
     return () if all_modes else (f"The only modes there are now: {', '.join(decision.modes)}.",)
-
-
-def _most_telling(decision: DecisionContext) -> list[Evidence]:
-    """Return the evidence that images are: supporting first, then those with image notes."""
-    support = _support(decision)
-    return sorted(
-        (e for e in decision.evidence if names_image(e.ref)),
-        key=lambda e: (e.ref not in support, not e.seen, -e.score, e.span.start_ms),
-    )
 
 
 def _support(decision: DecisionContext) -> set[str]:

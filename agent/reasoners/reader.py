@@ -18,7 +18,6 @@ from agent.reasoners.concluding import answering_subtasks
 from agent.reasoners.llm import Caller
 from agent.reasoners.local import LocalReasoner
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
-from agent.reasoners.prompts import prompt
 from agent.reasoners.reply_schemas import with_schema
 from domain.errors import BudgetExceeded, ModelError
 from domain.people import TAG
@@ -27,6 +26,9 @@ from domain.texts import one_line
 from domain.trajectory import EvidenceRetrieved
 from domain.wording import ends_sentence, split_sentences
 from models.messages import system, text_tokens, user
+from models.prompts import prompts_beside
+
+prompt = prompts_beside(__file__)
 
 LINES, LINE = 8, 240
 """Lines that are read, and characters of each: a processor reads some 80 tokens a second."""

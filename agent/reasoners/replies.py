@@ -9,12 +9,14 @@ from pydantic import BaseModel, BeforeValidator, Field, JsonValue, model_validat
 
 from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Assessment, Conclusion, Unreadable
-from agent.reasoners.prompts import prompt
 from domain.asking import IMAGE_KINDS, REF_KINDS, Action, Mode, Support
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.texts import make_storable
 from domain.time import TimeSpan, parse_clock_span
 from domain.trajectory import ImageNote, Resolution
+from models.prompts import prompts_beside
+
+prompt = prompts_beside(__file__)
 
 FEW: dict[str, JsonValue] = {"maxItems": 5}
 SEVERAL: dict[str, JsonValue] = {"maxItems": 8}

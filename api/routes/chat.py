@@ -20,14 +20,14 @@ from api.sse import KEEP_ALIVE, EventStream
 from domain.asking import Question
 from domain.people import tags_in_words
 from domain.trajectory import RoundOpened
+from domain.words import client_text
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from library.asking import make_question
+from library.usage import usage_in
+from library.videos import newest_titles
 from store.queries.trajectories import events_of
 from strategies.registry import check_strategy, strategy_names
-from views.library import newest_titles
-from views.usage import usage_in
-from views.words import client_text
 
 router = APIRouter(tags=["chat"])
 

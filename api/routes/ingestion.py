@@ -18,7 +18,7 @@ from api.problems import TooManyRequests
 from domain.errors import Busy, InputError, NotFound
 from domain.rights import Deed
 from flows.addresses import is_address
-from flows.estimate import estimate_file
+from flows.estimate import IngestEstimate, estimate_file
 from flows.jobs import Job, Jobs, new_id
 from flows.workspace import Workspace
 from models.secrets import redacted_url
@@ -66,19 +66,6 @@ class JobTold(BaseModel):
     said: str = Field(description="its last message")
 
 
-class EstimateTold(BaseModel):
-    """What watching a file will take. Images and tokens are means of a clip."""
-
-    title: str
-    clips: int = Field(description="those that are not in memory yet")
-    images: float = Field(description="shown to a language model")
-    tokens_in: float = Field(description="of language models, and of an embeddings endpoint")
-    tokens_out: float
-    cost_usd: float | None = Field(description="of all clips; null where a price is not known")
-    seconds: float = Field(description="of all clips")
-    model_timed: bool = Field(description="whether the seconds include a language model's replies")
-
-
 @router.post("/videos", status_code=202, summary="Add a video")
 def add(state: State, body: Add, response: Response) -> JobTold:
     """Start a job that watches a file into memory, as `homer ingest` does.
@@ -102,7 +89,7 @@ def add(state: State, body: Add, response: Response) -> JobTold:
 
 
 @router.post("/videos/estimate", summary="Estimate what adding a video will take")
-def estimate(state: State, body: Add) -> EstimateTold:
+def estimate(state: State, body: Add) -> IngestEstimate:
     """Images, tokens, cost and time of watching a file, like `homer ingest --dry-run`.
 
     Three clips of it are perceived; no language model is called, and nothing is stored. The file is
@@ -113,11 +100,10 @@ def estimate(state: State, body: Add) -> EstimateTold:
     workspace = Workspace(state.store.home, state.store, toolbox.profile, toolbox)
     with state.estimates.slot():
         try:
-            found = estimate_file(workspace, path, again=body.again)
+            return estimate_file(workspace, path, again=body.again)
         except InputError as error:
             message = _without_folders(state, [path.parent], str(error))
             raise InputError(message) from error
-    return EstimateTold(**found.model_dump())
 
 
 def _allowed(state: ApiState, body: Add) -> Path:

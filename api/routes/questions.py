@@ -6,18 +6,18 @@ from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Header, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from api.app_state import ApiState, State
 from api.disconnect import ClientGone
-from api.params import as_of_ms
 from api.running_question import RunningQuestion
 from api.sse import MEDIA_TYPE, EventStream, wants_events
 from domain.asking import Question
 from domain.moments import Answered
 from graphs.runner import Runner
 from library.asking import make_question
+from library.registry import act_of
 from strategies.registry import check_strategy
 
 router = APIRouter(tags=["questions"])
@@ -25,48 +25,17 @@ router = APIRouter(tags=["questions"])
 CLIENT_CLOSED_REQUEST = 499
 """The client closed the connection (nginx's status code)."""
 
-Text = Annotated[str, Field(max_length=1000)]
 Accept = Annotated[str, Header(description="text/event-stream: the events of the search.")]
 
 
-class Ask(BaseModel):
+class Ask(act_of("asking.ask").remote_arguments):  # type: ignore[misc]
     """A question, its videos and its time."""
 
     model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"question": "Who opens the talk?", "videos": ["talk"]},
-                {
-                    "question": "Where was it?",
-                    "videos": ["talk"],
-                    "options": ["Paris", "Berlin"],
-                    "as_of": "12:30",
-                },
-            ]
-        },
-    )
-
-    question: str = Field(min_length=1, max_length=4000, description="What you want to know.")
-    videos: tuple[Text, ...] = Field(
-        default=(),
-        max_length=100,
-        description="Ids, unambiguous beginnings, or titles; without any, all videos.",
-    )
-    options: tuple[Text, ...] = Field(
-        default=(), max_length=26, description="The choices of a multiple-choice question."
-    )
-    as_of: float | Annotated[str, Field(max_length=40)] | None = Field(
-        default=None,
-        description="Use only what was seen by then: seconds, or MM:SS, H:MM:SS, d2 H:MM:SS.",
+        json_schema_extra={"examples": [{"question": "Who opens the talk?", "video": ["talk"]}]}
     )
     profile: Annotated[str, Field(max_length=200)] | None = Field(
         default=None, description="Set of models; the server's default."
-    )
-    strategy: Annotated[str, Field(max_length=80)] | None = Field(
-        default=None,
-        description="How memory is searched: GET /strategies, or `auto`: as was learned for such "
-        "questions. The server's default.",
     )
 
 
@@ -117,8 +86,8 @@ def prepare_question(state: ApiState, body: Ask) -> tuple[Runner, Question]:
         InputError: the question is empty, its time or an option is wrong, or nothing was watched.
         NotFound: there is no such video or strategy.
     """
-    as_of, profile = as_of_ms(body.as_of), state.profile_name(body.profile)
-    question = make_question(state.store, body.question, body.videos, body.options, as_of)
+    profile = state.profile_name(body.profile)
+    question = make_question(state.store, body.question, body.video, body.options, body.as_of)
     if body.strategy is not None:
         check_strategy(body.strategy)
     return state.runner(profile), question

@@ -6,15 +6,16 @@ Reads the authors' ``EgoLifeQA_A1_JAKE.json``, or ``questions.json`` as ``homer 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, PositiveInt, field_validator
 
 from domain.time import TimeSpan
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.files import (
+    Lettered,
     Published,
     Words,
     all_checked,
@@ -25,6 +26,7 @@ from evals.datasets.files import (
     ms,
     question,
     records,
+    reject_duplicate_ids,
     root_of,
 )
 from evals.egolife import CAPTIONS, QUESTIONS, TITLE, EgoQuestion, TargetSpan, read_ego_questions
@@ -115,7 +117,10 @@ def read(folder: Path) -> Dataset:
     """
     path = file_in(folder, f"EgoLifeQA/{FILE}", FILE, QUESTIONS)
     if path.name == QUESTIONS:
-        return _read_ours(root_of(folder), path)
+        root = root_of(folder)
+        video = EvalVideo(name=TITLE, captions=captions_of(root, PERSON))
+        questions = [_ours(str(path), item) for item in read_ego_questions(path)]
+        return dataset("egolifeqa", str(path), [video], questions)
     rows = list(all_checked(_EgoLifeRow, records(path)))
     video = EvalVideo(name=PERSON, captions=captions_of(root_of(folder), PERSON))
     return dataset("egolifeqa", str(path), [video], [_question(*row) for row in rows])
@@ -149,12 +154,6 @@ def captions_of(root: Path, person: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _read_ours(root: Path, path: Path) -> Dataset:
-    video = EvalVideo(name=TITLE, captions=captions_of(root, PERSON))
-    questions = [_ours(str(path), item) for item in read_ego_questions(path)]
-    return dataset("egolifeqa", str(path), [video], questions)
-
-
 def _ours(place: str, item: EgoQuestion) -> EvalQuestion:
     return question(
         f"{place}, {item.id}",
@@ -174,6 +173,79 @@ def _span(target: TargetSpan) -> TimeSpan:
     return TimeSpan.of(start, end) if end > start else instant(start)
 
 
+# EgoMemReason: questions with up to ten options about a person's week, without their answers; and
+# the file of answers that its leaderboard reads.
+
+NAME = "egomemreason"
+REASON_FILE = "annotations_public.jsonl"
+REASON_TYPES = {
+    "Cumulative State Tracking": 100,
+    "Temporal Counting": 100,
+    "Event Ordering": 100,
+    "Event Linking": 100,
+    "Spatial Preference": 50,
+    "Activity Pattern": 50,
+}
+_DAY_AND_TIME = re.compile(
+    r"DAY ?([1-9]\d{0,2}),? ?([01]?\d|2[0-3]):([0-5]\d):([0-5]\d)", re.ASCII | re.I
+)
+
+
+class _ReasonRow(Published):
+    """A published question; ``query_time`` is in milliseconds of video time."""
+
+    example_id: PositiveInt
+    question: str
+    options: Lettered
+    identity: str = Field(default=PERSON, min_length=1, max_length=100)
+    query_time: int | None = None
+    query_type: str = ""
+
+    @field_validator("query_time", mode="before")
+    @classmethod
+    def _video_time(cls, value: Any) -> Any:
+        if value is None:
+            return None
+        found = _DAY_AND_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
+        if found is None:
+            raise ValueError(f"{value!r} is no day and time such as 'DAY7, 19:00:00'")
+        return clock_ms(int(found[1]), found[2].zfill(2) + found[3] + found[4])
+
+
+def read_reason(folder: Path) -> Dataset:
+    """Read the questions; each person's week is a video.
+
+    Raises:
+        InputError: the file is not there, or it is malformed.
+    """
+    path = file_in(folder, REASON_FILE)
+    rows = list(all_checked(_ReasonRow, records(path)))
+    questions = [_reason_question(*row) for row in rows]
+    reject_duplicate_ids(str(path), questions)
+    people = dict.fromkeys(row.identity for _, row in rows)
+    root = root_of(folder)
+    videos = [EvalVideo(name=person, captions=captions_of(root, person)) for person in people]
+    return dataset(NAME, str(path), videos, questions)
+
+
+def _reason_question(place: str, row: _ReasonRow) -> EvalQuestion:
+    return question(
+        place,
+        id=str(row.example_id),
+        video=row.identity,
+        question=row.question,
+        options=row.options,
+        types=(row.query_type,) if row.query_type else (),
+        as_of_ms=row.query_time,
+    )
+
+
+def submission(chosen: Mapping[str, str]) -> list[dict[str, object]]:
+    """Return the answers in the form of the leaderboard, by number of the question."""
+    numbered = sorted((int(number), letter) for number, letter in chosen.items())
+    return [{"example_id": number, "predicted_answer": letter} for number, letter in numbered]
+
+
 SOURCES = (
     DatasetSource(
         name="egolifeqa",
@@ -186,5 +258,18 @@ SOURCES = (
         ),
         read=read,
         published=Counts(videos=1, questions=500, types=TYPES),
+    ),
+    DatasetSource(
+        name=NAME,
+        title="EgoMemReason (its answers are kept by its leaderboard)",
+        licence="CC BY-NC 4.0; the videos are EgoLife's",
+        where=(
+            f"{REASON_FILE} of huggingface.co/datasets/Ted412/EgoMemReason, of July 2026 or later: "
+            "earlier copies have other letters. A week is known by captions, as of EgoLifeQA: "
+            "those of a person in a file of that name, such as A4_LUCIA.jsonl.gz."
+        ),
+        read=read_reason,
+        published=Counts(questions=500, types=REASON_TYPES),
+        submission=submission,
     ),
 )

@@ -65,6 +65,19 @@ Several = Annotated[tuple[str, ...], BeforeValidator(_several)]
 """Words, or a list of them."""
 
 
+def _in_order(options: Any) -> Any:
+    """Return options by letter as a tuple in the order of their letters."""
+    if not isinstance(options, dict):
+        raise ValueError("options must be an object with a letter each")
+    if sorted(map(str, options)) != list(ascii_uppercase[: len(options)]):
+        raise ValueError(f"options must be lettered from A on: {', '.join(map(str, options))}")
+    return tuple(options[name] for name in sorted(options))
+
+
+Lettered = Annotated[tuple[str, ...], BeforeValidator(_in_order), Field(min_length=2)]
+"""Options by their letters."""
+
+
 def root_of(folder: Path) -> Path:
     """Return the folder, also if its file of questions is given."""
     return folder.parent if folder.is_file() else folder
@@ -122,17 +135,14 @@ def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:
         InputError: the name, or a link in it, leads out of the folder.
     """
     _under(folder, name, place)
-    endings = ("",) if _has_ending(name) else VIDEO_ENDINGS
+    # Check whether a name has the ending of a video or caption file.
+    has_ending = name.endswith(CAPTION_ENDINGS) or PurePosixPath(name).suffix.lower() in SUFFIXES
+    endings = ("",) if has_ending else VIDEO_ENDINGS
     names = (f"{under}/{name}{ending}" for under in places for ending in endings)
     first = next(
         (candidate for candidate in names if _is_file(_under(folder, candidate, place))), None
     )
     return inside(folder, first, place) if first else None
-
-
-def _has_ending(name: str) -> bool:
-    """Check whether a name has the ending of a video or caption file."""
-    return name.endswith(CAPTION_ENDINGS) or PurePosixPath(name).suffix.lower() in SUFFIXES
 
 
 def _is_file(path: Path) -> bool:
@@ -246,6 +256,14 @@ _READERS: dict[str, Callable[[Path], Iterator[Record]]] = {
 }
 
 
+def rows_of(path: Path) -> Iterator[Record]:
+    """Read the records; a JSON file may also be an object with ``questions``."""
+    if path.suffix.lower() != ".json":
+        return records(path)
+    document = json_of(path)
+    return listed(document.get("questions") if isinstance(document, dict) else document, str(path))
+
+
 def checked(model: type[Model], record: Record) -> Model:
     """Validate the record as ``model``.
 
@@ -268,8 +286,10 @@ def _error_line(error: ValidationError | RecursionError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False, include_context=False)[0]
-    field = ".".join(map(str, first["loc"])) or "the record"
-    return " ".join(f"{field}: {first['msg']}".split())
+    problem = first["msg"].removeprefix("Value error, ")
+    whole = "" if first["type"] == "value_error" else "the record"
+    field = ".".join(map(str, first["loc"])) or whole
+    return " ".join(f"{field}: {problem}".removeprefix(": ").split())
 
 
 # Builds the questions and videos of a data set from records, for every reader.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
@@ -17,18 +16,15 @@ from evals.dataset import Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.files import (
     CAPTION_ENDINGS,
     Published,
-    Record,
     Words,
     all_checked,
     dataset,
     file_in,
-    json_of,
-    listed,
     ms,
     question,
-    records,
     reject_duplicate_ids,
     root_of,
+    rows_of,
     video,
     video_in,
 )
@@ -143,14 +139,6 @@ def read(folder: Path) -> Dataset:
     questions = [_question(n, *row) for n, row in enumerate(rows, 1)]
     reject_duplicate_ids(str(path), questions)
     return dataset("own", str(path), videos, questions)
-
-
-def rows_of(path: Path) -> Iterator[Record]:
-    """Read the records; a JSON file may also be an object with ``questions``."""
-    if path.suffix.lower() != ".json":
-        return records(path)
-    document = json_of(path)
-    return listed(document.get("questions") if isinstance(document, dict) else document, str(path))
 
 
 def _video(folder: Path, name: str, place: str) -> EvalVideo:

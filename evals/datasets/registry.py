@@ -14,21 +14,7 @@ from pydantic.dataclasses import dataclass
 from domain.errors import InputError, NotFound
 from evals.dataset import Counts, Dataset, DatasetSource
 
-MODULES = (
-    "own",
-    "m3_bench",
-    "video_mme",
-    "lvbench",
-    "egoschema",
-    "ovo_bench",
-    "streamingbench",
-    "longvideobench",
-    "egolife",
-    "egomem_reason",
-    "hippovlog",
-    "mm_lifelong",
-    "nextqa",
-)
+MODULES = ("own", "streams", "films", "egolife")
 """Modules of this package, in the order of the list; each has ``SOURCES``."""
 
 

@@ -90,7 +90,15 @@ def _method(tool: Tool) -> Callable[..., str]:
     method.__kwdefaults__ = None
     method.__annotations__ = {one.name: one.annotation for one in ordered} | {"return": str}
     method.__signature__ = signature  # type: ignore[attr-defined]
-    method.__doc__ = _docstring(tool, schema)
+    # Describe a tool and its arguments in Google's style, which chat templates parse.
+    arguments = [
+        f"    {name}: {_described(name, part)}" for name, part in schema["properties"].items()
+    ]
+    described = " ".join(tool.description.split())
+    listed = "\n".join(arguments)
+    method.__doc__ = (
+        f"{described}\n\nArgs:\n{listed}\n\nReturns:\n    What was found, with refs and times.\n"
+    )
     return method
 
 
@@ -109,16 +117,6 @@ def _parameter(name: str, part: Mapping[str, Any], schema: Mapping[str, Any]) ->
         default=inspect.Parameter.empty if required else None,
         annotation=kind if required else Optional[kind],  # noqa: UP045 - `|` needs a type
     )
-
-
-def _docstring(tool: Tool, schema: Mapping[str, Any]) -> str:
-    """Describe a tool and its arguments in Google's style, which chat templates parse."""
-    arguments = [
-        f"    {name}: {_described(name, part)}" for name, part in schema["properties"].items()
-    ]
-    described = " ".join(tool.description.split())
-    listed = "\n".join(arguments)
-    return f"{described}\n\nArgs:\n{listed}\n\nReturns:\n    What was found, with refs and times.\n"
 
 
 def _described(name: str, part: Mapping[str, Any]) -> str:

@@ -246,7 +246,14 @@ def export_training(
     Raises:
         InputError: nothing is judged, or the folder is something else or cannot be written.
     """
-    _check_target(folder)
+    # Check that nothing but an earlier export would be replaced. Raises: InputError: something
+    # else is there.
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"{folder} is not a folder: name a new one")
+    if folder.is_dir():
+        names = {path.name for path in folder.iterdir()}
+        if names and (MANIFEST not in names or names - {PROMPTS, TRAJECTORIES, MANIFEST}):
+            raise InputError(f"{folder} has other files in it: name a new folder")
     recipe = Recipe()
     with store.begin(snapshot=True) as session:
         examples = list(recorded_examples(session, strategy.name, recipe, limit))
@@ -281,20 +288,6 @@ def _lines(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _check_target(folder: Path) -> None:
-    """Check that nothing but an earlier export would be replaced.
-
-    Raises:
-        InputError: something else is there.
-    """
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise InputError(f"{folder} is not a folder: name a new one")
-    if folder.is_dir():
-        names = {path.name for path in folder.iterdir()}
-        if names and (MANIFEST not in names or names - {PROMPTS, TRAJECTORIES, MANIFEST}):
-            raise InputError(f"{folder} has other files in it: name a new folder")
-
-
 def _write(folder: Path, files: Mapping[str, str]) -> None:
     """Write the files beside the folder, then put them in its place."""
     whole, mark = folder.absolute(), secrets.token_hex(4)
@@ -306,26 +299,19 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
                 file.write(text)
         if whole.is_dir():
             whole.rename(earlier)
-        _put_in_place(fresh, whole, earlier)
+        # Rename the new folder; where that fails, the earlier one is put back. Raises: OSError: it
+        # failed.
+        try:
+            fresh.rename(whole)
+        except OSError:
+            if earlier.is_dir():
+                earlier.rename(whole)
+            raise
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
         shutil.rmtree(earlier, ignore_errors=True)
-
-
-def _put_in_place(fresh: Path, whole: Path, earlier: Path) -> None:
-    """Rename the new folder; where that fails, the earlier one is put back.
-
-    Raises:
-        OSError: it failed.
-    """
-    try:
-        fresh.rename(whole)
-    except OSError:
-        if earlier.is_dir():
-            earlier.rename(whole)
-        raise
 
 
 def read_manifest(folder: Path) -> TrainingManifest:

@@ -104,7 +104,10 @@ class ScheduleDeployments:
         """
         kind = kind_named(draft.kind)
         when = _schedule(draft.when)
-        flow, current = self._client.create_flow_from_name(kind.name), self._find(draft.name)
+        flow, current = (
+            self._client.create_flow_from_name(kind.name),
+            self._deployments().get(draft.name),
+        )
         if current is not None and current.flow_id != flow:
             self._client.delete_deployment(current.id)
         self._client.create_deployment(
@@ -217,9 +220,6 @@ class ScheduleDeployments:
         tagged = DeploymentFilter(tags=DeploymentFilterTags(all_=self._tags))
         deployments = self._client.read_deployments(deployment_filter=tagged)
         return {schedule_name(deployment.name): deployment for deployment in deployments}
-
-    def _find(self, name: str) -> DeploymentResponse | None:
-        return self._deployments().get(name)
 
     def _named(self, name: str) -> DeploymentResponse:
         deployments = self._deployments()

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from domain.errors import Busy, InputError, MediaError, SetupError
+from domain.words import counted
 from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import Listener
 from flows.workspace import Workspace
@@ -28,7 +29,6 @@ from store.files import make_private
 from store.queries.audit import deleted_videos
 from store.queries.clips import next_clips
 from store.queries.schedules import processed_items, record_processed
-from views.words import counted
 
 YT_DLP = Extra(("yt_dlp",), ("yt-dlp",), "fetch")
 ANSWER_S = 30

@@ -13,9 +13,11 @@ from pathlib import Path
 
 from domain.errors import Busy, InputError, ModelError, NotFound
 from domain.recaps import Period
+from domain.words import counted
 from flows.alert_delivery import judge_and_deliver
 from flows.build import build as build_memory
 from flows.build import check_builds
+from flows.check import VideoCheck, check_memory
 from flows.executors import Executor
 from flows.ingest_files import FileOutcome
 from flows.ingest_steps import Listener
@@ -47,10 +49,8 @@ from store.backup import back_up
 from store.database import Store
 from store.files import make_private
 from store.progress import Progress
-from store.queries.videos import video_titles
+from store.queries.videos import list_videos, video_titles
 from strategies.registry import all_strategies, find_strategy
-from views.library import VideoCheck, check_video, list_library
-from views.words import counted
 
 # Periodic back-ups, of which the latest are kept.
 
@@ -266,10 +266,12 @@ def check(workspace: Workspace) -> JobReport:
 
 
 def _check_videos(workspace: Workspace) -> Iterator[VideoCheck]:
-    for video in list_library(workspace.store):
+    with workspace.store.begin() as session:
+        videos = list_videos(session)
+    for video in videos:
         workspace.give_way()
         with suppress(NotFound):  # It was deleted in the meantime.
-            yield check_video(workspace.store, video.id)
+            yield check_memory(workspace.store, video.id)
 
 
 def _report_files(outcomes: Iterable[FileOutcome]) -> JobReport:

@@ -84,7 +84,9 @@ def follow_stream(
     clip that has not.
     """
     remaining = most
-    clip = _first(ingestion)
+    # A clip that an earlier run has not finished, else the next one.
+    taken = ingestion.taken()
+    clip = taken[0] if taken else ingestion.take_up(wait=True)
     perceiving = steps.perceive(ingestion, clip) if clip is not None else None
     with alerts_beside(ingestion.workspace, steps.executor) as judge:
         while clip is not None:
@@ -103,12 +105,6 @@ def follow_stream(
                 perceiving = steps.perceive(ingestion, following) if following is not None else None
             clip = following
     return False
-
-
-def _first(ingestion: StreamIngestion) -> int | None:
-    """Return a clip that an earlier run has not finished, else the next one."""
-    taken = ingestion.taken()
-    return taken[0] if taken else ingestion.take_up(wait=True)
 
 
 def _next(ingestion: StreamIngestion, clip: int, *, wait: bool) -> int | None:

@@ -34,7 +34,7 @@ from perception.live_reader import (
     SystemClock,
     open_source,
 )
-from perception.perceive_clip import Perceived, perceive
+from perception.perceive_clip import perceive
 from perception.speech import NOTHING_HEARD, Heard
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
@@ -102,27 +102,25 @@ class StreamIngestion(Ingestion):
         """Perceive the clip, at the degradation level that the lag allows."""
         if not self.holds(clip):
             start = time.monotonic()
-            perceived = self._perceive_at_level(self._arrived[clip])
+            captured = self._arrived[clip]
+            settings = self.workspace.settings.watch
+            level = max(captured.level, self._policy.level)
+            frames = subsample_frames(captured.raw.frames, captured.level, level)
+            self._levels[captured.raw.clip.index] = (level, len(frames))
+            ended_ms, before = self._heard
+            if ended_ms != captured.raw.clip.span.start_ms:
+                before = NOTHING_HEARD
+            thinned_clip = replace(captured.raw, frames=frames, heard_from_ms=before.after_ms)
+            # Before perceiving, which empties the frames.
+            view = clip_view(thinned_clip, self.workspace.profile.shown_clips, settings)
+            sampled_ms = self.keepers.sampled_ms
+            sampled = sample_frames(thinned_clip, sampled_ms, settings.jpeg_quality)
+            found = perceive(thinned_clip, self.workspace.toolbox, settings, LEVELS[level].without)
+            found = found.after(before.after)
+            self._heard = (captured.raw.clip.span.end_ms, found.heard)
+            perceived = replace(found, view=view, sampled=sampled)
             self.hold(clip, perceived, time.monotonic() - start)
             faults.fault_point(faults.FaultPoint.PERCEIVED)
-
-    def _perceive_at_level(self, captured: CapturedClip) -> Perceived:
-        settings = self.workspace.settings.watch
-        level = max(captured.level, self._policy.level)
-        frames = subsample_frames(captured.raw.frames, captured.level, level)
-        self._levels[captured.raw.clip.index] = (level, len(frames))
-        ended_ms, before = self._heard
-        if ended_ms != captured.raw.clip.span.start_ms:
-            before = NOTHING_HEARD
-        thinned_clip = replace(captured.raw, frames=frames, heard_from_ms=before.after_ms)
-        # Before perceiving, which empties the frames.
-        view = clip_view(thinned_clip, self.workspace.profile.shown_clips, settings)
-        sampled_ms = self.keepers.sampled_ms
-        sampled = sample_frames(thinned_clip, sampled_ms, settings.jpeg_quality)
-        found = perceive(thinned_clip, self.workspace.toolbox, settings, LEVELS[level].without)
-        found = found.after(before.after)
-        self._heard = (captured.raw.clip.span.end_ms, found.heard)
-        return replace(found, view=view, sampled=sampled)
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, with a record of how it was watched.
@@ -249,7 +247,18 @@ def _prepare_rows(
     """Return the stream's video, added if it is new, and its position on the timeline."""
     with workspace.store.begin() as session:
         if opened is not None:
-            video = _video(workspace, source, opened)
+            shape = opened.shape
+            video = Video(
+                id=source.id,
+                title=source.label,
+                path=None,
+                duration_ms=0,
+                width=shape.width,
+                height=shape.height,
+                has_video=shape.has_video,
+                has_audio=shape.has_audio,
+                profile=workspace.profile.name,
+            )
             if video_rows.add_video(session, video, (), models_used(workspace.profile)):
                 record_deed(session, Deed.ADDED, video.id)
             stream = Stream(source=source.name, began_ms=clock.now_ms())
@@ -259,18 +268,3 @@ def _prepare_rows(
         video = video_rows.find_video(session, source.id)
     began_ms = stream_row.began_ms if stream_row else clock.now_ms()
     return video, StreamPosition(began_ms, next_clip, end_ms)
-
-
-def _video(workspace: Workspace, source: LiveSource, opened: OpenSource) -> Video:
-    shape = opened.shape
-    return Video(
-        id=source.id,
-        title=source.label,
-        path=None,
-        duration_ms=0,
-        width=shape.width,
-        height=shape.height,
-        has_video=shape.has_video,
-        has_audio=shape.has_audio,
-        profile=workspace.profile.name,
-    )

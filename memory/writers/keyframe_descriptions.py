@@ -147,14 +147,11 @@ def describe_colours(shares: NDArray[np.float64]) -> str:
         named[name] = named.get(name, 0.0) + float(share)
     most = sorted((-share, name) for name, share in named.items() if share >= MOSTLY)[:TOLD]
     colours = " and ".join(name for _, name in most)
-    parts = [_light(shares), f"mostly {colours}" if colours else "of many colours"]
-    return ", ".join(part for part in parts if part)
-
-
-def _light(shares: NDArray[np.float64]) -> str:
     centres = (np.arange(LEVELS) + 0.5) / LEVELS
     value = float(shares.sum(axis=(0, 1)) @ centres)
-    return "dark" if value <= DARK else "bright" if value >= BRIGHT else ""
+    light = "dark" if value <= DARK else "bright" if value >= BRIGHT else ""
+    parts = [light, f"mostly {colours}" if colours else "of many colours"]
+    return ", ".join(part for part in parts if part)
 
 
 def _name(hue: int, saturation: int, value: int) -> str:

@@ -103,7 +103,12 @@ class Salience:
     def label(self, lines: Sequence[WindowLine], max_words: int) -> str:
         """Return a label of at most three phrases; empty if there are no content words."""
         content = [line for line in lines if line.source not in BACKGROUND_SOURCES]
-        found = self._phrases(content)
+        # The phrases of lines, in order.
+        written: dict[_Words, Counter[_Words]] = defaultdict(Counter)
+        for line in content:
+            for phrase in dict.fromkeys(phrases(line.text)):
+                written[tuple(word.casefold() for word in phrase)][phrase] += 1
+        found = {key: self._phrase(key, forms) for key, forms in written.items()}
         chosen: list[_Phrase] = []
         for ranked in sorted(found.values(), key=lambda one: -one.score):
             if len(chosen) == MAX_PHRASES:
@@ -116,21 +121,15 @@ class Salience:
         text = ", ".join(one.written for one in chosen)
         return text[:1].upper() + text[1:]
 
-    def _phrases(self, lines: Sequence[WindowLine]) -> dict[_Words, _Phrase]:
-        """Return the phrases of lines, in order."""
-        written: dict[_Words, Counter[_Words]] = defaultdict(Counter)
-        for line in lines:
-            for phrase in dict.fromkeys(phrases(line.text)):
-                written[tuple(word.casefold() for word in phrase)][phrase] += 1
-        return {key: self._phrase(key, forms) for key, forms in written.items()}
-
     def _phrase(self, key: _Words, forms: Counter[_Words]) -> _Phrase:
         """Return a phrase with its score; one of several words has to recur to be a term."""
         lines = forms.total()
         rare = sum(self.weight(word) for word in key) / len(key)
         term = 1.0 if lines > 1 or len(key) == 1 else ONCE
         score = round(lines * math.sqrt(rare * len(key)) * term, 9)
-        return _Phrase(key, " ".join(_common_form(forms)), lines, score)
+        # How a phrase is mostly written, rather not in capitals, as slides have them.
+        common_form = max(forms, key=lambda form: (not " ".join(form).isupper(), forms[form]))
+        return _Phrase(key, " ".join(common_form), lines, score)
 
 
 def _terms_with(phrase: _Phrase, others: Iterable[_Phrase]) -> list[_Phrase]:
@@ -161,11 +160,6 @@ def _alike(one: str, other: str) -> bool:
     return one == other or (len(shorter) >= PLURAL_LETTERS and longer.startswith(shorter))
 
 
-def _common_form(forms: Counter[_Words]) -> _Words:
-    """Return how a phrase is mostly written, rather not in capitals, as slides have them."""
-    return max(forms, key=lambda form: (not " ".join(form).isupper(), forms[form]))
-
-
 def summarise(lines: Sequence[WindowLine]) -> str:
     """Return four to eight sentences of the segment's own lines: the first, and the most central.
 
@@ -175,13 +169,33 @@ def summarise(lines: Sequence[WindowLine]) -> str:
     Returns:
         The chosen lines in order, each with who said it; empty where there are none.
     """
-    lines_to_use = _summary_lines(lines)
+    unique = list({line.attributed_text.casefold(): line for line in reversed(lines)}.values())[
+        ::-1
+    ]
+    long_enough = [line for line in unique if is_telling(line)]
+    content = [line for line in unique if line.source not in BACKGROUND_SOURCES]
+    lines_to_use = long_enough or content or unique
     if not lines_to_use:
         return ""
     max_lines = summary_size(len(lines_to_use))
     text = ""
     chosen: list[int] = []
-    for index in _rank_by_centrality(lines_to_use):
+    # Order lines by maximal marginal relevance: the first line, then the most central new ones.
+    # Lines with few telling words count less: "I turn my head" is central to many a scene.
+    vectors = np.asarray([line.vector for line in lines_to_use], dtype=np.float64)
+    centre = vectors.mean(axis=0)
+    content_weights = [
+        min(1.0, len(set(content_words(line.text))) / MIN_CONTENT_WORDS) for line in lines_to_use
+    ]
+    centrality = vectors @ (centre / max(float(np.linalg.norm(centre)), 1e-9)) * content_weights
+    order = [0]
+    similarity = vectors @ vectors[0]
+    while len(order) < min(len(lines_to_use), 3 * MAX_SUMMARY_SENTENCES):
+        gain = np.round(centrality - 0.5 * similarity, 9)
+        gain[order] = -np.inf
+        order.append(int(np.argmax(gain)))
+        similarity = np.maximum(similarity, vectors @ vectors[order[-1]])
+    for index in order:
         trial = sorted([*chosen, index])
         joined = " ".join(_sentence(lines_to_use[position]) for position in trial)
         if len(trial) <= max_lines and (
@@ -199,36 +213,6 @@ def is_telling(line: WindowLine | MemoryDraft) -> bool:
 def summary_size(lines: int) -> int:
     """Return the most lines of a summary of so many lines."""
     return min(MAX_SUMMARY_SENTENCES, max(4, lines // 5))
-
-
-def _summary_lines(lines: Sequence[WindowLine]) -> list[WindowLine]:
-    unique = list({line.attributed_text.casefold(): line for line in reversed(lines)}.values())[
-        ::-1
-    ]
-    long_enough = [line for line in unique if is_telling(line)]
-    content = [line for line in unique if line.source not in BACKGROUND_SOURCES]
-    return long_enough or content or unique
-
-
-def _rank_by_centrality(lines: Sequence[WindowLine]) -> list[int]:
-    """Order lines by maximal marginal relevance: the first line, then the most central new ones.
-
-    Lines with few telling words count less: "I turn my head" is central to many a scene.
-    """
-    vectors = np.asarray([line.vector for line in lines], dtype=np.float64)
-    centre = vectors.mean(axis=0)
-    content_weights = [
-        min(1.0, len(set(content_words(line.text))) / MIN_CONTENT_WORDS) for line in lines
-    ]
-    centrality = vectors @ (centre / max(float(np.linalg.norm(centre)), 1e-9)) * content_weights
-    order = [0]
-    similarity = vectors @ vectors[0]
-    while len(order) < min(len(lines), 3 * MAX_SUMMARY_SENTENCES):
-        gain = np.round(centrality - 0.5 * similarity, 9)
-        gain[order] = -np.inf
-        order.append(int(np.argmax(gain)))
-        similarity = np.maximum(similarity, vectors @ vectors[order[-1]])
-    return order
 
 
 def _sentence(line: WindowLine) -> str:
@@ -336,7 +320,14 @@ def split_at_cuts(
             runs.append(list(clips[start : last + 1]))
             start = first
     runs.append(list(clips[start:]))
-    return _drop_contained_runs(runs)
+    remaining: list[list[int]] = []
+    for run in runs:
+        if remaining and set(run) <= set(remaining[-1]):
+            continue
+        if remaining and set(remaining[-1]) <= set(run):
+            remaining.pop()
+        remaining.append(run)
+    return remaining
 
 
 def _clips_at_cut(line_clips: Sequence[int], clips: Sequence[int], cut: int) -> tuple[int, int]:
@@ -348,14 +339,3 @@ def _clips_at_cut(line_clips: Sequence[int], clips: Sequence[int], cut: int) -> 
     if share <= EDGE_SHARE:
         return position - 1, position
     return (position, position + 1) if share >= 1 - EDGE_SHARE else (position, position)
-
-
-def _drop_contained_runs(runs: list[list[int]]) -> list[list[int]]:
-    remaining: list[list[int]] = []
-    for run in runs:
-        if remaining and set(run) <= set(remaining[-1]):
-            continue
-        if remaining and set(remaining[-1]) <= set(run):
-            remaining.pop()
-        remaining.append(run)
-    return remaining

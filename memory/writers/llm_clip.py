@@ -20,7 +20,6 @@ from domain.memories import PRESENCE_SOURCES, ClipMemories, MemoryDraft, MemoryK
 from domain.people import TAG, IdentityStatement
 from domain.settings import CLIP_TRIES, REPLY_SHARE
 from domain.time import TimeSpan
-from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.clip_page import (
     PromptItem,
     clip_prompt,
@@ -34,7 +33,10 @@ from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, request_tokens, system, user
+from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
 from people.characters import MODEL_SUPPORT, ClipPeople
+
+prompt = prompts_beside(__file__)
 
 Written = TypeVar("Written", bound=BaseModel)
 
@@ -231,7 +233,24 @@ class LlmClipWriter:
             except ModelError as error:
                 # What the first look found is worth more than the second look.
                 omitted = (*omitted, f"a second look: {error}")
-        return _Asked(_limit_lines(usable, self._lines, percept), omitted, request.keyframes)
+        # Drop lines beyond ``max_lines``, one after the other that which adds least to the rest.
+        # What a line adds is the share of its words that neither another line nor a quotation has.
+        # Of lines that add the same, the one with the closest neighbours goes.
+        words = [{*content_words(line.text), *TAG.findall(line.text)} for line in usable.lines]
+        texts = (*percept.utterances, *percept.captions, *percept.subtitles)
+        said = [one.text for one in (*texts, *percept.chapters)]
+        quoted = [*said, *(one.text for one in percept.screen_texts)]
+        counts = Counter(word for one in quoted for word in {*content_words(one)})
+        counts.update(word for some in words for word in some)
+        kept = [*range(len(words))]
+        while len(kept) > self._lines:
+            added = {n: sum(counts[w] == 1 for w in words[n]) / max(1, len(words[n])) for n in kept}
+            around = zip([-len(words), *kept], kept, [*kept[1:], 2 * len(words)], strict=False)
+            least = min((added[n], after - before, n) for before, n, after in around)[2]
+            counts.subtract(words[least])
+            kept.remove(least)
+        limit_lines = usable.model_copy(update={"lines": [usable.lines[n] for n in kept]})
+        return _Asked(limit_lines, omitted, request.keyframes)
 
 
 @dataclass(frozen=True)
@@ -435,28 +454,6 @@ def _storable_lines(
         for line in lines
         if line.text.strip() and all(match[0] in tags for match in TAG.finditer(line.text))
     ]
-
-
-def _limit_lines(written: WrittenClip, max_lines: int, percept: Percept) -> WrittenClip:
-    """Drop lines beyond ``max_lines``, one after the other that which adds least to the rest.
-
-    What a line adds is the share of its words that neither another line nor a quotation has. Of
-    lines that add the same, the one with the closest neighbours goes.
-    """
-    words = [{*content_words(line.text), *TAG.findall(line.text)} for line in written.lines]
-    texts = (*percept.utterances, *percept.captions, *percept.subtitles)
-    said = [one.text for one in (*texts, *percept.chapters)]
-    quoted = [*said, *(one.text for one in percept.screen_texts)]
-    counts = Counter(word for one in quoted for word in {*content_words(one)})
-    counts.update(word for some in words for word in some)
-    kept = [*range(len(words))]
-    while len(kept) > max_lines:
-        added = {n: sum(counts[w] == 1 for w in words[n]) / max(1, len(words[n])) for n in kept}
-        around = zip([-len(words), *kept], kept, [*kept[1:], 2 * len(words)], strict=False)
-        least = min((added[n], after - before, n) for before, n, after in around)[2]
-        counts.subtract(words[least])
-        kept.remove(least)
-    return written.model_copy(update={"lines": [written.lines[n] for n in kept]})
 
 
 def _draft(line: WrittenLine, percept: Percept, people: ClipPeople) -> MemoryDraft:

@@ -11,11 +11,13 @@ from pydantic import BaseModel, Field, NonNegativeInt
 from domain.errors import ModelError, NoReply, ReplayMiss
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
-from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.clip_page import subsample
 from memory.writers.llm_clip import ChatFactory
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment
 from models.messages import Message, assistant, request_tokens, system, text_tokens, user
+from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
+
+prompt = prompts_beside(__file__)
 
 MAX_TRIES = 2
 """Most requests for a patch while its reply cannot be parsed."""

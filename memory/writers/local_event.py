@@ -179,14 +179,35 @@ class LocalEventWriter:
             for draft in patch.segments
             if draft.label in wrong_labels
         }
-        return _rename_segments(patch, new)
+        segments = [
+            segment.model_copy(update={"label": new.get(segment.label, segment.label)})
+            for segment in patch.segments
+        ]
+        edges = [
+            edge.model_copy(
+                update={
+                    "source": new.get(edge.source, edge.source),
+                    "target": new.get(edge.target, edge.target),
+                }
+            )
+            for edge in patch.edges
+        ]
+        return EventPatch(segments=tuple(segments), edges=tuple(edges))
 
     def _find_topics(self, window: EventWindow) -> list[_Topic]:
         open_segment = _extendable_segment(window)
         clips = [*(open_segment.clips if open_segment else ()), *window.new]
         lines = [*(window.before if open_segment else ()), *window.lines]
         content = [line for line in lines if line.source not in BACKGROUND_SOURCES]
-        runs = self._split_clips(window, clips, content, open_segment)
+        # Clips by topic; the open segment is not extended beyond the longest.
+        of_lines = [line.clip for line in content]
+        runs = split_at_cuts(
+            of_lines, clips, self._find_cuts(window, clips, content, open_segment, False)
+        )
+        if open_segment and len(runs[0]) > MAX_CLIPS and window.new[0] in runs[0]:
+            runs = split_at_cuts(
+                of_lines, clips, self._find_cuts(window, clips, content, open_segment, True)
+            )
         topics = [
             _Topic(
                 tuple(run),
@@ -197,24 +218,6 @@ class LocalEventWriter:
             for run in runs
         ]
         return [topic for topic in topics if set(topic.clips) & set(window.new)]
-
-    def _split_clips(
-        self,
-        window: EventWindow,
-        clips: Sequence[int],
-        content: Sequence[WindowLine],
-        open_segment: KnownSegment | None,
-    ) -> list[list[int]]:
-        """Clips by topic; the open segment is not extended beyond the longest."""
-        of_lines = [line.clip for line in content]
-        runs = split_at_cuts(
-            of_lines, clips, self._find_cuts(window, clips, content, open_segment, False)
-        )
-        if open_segment and len(runs[0]) > MAX_CLIPS and window.new[0] in runs[0]:
-            runs = split_at_cuts(
-                of_lines, clips, self._find_cuts(window, clips, content, open_segment, True)
-            )
-        return runs
 
     def _find_cuts(
         self,
@@ -230,7 +233,16 @@ class LocalEventWriter:
         vectors = np.asarray([line.vector for line in content], dtype=np.float64)
         depth = depth_scores(vectors) if len(content) > 1 else np.zeros(0)
         depth[: max(0, first_new - 1)] = 0  # Clips of the open segment are not split again.
-        forced = _find_pauses(window, clips, content)
+        # Places of the lines after which nothing was watched for long, the longest pause first.
+        gaps = [
+            (window.clips[clip].start_ms - window.clips[previous].end_ms, clip)
+            for previous, clip in pairwise(clips)
+        ]
+        long_gaps = sorted((-gap, clip) for gap, clip in gaps if gap > MAX_PAUSE_MS)
+        positions = [
+            next((n for n, x in enumerate(content) if x.clip >= clip), 0) for _, clip in long_gaps
+        ]
+        forced = [position for position in dict.fromkeys(positions) if position > 0]
         if open_segment and separate and 0 < first_new < len(content):
             forced = [first_new, *(cut for cut in forced if cut != first_new)]
         minimum = min(self._settings.segments_min, len(window.new) // 2) - 1
@@ -284,21 +296,6 @@ def _extendable_segment(window: EventWindow) -> KnownSegment | None:
     return previous if follows and len(previous.clips) < MAX_CLIPS else None
 
 
-def _find_pauses(
-    window: EventWindow, clips: Sequence[int], content: Sequence[WindowLine]
-) -> list[int]:
-    """Places of the lines after which nothing was watched for long, the longest pause first."""
-    gaps = [
-        (window.clips[clip].start_ms - window.clips[previous].end_ms, clip)
-        for previous, clip in pairwise(clips)
-    ]
-    long_gaps = sorted((-gap, clip) for gap, clip in gaps if gap > MAX_PAUSE_MS)
-    positions = [
-        next((n for n, x in enumerate(content) if x.clip >= clip), 0) for _, clip in long_gaps
-    ]
-    return [position for position in dict.fromkeys(positions) if position > 0]
-
-
 def _draft(topic: _Topic) -> SegmentDraft:
     blank = "Nothing was said or read, and nobody was recognised."
     return SegmentDraft(
@@ -314,23 +311,6 @@ def with_time(label: str, span: TimeSpan, max_words: int) -> str:
     time = format_clock(span.start_ms)
     words = label.split()[: max_words - 1 - len(time.split())]
     return f"{' '.join(words).rstrip(',')} at {time}"
-
-
-def _rename_segments(patch: EventPatch, new: dict[str, str]) -> EventPatch:
-    segments = [
-        segment.model_copy(update={"label": new.get(segment.label, segment.label)})
-        for segment in patch.segments
-    ]
-    edges = [
-        edge.model_copy(
-            update={
-                "source": new.get(edge.source, edge.source),
-                "target": new.get(edge.target, edge.target),
-            }
-        )
-        for edge in patch.edges
-    ]
-    return EventPatch(segments=tuple(segments), edges=tuple(edges))
 
 
 def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:

@@ -291,10 +291,8 @@ def _ago(text: str, times: Times, as_of: float) -> Times | None:
         return _log_gaussian(
             times, as_of, max(60.0, count * (HOUR if match[2] == "hour" else 60.0))
         )
-    return _days_ago(text, times, as_of, _number(match[1]), match[3])
-
-
-def _days_ago(text: str, times: Times, as_of: float, days: float, hours: str | None) -> Times:
+    days = _number(match[1])
+    hours = match[3]
     part = _part_of_day(text)
     if part:
         return _on_day(times, as_of, days, part)

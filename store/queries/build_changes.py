@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -73,8 +73,19 @@ def apply_change(
     stating = {draft.node for draft in change.relations if draft.node} - nodes.keys()
     nodes |= _node_ids(session, video_id, builder, stating)
     _add_entities(session, video_id, builder, change.entities)
-    ids = _entity_ids(session, video_id, builder, _ends(change))
-    _close_relations(session, video_id, builder, change.closed, ids)
+    joined: list[RelationDraft | ClosedRelation] = [*change.relations, *change.closed]
+    ends = {key for relation in joined for key in (relation.subject, relation.object)}
+    ids = _entity_ids(session, video_id, builder, ends)
+    r = RelationRow
+    for one in change.closed:
+        same = (
+            r.level == one.level,
+            r.subject_id == ids[one.subject],
+            r.predicate == one.predicate,
+            r.object_id == ids[one.object],
+        )
+        still = (*_of(r, video_id, builder), *same, r.to_clip.is_(None))
+        session.execute(update(r).where(*still).values(to_clip=one.clip))
     rows = [
         (
             video_id,
@@ -199,11 +210,6 @@ def _add_entities(
     copy_rows(session, "entities", _ENTITY, rows)
 
 
-def _ends(change: Change) -> set[EntityKey]:
-    joined: list[RelationDraft | ClosedRelation] = [*change.relations, *change.closed]
-    return {key for relation in joined for key in (relation.subject, relation.object)}
-
-
 def _entity_ids(
     session: Session, video_id: str, builder: str, keys: Collection[EntityKey]
 ) -> dict[EntityKey, int]:
@@ -214,22 +220,3 @@ def _entity_ids(
     these = (*_of(e, video_id, builder), is_any_text(e.type, types), is_any_text(e.name, names))
     rows = session.execute(select(e.type, e.name, e.id).where(*these))
     return {key: entity for kind, name, entity in rows if (key := EntityKey(kind, name)) in keys}
-
-
-def _close_relations(
-    session: Session,
-    video_id: str,
-    builder: str,
-    closed: Sequence[ClosedRelation],
-    ids: Mapping[EntityKey, int],
-) -> None:
-    r = RelationRow
-    for one in closed:
-        same = (
-            r.level == one.level,
-            r.subject_id == ids[one.subject],
-            r.predicate == one.predicate,
-            r.object_id == ids[one.object],
-        )
-        still = (*_of(r, video_id, builder), *same, r.to_clip.is_(None))
-        session.execute(update(r).where(*still).values(to_clip=one.clip))

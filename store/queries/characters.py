@@ -86,22 +86,7 @@ def characters_with(session: Session, identity_ids: Iterable[int], clip: int) ->
 
 def _characters(clip: ColumnElement[int]) -> Select[Any]:
     """Select the characters as of ``clip`` with their members and names, in one statement."""
-    return (
-        select(
-            CharacterRow.video_id,
-            CharacterRow.id,
-            CharacterRow.number,
-            CharacterRow.from_clip,
-            _members(clip).scalar_subquery(),
-            _names(clip).scalar_subquery(),
-        )
-        .where(valid_at(CharacterRow, clip))
-        .order_by(CharacterRow.video_id, CharacterRow.number)
-    )
-
-
-def _members(clip: ColumnElement[int]) -> Select[Any]:
-    """Select the members of a character: row, kind, number, and the number each began as."""
+    # Select the members of a character: row, kind, number, and the number each began as.
     first_member, first = aliased(CharacterMemberRow), aliased(CharacterRow)
     began = (
         select(first.number)
@@ -112,13 +97,25 @@ def _members(clip: ColumnElement[int]) -> Select[Any]:
         .scalar_subquery()
     )
     fields = func.json_build_array(IdentityRow.id, IdentityRow.kind, IdentityRow.number, began)
-    return (
+    members = (
         select(func.json_agg(aggregate_order_by(fields, IdentityRow.kind, IdentityRow.number)))
         .join(CharacterMemberRow, CharacterMemberRow.identity_id == IdentityRow.id)
         .where(
             CharacterMemberRow.character_id == CharacterRow.id, valid_at(CharacterMemberRow, clip)
         )
         .correlate_except(IdentityRow, CharacterMemberRow)
+    )
+    return (
+        select(
+            CharacterRow.video_id,
+            CharacterRow.id,
+            CharacterRow.number,
+            CharacterRow.from_clip,
+            members.scalar_subquery(),
+            _names(clip).scalar_subquery(),
+        )
+        .where(valid_at(CharacterRow, clip))
+        .order_by(CharacterRow.video_id, CharacterRow.number)
     )
 
 

@@ -194,7 +194,23 @@ def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
     later = or_(call.clip >= min(clips), call.clip.is_(None))
     delete_calls(session, (call.video_id == video_id) & later)
     drop_recordings_of(session, video_id, clips)
-    _mark_deleted(session, video_id, clips)
+    emptied: dict[str, Any] = {
+        "state": str(ClipState.DELETED),
+        "error": None,
+        "attempts": 0,
+        "unwritten": False,
+        "gaps": [],
+        "text": "",
+        "embedding": None,
+        "encoder": None,
+        "seconds": 0.0,
+        "budget": None,
+        "left_out": [],
+        "dropped": [],
+        "updated_at": func.now(),
+    }
+    these_clips = (ClipRow.video_id == video_id, ClipRow.clip.in_(clips))
+    session.execute(update(ClipRow).where(*these_clips).values(emptied))
 
 
 def trim_continued_lines(
@@ -226,26 +242,6 @@ def trim_continued_lines(
             session.execute(update(line).where(line.id == row).values(start_ms=end_ms))
     said = {row for row, _, source, _ in found if source != MemorySource.READ}
     return said, {clip for _, clip, _, _ in found}
-
-
-def _mark_deleted(session: Session, video_id: str, clips: Collection[int]) -> None:
-    emptied: dict[str, Any] = {
-        "state": str(ClipState.DELETED),
-        "error": None,
-        "attempts": 0,
-        "unwritten": False,
-        "gaps": [],
-        "text": "",
-        "embedding": None,
-        "encoder": None,
-        "seconds": 0.0,
-        "budget": None,
-        "left_out": [],
-        "dropped": [],
-        "updated_at": func.now(),
-    }
-    these_clips = (ClipRow.video_id == video_id, ClipRow.clip.in_(clips))
-    session.execute(update(ClipRow).where(*these_clips).values(emptied))
 
 
 def delete_memories(session: Session, ids: Collection[int]) -> set[int]:

@@ -54,7 +54,15 @@ def cut_segments(
         else:
             session.delete(revision)
     session.flush()
-    _drop_empty(session, touched)
+    # Delete segments without revisions, with their edges; start others' edges when they start.
+    row, edge = SegmentRevisionRow, EdgeRow
+    begins = select(row.segment_id, func.min(row.from_clip)).where(row.segment_id.in_(touched))
+    first: dict[int, int] = dict(session.execute(begins.group_by(row.segment_id)).all())
+    session.execute(delete(SegmentRow).where(SegmentRow.id.in_(set(touched) - first.keys())))
+    for segment, clip in first.items():
+        ends = or_(edge.source_id == segment, edge.target_id == segment)
+        session.execute(delete(edge).where(ends, edge.to_clip <= clip))
+        session.execute(update(edge).where(ends, edge.from_clip < clip).values(from_clip=clip))
     return touched, remaining
 
 
@@ -67,18 +75,6 @@ def revisions_of_clips(session: Session, video_id: str, clips: Collection[int]) 
             query.where(SegmentRow.video_id == video_id, has_any_clip(row.clips, clips))
         )
     )
-
-
-def _drop_empty(session: Session, segments: Collection[int]) -> None:
-    """Delete segments without revisions, with their edges; start others' edges when they start."""
-    row, edge = SegmentRevisionRow, EdgeRow
-    begins = select(row.segment_id, func.min(row.from_clip)).where(row.segment_id.in_(segments))
-    first: dict[int, int] = dict(session.execute(begins.group_by(row.segment_id)).all())
-    session.execute(delete(SegmentRow).where(SegmentRow.id.in_(set(segments) - first.keys())))
-    for segment, clip in first.items():
-        ends = or_(edge.source_id == segment, edge.target_id == segment)
-        session.execute(delete(edge).where(ends, edge.to_clip <= clip))
-        session.execute(update(edge).where(ends, edge.from_clip < clip).values(from_clip=clip))
 
 
 def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[int]:

@@ -160,7 +160,28 @@ def run_results(session: Session, run: str) -> list[Result]:
     row = EvalResultRow
     query = _with_trajectory().where(row.run == run).order_by(row.arm, row.place)
     rows = session.execute(query).all()
-    usage = _usage_by_trajectory(session, run)
+    # Rounds, cost and skills by trajectory.
+    trajectories = select(EvalResultRow.trajectory_id).where(EvalResultRow.run == run)
+    event, call = TrajectoryEventRow, ModelCallRow
+    events = select(event.trajectory_id, event.kind, event.payload).where(
+        event.trajectory_id.in_(trajectories), event.kind.in_(("end", "skills"))
+    )
+    costs = (
+        select(call.trajectory_id, func.sum(call.cost_usd))
+        .where(call.trajectory_id.in_(trajectories))
+        .group_by(call.trajectory_id)
+    )
+    usage: dict[str, _RunUsage] = {
+        str(name): _RunUsage(cost_usd=float(cost)) for name, cost in session.execute(costs)
+    }
+    for name, kind, payload in session.execute(events):
+        current = usage.get(name, _RunUsage())
+        if kind == "end":
+            usage[name] = current._replace(rounds=int(payload["rounds"]))
+        else:
+            skills = tuple(str(skill["name"]) for skill in payload["skills"])
+            choosing = (s["name"] for s in payload["skills"] if s["policy"]["strategy"])
+            usage[name] = current._replace(skills=skills, chosen_by=str(next(choosing, "")))
     return [
         _result(row, trajectory, usage.get(row.trajectory_id or "")) for row, trajectory in rows
     ]
@@ -203,32 +224,6 @@ def _result(
         strategy=trajectory.machine if trajectory else "",
         chosen_by=usage.chosen_by,
     )
-
-
-def _usage_by_trajectory(session: Session, run: str) -> dict[str, _RunUsage]:
-    """Return rounds, cost and skills by trajectory."""
-    trajectories = select(EvalResultRow.trajectory_id).where(EvalResultRow.run == run)
-    event, call = TrajectoryEventRow, ModelCallRow
-    events = select(event.trajectory_id, event.kind, event.payload).where(
-        event.trajectory_id.in_(trajectories), event.kind.in_(("end", "skills"))
-    )
-    costs = (
-        select(call.trajectory_id, func.sum(call.cost_usd))
-        .where(call.trajectory_id.in_(trajectories))
-        .group_by(call.trajectory_id)
-    )
-    usage: dict[str, _RunUsage] = {
-        str(name): _RunUsage(cost_usd=float(cost)) for name, cost in session.execute(costs)
-    }
-    for name, kind, payload in session.execute(events):
-        current = usage.get(name, _RunUsage())
-        if kind == "end":
-            usage[name] = current._replace(rounds=int(payload["rounds"]))
-        else:
-            skills = tuple(str(skill["name"]) for skill in payload["skills"])
-            choosing = (s["name"] for s in payload["skills"] if s["policy"]["strategy"])
-            usage[name] = current._replace(skills=skills, chosen_by=str(next(choosing, "")))
-    return usage
 
 
 def run_cost(session: Session, run: str, videos: Collection[str] = ()) -> float:

@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import (
     ARRAY,
     BigInteger,
-    ColumnElement,
     Select,
     Text,
     Update,
@@ -222,25 +221,21 @@ def _near_query(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
 
     It is cached, since building it takes longer than running it.
     """
-    conditions = _near_conditions()
+    row, open_now = SegmentRevisionRow, SegmentRevisionRow.to_clip.is_(None)
+    labels = bindparam("labels", type_=ARRAY(Text))
+    clips, ids = (bindparam(name, type_=ARRAY(BigInteger)) for name in ("clips", "ids"))
+    conditions = {
+        "labels": (row.label == any_(cast(labels, ARRAY(Text)))) & open_now,
+        "clips": row.clips.bool_op("&&")(cast(clips, ARRAY(BigInteger))) & open_now,
+        # No open_now here: the planner would prefer an index of open rows.
+        "ids": row.segment_id == any_(cast(ids, ARRAY(BigInteger))),
+    }
     candidates = union_all(*(select(SegmentRevisionRow).where(conditions[name]) for name in given))
     near = aliased(SegmentRevisionRow, candidates.cte().prefix_with("MATERIALIZED"))
     of_video = (SegmentRow.id == near.segment_id, SegmentRow.video_id == bindparam("video"))
     number = select(SegmentRow.number).where(*of_video).scalar_subquery()
     # Other videos have the same clips and labels: their rows are filtered in the database.
     return select(number, near).where(near.to_clip.is_(None), number.is_not(None))
-
-
-def _near_conditions() -> dict[str, ColumnElement[bool]]:
-    row, open_now = SegmentRevisionRow, SegmentRevisionRow.to_clip.is_(None)
-    labels = bindparam("labels", type_=ARRAY(Text))
-    clips, ids = (bindparam(name, type_=ARRAY(BigInteger)) for name in ("clips", "ids"))
-    return {
-        "labels": (row.label == any_(cast(labels, ARRAY(Text)))) & open_now,
-        "clips": row.clips.bool_op("&&")(cast(clips, ARRAY(BigInteger))) & open_now,
-        # No open_now here: the planner would prefer an index of open rows.
-        "ids": row.segment_id == any_(cast(ids, ARRAY(BigInteger))),
-    }
 
 
 def closest_segments(
@@ -324,16 +319,15 @@ def close_revisions(
     if closed:
         row = SegmentRevisionRow
         open_revisions = (is_any_of(row.segment_id, closed), row.to_clip.is_(None))
-        values = {"to_clip": clip, "absorbed_into": _paired_with(row.segment_id, absorbed)}
+        # What ``key`` is paired with, or NULL, in one SQL text for any number of pairs.
+        arrays = (
+            cast(list(side), ARRAY(BigInteger)) for side in (absorbed.keys(), absorbed.values())
+        )
+        names = (column("one", BigInteger), column("other", BigInteger))
+        table = func.unnest(*arrays).table_valued(*names).render_derived()
+        paired_with = select(table.c.other).where(table.c.one == row.segment_id).scalar_subquery()
+        values = {"to_clip": clip, "absorbed_into": paired_with}
         _update(session, update(row).where(*open_revisions).values(values))
-
-
-def _paired_with(key: Any, pairs: Mapping[int, int]) -> Any:
-    """Return what ``key`` is paired with, or NULL, in one SQL text for any number of pairs."""
-    arrays = (cast(list(side), ARRAY(BigInteger)) for side in (pairs.keys(), pairs.values()))
-    names = (column("one", BigInteger), column("other", BigInteger))
-    table = func.unnest(*arrays).table_valued(*names).render_derived()
-    return select(table.c.other).where(table.c.one == key).scalar_subquery()
 
 
 def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[str, Any]]) -> None:

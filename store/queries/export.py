@@ -66,7 +66,7 @@ CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 def exported_tables() -> list[str]:
     """Return the tables that hold rows of a video, referenced tables first."""
-    conditions = _conditions("")
+    conditions = conditions_of_video("")
     return [table.name for table in Base.metadata.sorted_tables if table.name in conditions]
 
 
@@ -75,7 +75,7 @@ def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
 
     Corrections that join its people with those of other videos do not name these.
     """
-    conditions = _conditions(video)
+    conditions = conditions_of_video(video)
     for name in exported_tables():
         table = TABLES[name]
         row = cast(func.to_jsonb(literal_column(name)).op("-")(WHO_ASKED), Text)
@@ -105,7 +105,8 @@ def _trajectories_of(video: str) -> Select[str]:
     return select(searched.trajectory_id).where(searched.video_id == video, alone)
 
 
-def _conditions(video: str) -> dict[str, ColumnElement[bool]]:
+def conditions_of_video(video: str) -> dict[str, ColumnElement[bool]]:
+    """Return what selects the rows of a video in each table that has some, and of its answers."""
     trajectories = _trajectories_of(video)
     by_writers = and_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.is_(None))
     of_call = or_(by_writers, ModelCallRow.trajectory_id.in_(trajectories))

@@ -215,20 +215,7 @@ def erase_traces(session: Session, traces: Traces) -> list[str]:
     session.execute(delete(EvalResultRow).where(_is_evaluation(traces)))
     delete_trajectories(session, traces.video)
     delete_calls(session, _is_call(traces))
-    _restore_memberships(session, traces)
-    name = CharacterNameRow
-    session.execute(delete(name).where(name.character_id.in_(traces.characters)))
-    drop_recordings(session, traces.video)
-    session.execute(delete(ObjectRow).where(_on_keyframes(traces)))
-    session.execute(delete(KeyframeRow).where(KeyframeRow.id.in_(traces.keyframes)))
-    session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
-    is_character = CharacterRow.id.in_(traces.characters)
-    session.execute(update(CharacterRow).where(is_character).values(from_clip=0, to_clip=0))
-    return delete_unnamed_blob_rows(session, traces.video)
-
-
-def _restore_memberships(session: Session, traces: Traces) -> None:
-    """Move other members of these characters back to the characters they first belonged to."""
+    # Move other members of these characters back to the characters they first belonged to.
     member = CharacterMemberRow
     in_characters = (
         member.character_id.in_(traces.characters),
@@ -254,6 +241,15 @@ def _restore_memberships(session: Session, traces: Traces) -> None:
         )
         session.execute(change.values(character_id=first.character_id))
     session.flush()
+    name = CharacterNameRow
+    session.execute(delete(name).where(name.character_id.in_(traces.characters)))
+    drop_recordings(session, traces.video)
+    session.execute(delete(ObjectRow).where(_on_keyframes(traces)))
+    session.execute(delete(KeyframeRow).where(KeyframeRow.id.in_(traces.keyframes)))
+    session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
+    is_character = CharacterRow.id.in_(traces.characters)
+    session.execute(update(CharacterRow).where(is_character).values(from_clip=0, to_clip=0))
+    return delete_unnamed_blob_rows(session, traces.video)
 
 
 def delete_unnamed_blob_rows(session: Session, video_id: str) -> list[str]:

@@ -445,14 +445,9 @@ def _centres(session: Session, where: ColumnElement[bool]) -> Mapping[int, Centr
         .group_by(IdentityRow.id, IdentityRow.kind)
     )
     return {
-        identity: Centre(kind, count, _unpacked(sent))
+        identity: Centre(kind, count, np.frombuffer(sent[4:], dtype=">f4").astype(np.float32))
         for identity, kind, count, sent in session.execute(query)
     }
-
-
-def _unpacked(sent: bytes) -> NDArray[np.float32]:
-    """Unpack the result of ``vector_send``: size, two zero bytes, 32-bit floats."""
-    return np.frombuffer(sent[4:], dtype=">f4").astype(np.float32)
 
 
 def seen_together(

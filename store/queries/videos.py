@@ -72,7 +72,8 @@ def add_video(
     values = video.model_dump() | {"state": WATCHING, "models": dict(models)}
     added = insert(VideoRow).values(values).on_conflict_do_nothing().returning(VideoRow.id)
     if session.scalar(added) is None:
-        _update_path(session, video)
+        if video.path is not None:
+            set_progress(session, video.id, path=video.path)
         return False
     if clips:
         session.execute(insert(ClipRow), [new_clip_row(video.id, clip) for clip in clips])
@@ -103,7 +104,11 @@ def find_video(session: Session, name: str) -> Video:
             select(VideoRow).where(condition).order_by(VideoRow.id).limit(6)
         ).all()
         if rows:
-            return _unambiguous(name, rows)
+            if len(rows) > 1:
+                shown = [f"{row.id} ({row.title})" for row in rows[:5]]
+                listed = ", ".join([*shown, "..."] if len(rows) > len(shown) else shown)
+                raise Ambiguous(f"several videos go by {name!r}: {listed}; give more of the id")
+            return _video(rows[0])
     raise NotFound(f"no video goes by {name!r}: {_hint(session, name)}")
 
 
@@ -210,11 +215,6 @@ def clear_path(session: Session, video_id: str) -> None:
     set_progress(session, video_id, path=None)
 
 
-def _update_path(session: Session, video: Video) -> None:
-    if video.path is not None:
-        set_progress(session, video.id, path=video.path)
-
-
 def lock_video_for_delete(session: Session, video_id: str) -> None:
     """Lock a video exclusively before anything of it is deleted; call it first.
 
@@ -252,7 +252,12 @@ def delete_runs(session: Session, ids: Sequence[str]) -> None:
     """Delete trajectories with their calls, checkpoints, and questions that no other has."""
     question_ids = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(ids))
     questions = list(session.scalars(question_ids))
-    _delete_checkpoints(session, ids)
+    # Delete LangGraph's rows; its tables may not exist.
+    for table in CHECKPOINT_TABLES:
+        name = f"checkpoints.{table}"
+        if session.scalar(select(func.to_regclass(name))) is not None:
+            query = f"DELETE FROM {name} WHERE thread_id = ANY(:ids)"
+            session.execute(text(query), {"ids": list(ids)})
     delete_calls(session, ModelCallRow.trajectory_id.in_(ids))
     session.execute(delete(TrajectoryRow).where(TrajectoryRow.id.in_(ids)))
     others = select(TrajectoryRow.question_id)
@@ -268,23 +273,6 @@ def delete_calls(session: Session, condition: ColumnElement[bool]) -> None:
     session.execute(
         delete(MessageRow).where(MessageRow.hash.in_(hashes), MessageRow.hash.not_in(used))
     )
-
-
-def _delete_checkpoints(session: Session, trajectories: Sequence[str]) -> None:
-    """Delete LangGraph's rows; its tables may not exist."""
-    for table in CHECKPOINT_TABLES:
-        name = f"checkpoints.{table}"
-        if session.scalar(select(func.to_regclass(name))) is not None:
-            query = f"DELETE FROM {name} WHERE thread_id = ANY(:ids)"
-            session.execute(text(query), {"ids": list(trajectories)})
-
-
-def _unambiguous(name: str, rows: Sequence[VideoRow]) -> Video:
-    if len(rows) > 1:
-        shown = [f"{row.id} ({row.title})" for row in rows[:5]]
-        listed = ", ".join([*shown, "..."] if len(rows) > len(shown) else shown)
-        raise Ambiguous(f"several videos go by {name!r}: {listed}; give more of the id")
-    return _video(rows[0])
 
 
 def _video(row: VideoRow) -> Video:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from agent.builder import BuildModels, note_rules, note_writer
 from agent.reasoners.port import Unreadable
-from domain.built import RULES, BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
+from domain.built import RULES, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan
 from strategies.event_documents import (
@@ -110,7 +110,11 @@ class LongMemoryBuild:
         One that is longer than a document may be is written in parts.
         """
         start = self._before.end_ms if self._before else 0
-        begins = sorted(frame.time_ms for frame in self._frames() if is_first(frame))
+        begins = sorted(
+            frame.time_ms
+            for frame in (frame for clip in self._clips for frame in clip.frames)
+            if is_first(frame)
+        )
         # The first event goes from the video's start on, whenever its first frame is shown.
         begins = begins if start else begins[1:]
         while start < seen_ms:
@@ -119,9 +123,6 @@ class LongMemoryBuild:
                 return
             yield TimeSpan.of(start, min(end, seen_ms))
             start = min(end, seen_ms)
-
-    def _frames(self) -> Iterator[BuiltFrame]:
-        return (frame for clip in self._clips for frame in clip.frames)
 
     def _lines(self, span: TimeSpan) -> list[str]:
         return document_lines(self._clips, span)

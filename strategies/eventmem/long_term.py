@@ -16,10 +16,11 @@ from domain.built import WatchedClip
 from domain.memories import Memory, MemorySource
 from domain.people import TAG
 from domain.time import TimeSpan, format_clock
-from memory.prompts import join_lines, sanitise, sanitise_generated
 from models.messages import assistant, system, user
+from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
 from models.structured import StrictReply
-from strategies.eventmem.prompts import prompt
+
+prompt = prompts_beside(__file__)
 
 SINCE, NEXT = "Since the event before: ", "Into the next event: "
 """How the two lines of a change log begin."""

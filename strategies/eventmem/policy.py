@@ -15,11 +15,10 @@ from agent.strategy import PolicyParts
 from domain.asking import Action, Question
 from domain.time import parse_clock
 from domain.trajectory import EvidenceRetrieved
-from memory.prompts import join_lines
 from models.messages import system, user
+from models.prompts import join_lines, prompts_beside
 from strategies.asked import question_block
 from strategies.eventmem.long_term import AnswerStep, ReactReply, react_form
-from strategies.eventmem.prompts import prompt
 from strategies.eventmem.settings import LONG_TERM, SHORT_TERM
 from strategies.policy_parts import (
     RuleWalk,
@@ -28,6 +27,8 @@ from strategies.policy_parts import (
     pictures_to_send,
     use_tool,
 )
+
+prompt = prompts_beside(__file__)
 
 SHORT, SEARCH, OCR, DETECT = "short_term", "search_memory", "ocr", "detect_objects"
 """The names of the tools."""

@@ -123,13 +123,10 @@ class ShortTermMemory:
         event.record(time_ms, self._settings.every_ms)
         place = place_of(self._video, event.number, event.seen, self._settings.frames)
         replaced = None if place is None else event.put(time_ms, place)
-        return MemoryStep(place is not None, event.runs[0].start_ms, replaced, self._evict())
-
-    def _evict(self) -> tuple[EventFrames, ...]:
         evicted: list[EventFrames] = []
         while sum(len(event.frames) for event in self._events) > self._settings.frames:
             evicted.append(self._events.pop(0).frozen())
-        return tuple(evicted)
+        return MemoryStep(place is not None, event.runs[0].start_ms, replaced, tuple(evicted))
 
 
 class _GrowingEvent:

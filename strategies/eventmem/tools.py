@@ -111,7 +111,10 @@ class SearchMemory:
         """Return the events that a query matches best, or those of a stretch of time."""
         query = make_storable(arguments.query)
         found: dict[str, FoundDocument] = {}
-        documents = [self._events(scope_documents) for scope_documents in self._each(view)]
+        documents = [
+            self._events(scope_documents)
+            for scope_documents in [self._indexes.documents(scope) for scope in view.scopes]
+        ]
         for scope, every in zip(view.scopes, documents, strict=True):
             within, threshold, most = self._wanted(every, arguments)
             queries = [query, *(f"{query} {make_storable(o)}" for o in arguments.options)]
@@ -139,9 +142,6 @@ class SearchMemory:
         far = made.nothing_close if arguments.start_s is None else not best
         quotes = () if arguments.options else quotation(self._indexes, query, best)
         return made.model_copy(update={"nothing_close": far, "quotes": quotes})
-
-    def _each(self, view: MemoryView) -> list[EventDocuments]:
-        return [self._indexes.documents(scope) for scope in view.scopes]
 
     @staticmethod
     def _events(documents: EventDocuments) -> EventDocuments:

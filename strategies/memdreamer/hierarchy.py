@@ -172,7 +172,13 @@ class Hierarchy:
         """
         self._macros |= {macro.number: macro for macro in macros}
         before = {one.run[0]: one for one in self._supers}
-        self._supers = self._sound_edges(self._limited(self._touched(macros), macros[-1]))
+        # Drop edges to super events that are no more.
+        supers = self._limited(self._touched(macros), macros[-1])
+        numbers = {one.run[0] for one in supers}
+        self._supers = [
+            replace(one, outer={key: why for key, why in one.outer.items() if key[2] in numbers})
+            for one in supers
+        ]
         changed = [one for one in self._supers if one != before.get(one.run[0])]
         gone = before.keys() - {one.run[0] for one in self._supers}
         nodes = [self._node(one, clip) for one in changed]
@@ -222,14 +228,6 @@ class Hierarchy:
             joined = self._writer.joined(supers[at : at + 2], [self._macros[n] for n in run])
             supers[at : at + 2] = [joined]
         return supers
-
-    def _sound_edges(self, supers: Sequence[SuperEvent]) -> list[SuperEvent]:
-        """Drop edges to super events that are no more."""
-        numbers = {one.run[0] for one in supers}
-        return [
-            replace(one, outer={key: why for key, why in one.outer.items() if key[2] in numbers})
-            for one in supers
-        ]
 
     def _node(self, one: SuperEvent, clip: int) -> NodeDraft:
         span = self._span(one)

@@ -13,7 +13,7 @@ from agent.strategy import PolicyParts
 from domain.asking import Action
 from domain.trajectory import EvidenceRetrieved
 from models.messages import system, user
-from strategies.memdreamer.prompts import prompt
+from models.prompts import prompts_beside
 from strategies.memdreamer.settings import (
     GET_RELATIONS,
     GET_SUBGRAPH,
@@ -24,6 +24,8 @@ from strategies.memdreamer.settings import (
 from strategies.memdreamer.shown import macros_named
 from strategies.memdreamer.steps import conclude_page, step_form, step_page, step_system, unopened
 from strategies.policy_parts import RuleWalk
+
+prompt = prompts_beside(__file__)
 
 # MemDreamer's policy with a language model: a tool a round, and one note that goes on.
 #
@@ -161,7 +163,10 @@ class FixedWalk(RuleWalk):
     def _steps(self, decision: DecisionContext) -> Iterator[Action]:
         question, found = decision.question, {s.found.mode: s.found for s in decision.searches}
         scoring = {"options": list(question.options)} if question.options else {}
-        if self._is_broad(decision):
+        asked = decision.question
+        broad = not asked.options and kind_of(asked.text) is QuestionKind.BROAD
+        is_broad = broad and GET_SUMMARY in self._usable
+        if is_broad:
             yield Action(kind="search", reason="the whole", mode=GET_SUMMARY)
             if found.get(GET_SUMMARY) and found[GET_SUMMARY].evidence:
                 return
@@ -184,11 +189,6 @@ class FixedWalk(RuleWalk):
                     query=question.text,
                     arguments={**place, **scoring},
                 )
-
-    def _is_broad(self, decision: DecisionContext) -> bool:
-        asked = decision.question
-        broad = not asked.options and kind_of(asked.text) is QuestionKind.BROAD
-        return broad and GET_SUMMARY in self._usable
 
     def _places(self, nodes: EvidenceRetrieved) -> Iterator[tuple[str, str, dict[str, str]]]:
         """Yield what is opened and followed from the nodes that were found, nearest first."""

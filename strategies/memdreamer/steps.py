@@ -16,9 +16,11 @@ from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from agent.strategy import Tool
 from domain.asking import Action, Evidence, Question
 from domain.trajectory import EvidenceRetrieved
-from strategies.memdreamer.prompts import prompt
+from models.prompts import prompts_beside
 from strategies.memdreamer.settings import GET_SUBGRAPH, SEARCH_NODES
 from strategies.memdreamer.shown import macros_named
+
+prompt = prompts_beside(__file__)
 
 # What MemDreamer's loop shows a language model, within fixed room whatever was found; pure.
 #

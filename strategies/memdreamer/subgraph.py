@@ -125,7 +125,11 @@ def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, Dropped]:
             wrong.append(f"{node.level} {node.text!r} at {node.span} is outside of {span}")
         else:
             nodes.append(replace(node, span=within))
-    entities = {key: value for key, value in graph.entities.items() if _is_entity(key)}
+    entities = {
+        key: value
+        for key, value in graph.entities.items()
+        if (key.type in ENTITY_KINDS and bool(key.name.strip()))
+    }
     wrong += [f"{key.name!r} is of no kind: {key.type}" for key in graph.entities.keys() - entities]
     known = {*entities, *(node.key for node in nodes)}
     edges = []
@@ -137,10 +141,6 @@ def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, Dropped]:
         else:
             edges.append(edge if within is edge.span else replace(edge, span=within))
     return Subgraph(nodes, entities, edges), Dropped(tuple(wrong))
-
-
-def _is_entity(key: EntityKey) -> bool:
-    return key.type in ENTITY_KINDS and bool(key.name.strip())
 
 
 def _within(inner: TimeSpan, outer: TimeSpan) -> TimeSpan | None:
@@ -335,7 +335,7 @@ class RuleGraph:
             base, preposition = (match[1], match[2]) if match else (triple.predicate, "")
             if base == "be":
                 joined |= set(self._place(subject, preposition, target, line))
-            elif subject is not None and _happens(base):
+            elif subject is not None and (_UNCERTAIN.match(base) is None):
                 event = events.get((triple.subject, base))
                 if event is None:
                     event = self._node(EVENT, base, line.text, line)
@@ -423,8 +423,3 @@ def _spaced(text: str) -> str:
 
 def _has_clauses(line: Memory) -> bool:
     return line.kind is MemoryKind.EPISODIC and line.source in _SPOKEN | _DESCRIBED
-
-
-def _happens(predicate: str) -> bool:
-    """Check whether what a predicate says took place: neither denied nor only possible."""
-    return _UNCERTAIN.match(predicate) is None

@@ -232,7 +232,11 @@ class HierarchyTools:
                 within = [o for o in video.view.of_level(level) if _overlaps(o.span, wanted)]
                 shown = within[:MOST_IN_TIME]
                 found += [_Chosen(video, one, video.showing.short(one)) for one in shown]
-        _check_time(videos, wanted, found)
+        # Check that a time is known. Raises: InputError: it is later than what is known.
+        ends = [one.span.end_ms for video in videos for one in video.view.of_level(MACRO)]
+        known = max(ends, default=0)
+        if not found and wanted.start_ms >= known:
+            raise InputError(f"what is known ends at {format_clock(known)}, before {wanted}")
         said = f"what there is at {wanted}: {_count(len(found), 'node')}"
         return self._result(SEARCH_BY_TIME, arguments, videos, found, said, use)
 
@@ -414,18 +418,6 @@ def _known(videos: Sequence[_Video], ref: str, level: str | None = None) -> tupl
     raise InputError(
         f"there is no {what} {ref} in what is asked about, as of this moment: use an id as shown"
     )
-
-
-def _check_time(videos: Sequence[_Video], wanted: TimeSpan, found: Sequence[_Chosen]) -> None:
-    """Check that a time is known.
-
-    Raises:
-        InputError: it is later than what is known.
-    """
-    ends = [one.span.end_ms for video in videos for one in video.view.of_level(MACRO)]
-    known = max(ends, default=0)
-    if not found and wanted.start_ms >= known:
-        raise InputError(f"what is known ends at {format_clock(known)}, before {wanted}")
 
 
 def _overlaps(span: TimeSpan, wanted: TimeSpan) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.time import TimeSpan, format_clock
-from memory.prompts import join_lines, sanitise, sanitise_generated
-from strategies.memdreamer.prompts import prompt
+from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
 from strategies.memdreamer.settings import MINUTE, HierarchySettings, Limits
 from strategies.memdreamer.writer import Macro, SuperEvent
+
+prompt = prompts_beside(__file__)
 
 
 def episodes_rules(settings: HierarchySettings) -> str:

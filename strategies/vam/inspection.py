@@ -12,8 +12,8 @@ from domain.errors import BlobGone, BudgetExceeded, InputError
 from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
 from domain.time import TimeSpan, format_clock
-from memory.prompts import sanitise
 from models.messages import system, user
+from models.prompts import prompts_beside, sanitise
 from retrieval.keyframe_mode import image_evidence
 from retrieval.result import Retrieval
 from retrieval.terms import terms
@@ -21,7 +21,6 @@ from strategies.event_documents import DocumentIndexes
 from strategies.kept_frames import TEXT, FrameReader, KeptFrame, spread_frames
 from strategies.vam.model_writer import InspectReply
 from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE
-from strategies.vam.prompts import prompt
 from strategies.vam.search import FrameSearch, Search
 from strategies.vam.settings import LOOKING, InspectArguments
 from strategies.vam.summaries import Summarize
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from agent.strategy import RunTool
     from models.toolbox import Toolbox
     from store.database import Store
+
+prompt = prompts_beside(__file__)
 
 SEEN = 300
 """Characters of what is seen on a frame."""

@@ -18,14 +18,15 @@ from domain.errors import BlobGone
 from domain.people import TAG
 from domain.time import TimeSpan, format_clock
 from domain.trajectory import EvidenceRetrieved
-from memory.prompts import join_lines, sanitise, sanitise_generated
 from models.messages import assistant, system, user
+from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
 from models.structured import StrictReply
 from strategies.asked import question_block
 from strategies.kept_frames import spread_frames
-from strategies.vam.prompts import prompt
 from strategies.vam.settings import DAY_S, SearchQuery, Source, VisualMemorySettings
 from strategies.vam.times import TimeRange, clock_words
+
+prompt = prompts_beside(__file__)
 
 # What is shown to a language model: VAM's prompts with untrusted text made safe; pure.
 

@@ -12,6 +12,7 @@ from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action, Evidence
 from models.messages import assistant, system, user
+from models.prompts import prompts_beside
 from strategies.asked import question_block
 from strategies.policy_parts import (
     RuleWalk,
@@ -35,9 +36,10 @@ from strategies.vam.model_writer import (
     plan_system,
     repair_page,
 )
-from strategies.vam.prompts import prompt
 from strategies.vam.settings import LOOKING, SUMMARIES
 from strategies.vam.times import timed_question
+
+prompt = prompts_beside(__file__)
 
 SEARCH, FRAMES, INSPECT, SUMMARIZE = "search", "frames", "inspect", "summarize"
 """The names of VAM's tools."""
@@ -119,7 +121,24 @@ class PlanningPolicy:
         if self._is_done(decision):
             return Action(kind="answer", reason="nothing improves, or the rounds end")
         try:
-            return self._action(self._plan(decision), decision)
+            reply = self._plan(decision)
+            planned = reply.action
+            reason = " ".join(reply.reason.split())
+            if isinstance(planned, PlannedAnswer):
+                return Action(kind="answer", reason=reason, note=planned.model_dump_json())
+            if isinstance(planned, PlannedSummary):
+                kept = planned.model_dump(
+                    mode="json", exclude={"kind", "prompt"}, exclude_none=True
+                )
+                return use_tool(SUMMARIZE, reason, planned.prompt, **kept)
+            if isinstance(planned, PlannedInspection):
+                kept = planned.model_dump(
+                    mode="json", exclude={"kind", "question"}, exclude_none=True
+                )
+                return use_tool(INSPECT, reason, planned.question or decision.question.text, **kept)
+            kept = planned.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
+            kept["sources"] = kept["sources"] or self._sources
+            return use_tool(SEARCH, reason, **kept)
         except Unreadable:
             return self.rescue(decision)
 
@@ -240,21 +259,6 @@ class PlanningPolicy:
             off = [str(one) for one in action.sources if one not in self._sources]
             return [f"{one} is no source here" for one in off]
         return []
-
-    def _action(self, reply: PlannedReply, decision: DecisionContext) -> Action:
-        planned = reply.action
-        reason = " ".join(reply.reason.split())
-        if isinstance(planned, PlannedAnswer):
-            return Action(kind="answer", reason=reason, note=planned.model_dump_json())
-        if isinstance(planned, PlannedSummary):
-            kept = planned.model_dump(mode="json", exclude={"kind", "prompt"}, exclude_none=True)
-            return use_tool(SUMMARIZE, reason, planned.prompt, **kept)
-        if isinstance(planned, PlannedInspection):
-            kept = planned.model_dump(mode="json", exclude={"kind", "question"}, exclude_none=True)
-            return use_tool(INSPECT, reason, planned.question or decision.question.text, **kept)
-        kept = planned.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
-        kept["sources"] = kept["sources"] or self._sources
-        return use_tool(SEARCH, reason, **kept)
 
     def _pictures(self, decision: DecisionContext, share: int) -> LoadedPictures:
         return pictures_to_send(self._calls, decision, self._settings.images, share, self._load)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from models.ports import embed_queries
 from retrieval.keyframe_mode import image_evidence
 from retrieval.options import TEMPERATURE
 from retrieval.relevance import closeness_threshold
-from retrieval.result import Retrieval, ShownImage
+from retrieval.result import Retrieval
 from strategies.asked import quotation, weigh_documents
 from strategies.event_documents import EventDocument, EventDocuments, FoundDocument
 from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames
@@ -225,7 +225,20 @@ class Search:
         """Find frames that look like a result."""
         if arguments.visual_ref is None:
             return
-        example = self._example(view, arguments.visual_ref)
+        # The frame that is meant: the middle one of a document. Raises: NotFound: there is none in
+        # view.
+        ref = arguments.visual_ref
+        example = self._frames.named(view, ref) or next(
+            (
+                frames[len(frames) // 2]
+                for scope in view.scopes
+                for document in self._indexes.documents(scope)
+                if document.ref == ref and (frames := self._frames.within(scope, document.span))
+            ),
+            None,
+        )
+        if example is None:
+            raise NotFound(f"no frame that is kept in these videos belongs to {ref}")
         query = arguments.queries[0] if arguments.queries else SearchQuery(q="alike")
         most = query.top_k if not inside else MOST_WITHIN
         for one in _in_spans(self._frames.alike(view, example, most), inside)[: query.top_k]:
@@ -236,25 +249,6 @@ class Search:
         if len(results.inspected) < query.inspect_k:
             results.inspected[found.frame.ref] = [found.frame]
         results.add_frame(found)
-
-    def _example(self, view: MemoryView, ref: str) -> KeptFrame:
-        """Return the frame that is meant: the middle one of a document.
-
-        Raises:
-            NotFound: there is none in view.
-        """
-        frame = self._frames.named(view, ref) or next(
-            (
-                frames[len(frames) // 2]
-                for scope in view.scopes
-                for document in self._indexes.documents(scope)
-                if document.ref == ref and (frames := self._frames.within(scope, document.span))
-            ),
-            None,
-        )
-        if frame is None:
-            raise NotFound(f"no frame that is kept in these videos belongs to {ref}")
-        return frame
 
     def _retrieval(
         self,
@@ -272,7 +266,15 @@ class Search:
         looked = [one for frames in results.inspected.values() for one in frames][:MOST_INSPECTED]
         question = arguments.question or arguments.query
         made = self._inspection.look(looked, question, use.model, joint=arguments.joint)
-        images = self._shown(fresh, looked, made.read, use)
+        # The frames that are shown: those found, and those looked at.
+        scores = {one.frame.ref: one for one in fresh}
+        for frame in looked:
+            if frame.ref not in use.seen:
+                scores.setdefault(frame.ref, ScoredFrame(frame, 0.5))
+        ranked = sorted(scores.values(), key=lambda one: -one.score)
+        images = self._frames.show(
+            [one.frame for one in ranked], [one.score for one in ranked], made.read
+        )
         query = make_storable(arguments.query or " / ".join(q.q for q in arguments.queries))
         weighed = weigh_documents(
             self._indexes.text, chain(*documents), query, arguments.options, view, found
@@ -292,21 +294,6 @@ class Search:
             temperature=TEMPERATURE,
             quotes=() if arguments.options else quotation(self._indexes, query, found),
         )
-
-    def _shown(
-        self,
-        found: Iterable[ScoredFrame],
-        looked: Iterable[KeptFrame],
-        read: dict[str, str],
-        use: ToolUse,
-    ) -> tuple[ShownImage, ...]:
-        """Return the frames that are shown: those found, and those looked at."""
-        scores = {one.frame.ref: one for one in found}
-        for frame in looked:
-            if frame.ref not in use.seen:
-                scores.setdefault(frame.ref, ScoredFrame(frame, 0.5))
-        ranked = sorted(scores.values(), key=lambda one: -one.score)
-        return self._frames.show([one.frame for one in ranked], [one.score for one in ranked], read)
 
 
 class FrameSearch:

@@ -16,14 +16,13 @@ from domain.errors import BudgetExceeded, InputError
 from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from memory.prompts import sanitise
+from models.prompts import prompts_beside, sanitise
 from retrieval.result import Retrieval
 from store.queries.build_changes import apply_change
 from store.queries.builds import StepMade, build_writers, read_built
 from store.queries.percepts import lock_video
 from strategies.event_documents import BREAK, EventDocument, EventDocuments, mean_direction
 from strategies.vam.model_writer import clock_times, shown_lines, write_lines
-from strategies.vam.prompts import prompt
 from strategies.vam.settings import SUMMARIES, SUMMARY
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from strategies.event_documents import DocumentIndexes
     from strategies.vam.settings import SummarizeArguments
     from strategies.vam.times import StreamClocks
+
+prompt = prompts_beside(__file__)
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 

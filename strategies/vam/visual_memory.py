@@ -261,15 +261,12 @@ class VisualMemory:
         for event in begun:
             if self._thinning.protect(event.frame_ms):
                 at_start = event.start_ms == event.frame_ms
-                self._set_reason(
-                    event.frame_ms, FrameReason.EVENT if at_start else FrameReason.STILL
-                )
-
-    def _set_reason(self, time_ms: int, reason: FrameReason) -> None:
-        if time_ms in self._change.added:
-            self._change.added[time_ms] = StayingFrame(time_ms, reason)
-        else:
-            self._change.reasons[time_ms] = reason
+                time_ms = event.frame_ms
+                reason = FrameReason.EVENT if at_start else FrameReason.STILL
+                if time_ms in self._change.added:
+                    self._change.added[time_ms] = StayingFrame(time_ms, reason)
+                else:
+                    self._change.reasons[time_ms] = reason
 
 
 # Keeps the frames of moments and events while a video is watched, thinned out with age.

@@ -112,7 +112,8 @@ class WorldBuild:
         for window in self._due(seen_ms, ended=ended):
             text = self._caption(window)
             if text:
-                clip = _clip_at(clips, min(window.end_ms, seen_ms))
+                end_ms = min(window.end_ms, seen_ms)
+                clip = next((c.clip for c in clips if c.span.end_ms >= end_ms), clips[-1].clip)
                 nodes.append(self._node(window, text, clip, seen_ms))
                 written.append((window, clip, self._written_facts(text, known)))
         left = [n.text for n, (*_, found) in zip(nodes, written, strict=True) if found is None]
@@ -265,7 +266,3 @@ def seen_lines(clip: WatchedClip) -> Iterator[SeenLine]:
 
 def _starts_in(line: SeenLine, span: TimeSpan) -> bool:
     return span.start_ms <= line.span.start_ms < span.end_ms
-
-
-def _clip_at(clips: Sequence[WatchedClip], end_ms: int) -> int:
-    return next((c.clip for c in clips if c.span.end_ms >= end_ms), clips[-1].clip)

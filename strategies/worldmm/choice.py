@@ -21,8 +21,10 @@ from domain.errors import BudgetExceeded
 from domain.stated import Triple
 from domain.time import TimeSpan
 from models.messages import system, user
-from strategies.worldmm.prompts import prompt
+from models.prompts import prompts_beside
 from strategies.worldmm.replies import ChooseReply, FilterReply, choose_page, filter_page
+
+prompt = prompts_beside(__file__)
 
 
 class QuestionForm(StrEnum):
@@ -116,17 +118,17 @@ def _weighed(
     for scale, (of_scale, weight) in enumerate(zip(shares, weights, strict=True)):
         coarser = [pair for others in shares[scale + 1 :] for pair in others]
         for share, candidate in of_scale:
-            agreeing = sum(other for other, one in coarser if _holds(one, candidate))
+            agreeing = sum(
+                other
+                for other, one in coarser
+                if (one.span.overlap_ms(candidate.span) == candidate.span.length_ms)
+            )
             yield weight * (share + AGREEMENT * agreeing), candidate
 
 
 def _shares(candidates: Sequence[ScaleCandidate]) -> list[tuple[float, ScaleCandidate]]:
     best = max((candidate.score for candidate in candidates), default=0.0)
     return [(one.score / best if best > 0 else 0.0, one) for one in candidates]
-
-
-def _holds(coarse: ScaleCandidate, fine: ScaleCandidate) -> bool:
-    return coarse.span.overlap_ms(fine.span) == fine.span.length_ms
 
 
 def _within(one: ScaleCandidate, other: ScaleCandidate) -> bool:

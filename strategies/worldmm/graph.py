@@ -183,7 +183,10 @@ def search_scale(
     signals = [cosines] if words is None else [cosines, words]
     if not graph:
         return ScaleFound(nearest(_together(signals), most), ())
-    restart = _restart(index, cosines, matched, settings.caption_weight)
+    # Where walks begin: entities of matched triples, and a little every caption.
+    restart = np.zeros(index.graph.entities + index.graph.captions)
+    restart[: index.graph.entities] = entity_seeds(index.graph.standing, index.ends, matched)
+    restart[index.graph.entities :] = settings.caption_weight * _unit_range(cosines)
     ranks = page_rank(index.graph.graph, restart, settings.damping)[index.graph.entities :]
     if words is not None:
         # The cosine of each caption's triple that is nearest to the query, (C,); or 0.
@@ -210,16 +213,6 @@ def nearest(scores: Floats | Vectors, most: int) -> tuple[Numbered, ...]:
     """Return the highest scores above 0, best first, those first seen first among equals."""
     order = np.argsort(-scores, kind="stable")[:most]
     return tuple(Numbered(int(n), float(scores[n])) for n in order if scores[n] > 0)
-
-
-def _restart(
-    index: ScaleIndex, cosines: Floats, matched: Sequence[Numbered], caption_weight: float
-) -> Floats:
-    """Return where walks begin: entities of matched triples, and a little every caption."""
-    restart = np.zeros(index.graph.entities + index.graph.captions)
-    restart[: index.graph.entities] = entity_seeds(index.graph.standing, index.ends, matched)
-    restart[index.graph.entities :] = caption_weight * _unit_range(cosines)
-    return restart
 
 
 def entity_seeds(standing: Floats, ends: Pairs, matched: Sequence[Numbered]) -> Floats:

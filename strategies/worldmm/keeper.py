@@ -63,19 +63,13 @@ class SegmentKeeping:
         for time, image in frames:
             segment = time // self._segment_ms
             if segment > self._last:
-                found = (self._is_about_middle(time), _sharpness(image), time)
+                from_middle = time % self._segment_ms - self._segment_ms / 2
+                is_about_middle = abs(from_middle) <= MIDDLE_SHARE / 2 * self._segment_ms
+                # The variance of the Laplacian of grey, as of eq. 2.
+                grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), np.uint8)
+                found = (is_about_middle, variance(laplacian(grey)), time)
                 if segment not in best or found[:2] > best[segment][:2]:
                     best[segment] = found
         self._last = max(best, default=self._last)
         kept = [FrameToKeep(time, REASON, 0, SIDE, QUALITY) for _, _, time in best.values()]
         return KeptFrames(kept, {"segment": self._last})
-
-    def _is_about_middle(self, time_ms: int) -> bool:
-        from_middle = time_ms % self._segment_ms - self._segment_ms / 2
-        return abs(from_middle) <= MIDDLE_SHARE / 2 * self._segment_ms
-
-
-def _sharpness(image: Image) -> float:
-    """Return the variance of the Laplacian of grey, as of eq. 2."""
-    grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), np.uint8)
-    return variance(laplacian(grey))

@@ -15,7 +15,7 @@ from agent.reasoners.port import Unreadable
 from domain.stated import StatedFacts, Triple
 from domain.time import TimeSpan
 from models.messages import assistant, system, user
-from strategies.worldmm.prompts import prompt
+from models.prompts import prompts_beside
 from strategies.worldmm.replies import (
     ConsolidationReply,
     WrittenCaption,
@@ -31,6 +31,8 @@ from strategies.worldmm.replies import (
 )
 from strategies.worldmm.semantic import Consolidation, complaints_about
 from strategies.worldmm.settings import WorldMemorySettings
+
+prompt = prompts_beside(__file__)
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 

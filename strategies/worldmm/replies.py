@@ -18,12 +18,13 @@ from domain.people import TAG
 from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
 from domain.time import TimeSpan, format_clock, parse_clock
 from domain.trajectory import EvidenceRetrieved
-from memory.prompts import join_lines, sanitise, sanitise_generated
+from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
 from strategies.asked import question_block
 from strategies.worldmm.captions import MENTIONED
-from strategies.worldmm.prompts import prompt
 from strategies.worldmm.semantic import Consolidation
 from strategies.worldmm.settings import VISUAL
+
+prompt = prompts_beside(__file__)
 
 NOTHING = "(no search yet)"
 SHOWN = 1_500

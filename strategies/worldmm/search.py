@@ -156,7 +156,17 @@ class EpisodicSearch(_Search):
         if use.model is None:
             chosen, reason = self._by_rules(asked, self._by_scale(scales, asked, use))
             best = asked.supported(finest).best()
-            return self._with_options(chosen, scales, best, asked), finest, reason
+            # Add the finest captions that support an option best, by their refs.
+            known = {
+                ref: self._piece(scale, number, asked)
+                for scale in scales
+                for number, ref in enumerate(scale.view.pieces.refs)
+                if ref in best
+            }
+            with_options = list(
+                ({one.ref: one for one in chosen} | {ref: known[ref] for ref in best}).values()
+            )
+            return with_options, finest, reason
         if GRAPH in use.without:
             matched, kept = [], KeptTriples((), "entities and triples are switched off")
         else:
@@ -186,22 +196,6 @@ class EpisodicSearch(_Search):
         ]
         chosen = choose_across_scales(asked.question.text, candidates, self._settings.captions_kept)
         return [pieces[one.ref] for one in chosen.chosen], chosen.reason
-
-    def _with_options(
-        self,
-        chosen: Sequence[Evidence],
-        scales: Sequence[_Scale],
-        best: Sequence[str],
-        asked: Asked,
-    ) -> list[Evidence]:
-        """Add the finest captions that support an option best, by their refs."""
-        known = {
-            ref: self._piece(scale, number, asked)
-            for scale in scales
-            for number, ref in enumerate(scale.view.pieces.refs)
-            if ref in best
-        }
-        return list(({one.ref: one for one in chosen} | {ref: known[ref] for ref in best}).values())
 
     def _scales(self, scope: Scope, asked: Asked, use: ToolUse) -> Iterator[_Scale]:
         index, names = self._indexes.of(scope.video), asked.question.people.names(scope.video)
@@ -335,7 +329,21 @@ class VisualSearch:
         span = find_span(arguments.query)
         if span is None:
             return self._by_words(view, arguments.query, use)
-        return self._of_time(view, arguments.query, span, use)
+        # Frames of a time in its order; those around an instant. Raises: InputError: several
+        # videos are in view.
+        query = arguments.query
+        if len(view.scopes) > 1:
+            raise InputError("a time is a video's own: ask about one video")
+        around = 0 if span.length_ms else self._around_ms
+        wide = TimeSpan.of(max(0, span.start_ms - around), span.end_ms + around + 1)
+        frames = self._frames.within(view.scopes[0], wide)
+        fresh = [frame for frame in frames if frame.ref not in use.seen]
+        images = self._compared(query, self._frames.show(spread_frames(fresh, self._most)))
+        best = max((image.score for image in images), default=0.0)
+        asked_for = use.model is not None or names_only_time(query)
+        close = asked_for or best >= closeness_threshold(max(1, len(images)))
+        reason = f"{len(images)} of {len(frames)} kept frames of {wide}"
+        return _retrieval(query, images, reason, close=bool(images) and close)
 
     def _by_words(self, view: MemoryView, query: str, use: ToolUse) -> Retrieval:
         """Return the frames that are most alike to the query, best first."""
@@ -354,25 +362,6 @@ class VisualSearch:
         close = bool(fresh) and (use.model is not None or fresh[0].score >= encoder.close)
         reason = f"kept frames by their likeness under {encoder.name}"
         return _retrieval(query, images, reason, close=close)
-
-    def _of_time(self, view: MemoryView, query: str, span: TimeSpan, use: ToolUse) -> Retrieval:
-        """Return frames of a time in its order; those around an instant.
-
-        Raises:
-            InputError: several videos are in view.
-        """
-        if len(view.scopes) > 1:
-            raise InputError("a time is a video's own: ask about one video")
-        around = 0 if span.length_ms else self._around_ms
-        wide = TimeSpan.of(max(0, span.start_ms - around), span.end_ms + around + 1)
-        frames = self._frames.within(view.scopes[0], wide)
-        fresh = [frame for frame in frames if frame.ref not in use.seen]
-        images = self._compared(query, self._frames.show(spread_frames(fresh, self._most)))
-        best = max((image.score for image in images), default=0.0)
-        asked_for = use.model is not None or names_only_time(query)
-        close = asked_for or best >= closeness_threshold(max(1, len(images)))
-        reason = f"{len(images)} of {len(frames)} kept frames of {wide}"
-        return _retrieval(query, images, reason, close=bool(images) and close)
 
     def _compared(self, query: str, images: Sequence[ShownImage]) -> tuple[ShownImage, ...]:
         """Return images scored by how near what was recognised on them is to the query.

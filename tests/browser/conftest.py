@@ -18,6 +18,7 @@ from domain.asking import Question
 from domain.media import ClipState
 from graphs.ask import ask
 from library.memory import events
+from library.videos import all_titles
 from models.toolbox import Toolbox
 from people.across_videos import rename
 from perception.source import cache_original, stat_digest
@@ -32,7 +33,6 @@ from tests.support.app_pages import EVIL
 from tests.support.media import make_video
 from tests.support.several_videos import list_people
 from ui.server import AppServer
-from views.library import all_titles
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from library.videos import all_titles
 from store.database import open_store
 from store.home import Home
 from tests.browser.axe import violations
-from views.library import all_titles
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -13,14 +13,14 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from library.rounds import forks_among
+from library.videos import all_titles
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import list_trajectories
 from tests.browser.pages import settled
 from ui.navigation import PAGE_NAMES
 from ui.server import AppServer
-from views.library import all_titles
-from views.rounds import forks_among
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -15,6 +15,7 @@ import pytest
 from domain.media import ClipState
 from flows.jobs import Job, Jobs
 from flows.reporting import report_to_prefect
+from library.videos import all_videos
 from services.prefect import PrefectServer
 from store import postmaster
 from store.database import open_store
@@ -23,7 +24,6 @@ from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, set_video_state
 from tests.browser.pages import done, opened, seen, settled
 from tests.support.media import make_video
-from views.library import list_library
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -60,7 +60,7 @@ def running(place: Home) -> Job:
 
 def entry(place: Home, title: str) -> tuple[str, int, int]:
     with open_store(place) as store:
-        found = {one.title: one for one in list_library(store)}
+        found = {one.title: one for one in all_videos(store).items}
     one = found.get(title)
     return (one.state, one.done, one.clips) if one else ("", 0, 0)
 
@@ -110,7 +110,7 @@ def states(place: Home) -> list[str]:
 
 def test_press_tries_a_failed_clip_again(page: Page, address: str, place: Home, keep: Keep) -> None:
     with open_store(place) as store:
-        name = next(one.id for one in list_library(store) if one.title == "long film")
+        name = next(one.id for one in all_videos(store).items if one.title == "long film")
         with store.begin() as session:
             for clip in (1, 4):
                 mark_clip(session, name, clip, ClipState.FAILED, "the model was away")

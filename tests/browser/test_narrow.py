@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from domain.words import reader, translate
 from tests.browser.conftest import WAIT_MS
 from tests.browser.pages import opened
+from ui.language import readers
 from ui.navigation import PAGE_NAMES, TITLES
-from views.translation import language, language_names, translate
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -44,16 +45,16 @@ BESIDE = """(width) => {
 """The controls beside the screen, and how wide the page is."""
 
 
-@pytest.fixture(scope="module", params=sorted(language_names()))
+@pytest.fixture(scope="module", params=sorted(readers()))
 def phone(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Page]:
     assert context.browser is not None
     made = context.browser.new_context(
         viewport={"width": WIDTH, "height": HEIGHT}, locale=request.param, has_touch=True
     )
     made.set_default_timeout(WAIT_MS)
-    before = language.set(request.param)
+    before = reader.set(readers()[request.param])
     yield made.new_page()
-    language.reset(before)
+    reader.reset(before)
     made.close()
 
 
@@ -72,13 +73,13 @@ def test_a_page_fits_a_phone(
     opened(phone, f"{address}/{ways[TITLES[name]]}{more}", translate(TITLES[name]))
     phone.wait_for_timeout(700)
     fits(phone)
-    assert phone.evaluate("document.documentElement.lang") == language.get()
+    assert phone.evaluate("document.documentElement.lang") == reader.get().code
     phone.evaluate(
         "document.querySelectorAll('details:not([open]) summary').forEach(e => e.click())"
     )
     phone.wait_for_timeout(700)
     if shots is not None:
-        path = shots / f"{name}{more[-5:]}_{language.get()}_390.png"
+        path = shots / f"{name}{more[-5:]}_{reader.get().code}_390.png"
         tall = int(phone.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
         phone.set_viewport_size({"width": WIDTH, "height": max(HEIGHT, min(tall + 20, 5000))})
         phone.screenshot(path=str(path))
@@ -92,7 +93,7 @@ def test_the_choice_of_a_language_is_in_the_menu(phone: Page, address: str) -> N
     menu = phone.get_by_test_id("stSidebar")
     menu.get_by_role("link", name=translate("Library")).wait_for()
     menu.get_by_role("combobox").click()
-    other = "English" if language.get() != "en" else "Deutsch"
+    other = "English" if reader.get().code != "en" else "Deutsch"
     phone.get_by_role("option", name=other).click()
     heading = {"English": "History", "Deutsch": "Verlauf"}[other]
     phone.get_by_role("heading", name=heading, exact=True).first.wait_for()

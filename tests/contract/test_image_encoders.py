@@ -16,6 +16,7 @@ from domain.media import ClipState
 from domain.memories import MemoryView, Scope
 from domain.search import Aim
 from domain.settings import Settings
+from library.library_search import LibraryQuery, search_library
 from memory.write_clip import remember
 from models.image_folder import FILES, missing_files
 from models.image_text import ImageTextEncoder, preprocess, read_preprocessing
@@ -37,7 +38,6 @@ from tests.support.memory import (
 from tests.support.memory import Tools as Remembering
 from tests.support.remembered import Tools
 from tests.support.tiny_image_encoder import COLOURS, towers
-from views.library_search import LibraryQuery, search_library
 
 
 def painted(colour: str, height: int = 60, width: int = 100) -> Image:
@@ -193,7 +193,7 @@ def test_any_search_finds_what_only_an_image_shows(recorded_video: Filmed) -> No
     (seen,) = search_library(
         store, Tools().text, LibraryQuery(words="all red"), images=encoder
     ).pictures[:1]
-    assert seen.line.span.start_ms == 14_000
+    assert seen.span.start_ms == 14_000
     blind = Retrievers(store, Tools(), Settings()).search(view, Mode.VIDEO, "all red")
     assert blind.nothing_close
     assert blind.unseen

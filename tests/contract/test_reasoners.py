@@ -23,6 +23,7 @@ from domain.trajectory import (
 )
 from graphs.ask import ask
 from graphs.ask_result import AskResult
+from library.rounds import load_history
 from models.toolbox import Toolbox
 from retrieval.citations import cite
 from store.database import Store
@@ -32,7 +33,6 @@ from tests.support.full_suite import in_full, sample
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
-from views.trajectory import load_history
 
 SEVEN = ("Bob", "a guest", "nobody", "a dog", "the neighbour", "a child", "Ann")
 OPEN = (

@@ -43,7 +43,7 @@ OBJECTS = st.dictionaries(st.sampled_from(FIELDS), JSON | st.lists(LEAVES, max_s
 LIKELY = st.fixed_dictionaries(
     {"question": st.text(max_size=8) | JSON},
     optional={
-        "videos": st.lists(st.sampled_from([PARTY, "", "\0", "x"]) | JSON, max_size=2) | JSON,
+        "video": st.lists(st.sampled_from([PARTY, "", "\0", "x"]) | JSON, max_size=2) | JSON,
         "options": st.lists(JSON, max_size=3) | JSON,
         "as_of": LEAVES,
         "profile": LEAVES,
@@ -75,8 +75,8 @@ def answered(answer: Any) -> None:
 def test_any_json_is_answered_without_a_fault(client: TestClient, path: str) -> None:
     @settings(max_examples=examples(15, 60))
     @given(LIKELY | OBJECTS | JSON)
-    @example({"question": "\ud800", "videos": ["\ud800"]})
-    @example({"question": "Who?", "videos": [PARTY], "options": ["\0", "\ud800"]})
+    @example({"question": "\ud800", "video": ["\ud800"]})
+    @example({"question": "Who?", "video": [PARTY], "options": ["\0", "\ud800"]})
     @example({"question": "Who?", "as_of": float("nan")})
     @example({"question": "Who?", "as_of": 10**400})
     @example({"question": "Who?", "as_of": 1e308})
@@ -105,7 +105,7 @@ def test_what_is_no_json_is_refused(client: TestClient, path: str, body: bytes) 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "x"])
 def test_only_json_is_read_so_no_form_of_a_page_asks(client: TestClient, kind: str) -> None:
-    body = json.dumps({"question": "Who?", "videos": [PARTY]})
+    body = json.dumps({"question": "Who?", "video": [PARTY]})
     answer = client.post("/questions", content=body, headers={"Content-Type": kind})
     assert answer.status_code == 422
     answered(answer)

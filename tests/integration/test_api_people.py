@@ -29,7 +29,7 @@ def client(two: Store) -> Iterator[TestClient]:
 
 
 def people(client: TestClient) -> list[dict[str, Any]]:
-    return cast("list[dict[str, Any]]", client.get("/people").json())
+    return cast("list[dict[str, Any]]", client.get("/people").json()["items"])
 
 
 def test_people_are_joined_split_named_and_forgotten_over_http(client: TestClient) -> None:

@@ -41,8 +41,8 @@ from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import recording
 
-GATE = {"question": "Who opens the gate?", "videos": [PARTY]}
-GARDEN = {"question": "What does Ann open?", "videos": [VIDEO]}
+GATE = {"question": "Who opens the gate?", "video": [PARTY]}
+GARDEN = {"question": "What does Ann open?", "video": [VIDEO]}
 EVENTS = {"Accept": "text/event-stream"}
 WAIT_S = 60
 
@@ -88,7 +88,7 @@ def test_an_answer_has_its_moments_images_and_a_line_in_the_audit_log(store: Sto
 
 def test_as_of_a_moment_an_answer_knows_nothing_later(store: Store) -> None:
     remember_party(store)
-    ask = {"question": "Who plays a slow song on the piano?", "videos": [PARTY]}
+    ask = {"question": "Who plays a slow song on the piano?", "video": [PARTY]}
     with client_of(WordState(store, "local")) as client:
         for at in (65, "1:05"):
             early = client.post("/questions", json={**ask, "as_of": at}).json()
@@ -144,7 +144,7 @@ def test_without_videos_a_question_is_about_all_of_them(store: Store) -> None:
     remember_party(store)
     watch_garden(store)
     with client_of(WordState(store, "local")) as client:
-        said = client.post("/questions", json={**GATE, "videos": []}).json()
+        said = client.post("/questions", json={**GATE, "video": []}).json()
         (row,) = client.get("/questions").json()["items"]
     assert said["citations"][0]["video"] == PARTY
     assert len(row["videos"]) == 2
@@ -153,15 +153,15 @@ def test_without_videos_a_question_is_about_all_of_them(store: Store) -> None:
 @pytest.mark.parametrize(
     ("ask", "status", "code"),
     [
-        ({**GATE, "videos": ["nothing"]}, 404, "not-found"),
+        ({**GATE, "video": ["nothing"]}, 404, "not-found"),
         ({**GATE, "profile": "/etc/hosts"}, 404, "not-found"),
         ({**GATE, "question": "  "}, 422, "input"),
         ({**GATE, "options": ["a", " "]}, 422, "input"),
-        ({**GATE, "as_of": "soon"}, 422, "input"),
-        ({**GATE, "as_of": 1e300}, 422, "input"),
-        ({**GATE, "as_of": -5}, 422, "input"),
+        ({**GATE, "as_of": "soon"}, 422, "request"),
+        ({**GATE, "as_of": 1e300}, 422, "request"),
+        ({**GATE, "as_of": -5}, 422, "request"),
         ({**GATE, "when": 5}, 422, "request"),
-        ({"videos": [PARTY]}, 422, "request"),
+        ({"video": [PARTY]}, 422, "request"),
         ({**GATE, "options": ["x"] * 27}, 422, "request"),
     ],
 )

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.asking import Question
 from domain.rights import Deed, acting_user
+from flows.delete import delete_video_rows
 from flows.restore import import_exported_video
 from graphs.ask import ask
 from library.removal import export_video
@@ -29,7 +30,6 @@ from tests.support.library import Quiet
 from tests.support.memory import VIDEO, WordVectors
 from tests.support.span_deletion import cut, watch_talk
 from ui.sign_in import provider_user_name
-from views.library import delete_video_rows
 
 pytestmark = pytest.mark.usefixtures("tampered")
 

@@ -17,6 +17,7 @@ from sqlalchemy import create_engine, text
 
 from domain.errors import DatabaseError, InputError
 from domain.trajectory import ForkEdit
+from flows.delete import delete_video_rows
 from flows.restore import restore_library
 from graphs.replay import replay
 from graphs.runner import Runner
@@ -34,7 +35,6 @@ from tests.support import full_video
 from tests.support.asking import WordToolbox
 from tests.support.commands import run
 from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images, all_rows, next_id
-from views.library import delete_video_rows
 
 
 @pytest.fixture

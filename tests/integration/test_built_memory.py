@@ -34,7 +34,7 @@ def test_what_was_built_from_a_clip_on_goes_with_it(store: Store) -> None:
         (1, 1, None),
     ]
     assert [(r["from_clip"], r["to_clip"]) for r in left["relation"]] == [(1, None)]
-    assert [e["from_clip"] for e in left["entity"]] == [1, 0]
+    assert [e["from_clip"] for e in left["entity"]] == [0, 1]
     assert [b["through_clip"] for b in left["build"]] == [1]
     assert len(left["frame"]) == 1
     assert built(store, B) == other

@@ -6,11 +6,11 @@ import pytest
 
 from domain.media import ClipState
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
+from library.memory import show_video
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.memories import add_memories, memories_of_clips, tags_of
 from tests.support.memory import known_video, span
-from views.library import show_video
 
 COUNT = 70_000
 """Rows of ten values: more values than the 65,535 parameters of a statement."""

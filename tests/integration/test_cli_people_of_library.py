@@ -83,7 +83,7 @@ def test_a_name_is_for_tags_that_are_split_off(two: Store) -> None:
 def test_a_long_list_says_how_it_goes_on(two: Store) -> None:
     for video in ("talk", "interview"):
         homer("rename", video, "0", "Ada")
-    assert "there may be more: --offset 1" in homer("list", "--limit", "1").stderr
+    assert "1 of 2: --offset 1" in homer("list", "--limit", "1").stderr
     assert "1 of 2: --offset 1" in homer("list", "talk", "--limit", "1").stderr
 
 

@@ -38,7 +38,7 @@ def data(result: Result) -> Any:
 
 @pytest.fixture
 def asked(homer: Homer) -> str:
-    return str(data(homer(*QUESTION))["trajectory"])
+    return str(data(homer(*QUESTION))["id"])
 
 
 def break_off(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -62,27 +62,25 @@ def break_off(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_broken_off_question_goes_on(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = data(homer(*QUESTION))
     name = break_off(homer, monkeypatch)
-    assert f"homer ask --resume {name}" in homer("trajectory", name).stdout
-    resumed = data(homer("ask", "--resume", name[:9], "--json"))
-    assert resumed["trajectory"] == name
+    assert f"homer resume {name}" in homer("trajectory", name).stdout
+    resumed = data(homer("resume", name[:9], "--json"))
+    assert resumed["id"] == name
     for field in ("answer", "option", "confidence", "citations", "retrieved", "rounds"):
         assert resumed[field] == whole[field]
-    again = homer("ask", "--resume", name)
-    assert "answered already" in again.stderr
+    again = homer("resume", name)
+    assert "answered already" in again.stdout
     assert "B. Ann" in again.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
-        (("ask", "--resume", "ffff"), "no trajectory goes by 'ffff'"),
-        (("ask", "--resume", ""), "no trajectory goes by ''"),
+        (("resume", "ffff"), "no trajectory goes by 'ffff'"),
+        (("resume", ""), "no trajectory goes by ''"),
         (("replay", "ffff"), "no trajectory goes by 'ffff'"),
         (("fork", "ffff", "--round", "1"), "no trajectory goes by 'ffff'"),
         (("diff", "ffff", "eeee"), "no trajectory goes by 'ffff'"),
         (("trajectory", "usage", "ffff"), "no trajectory goes by 'ffff'"),
-        (("ask", "Who?", "--resume", "ffff"), "give a question, or --batch"),
-        (("ask", "--resume", "ffff", "--as-of", "1:00"), "with --resume"),
     ],
 )
 def test_impossible_deeds_are_said(homer: Homer, arguments: tuple[str, ...], reported: str) -> None:
@@ -125,14 +123,14 @@ def test_a_round_is_shown_edited_and_forked(homer: Homer, asked: str, tmp_path: 
     edit = tmp_path / "round.json"
     edit.write_text(json.dumps(was | {"evidence": was["evidence"][:1]}))
     made = data(homer("fork", asked, "--round", "1", "--edit", str(edit), "--json"))
-    assert made["trajectory"] != asked
-    reported = homer("trajectory", made["trajectory"]).stdout
+    assert made["id"] != asked
+    reported = homer("trajectory", made["id"]).stdout
     assert f"forked from {asked} at round 1: searches event" in reported
     assert f"finds [{was['evidence'][0]['ref']}]" in reported
-    parted = data(homer("diff", asked, made["trajectory"], "--json"))
+    parted = data(homer("diff", asked, made["id"], "--json"))
     assert parted["evidence"]["round"] == 1
     assert parted["same_question"] is True
-    assert homer("replay", made["trajectory"]).exit_code == 0
+    assert homer("replay", made["id"]).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -156,7 +154,7 @@ def test_an_edit_that_is_none_is_refused(
 
 
 def test_two_equal_runs_do_not_part(homer: Homer, asked: str) -> None:
-    other = data(homer(*QUESTION))["trajectory"]
+    other = data(homer(*QUESTION))["id"]
     shown = homer("diff", asked, other).stdout.splitlines()
     assert shown[:2] == ["actions: the same in every round", "evidence: the same in every round"]
     assert shown[-1] == "both answer: B. Ann"
@@ -164,7 +162,7 @@ def test_two_equal_runs_do_not_part(homer: Homer, asked: str) -> None:
 
 
 def test_other_questions_part_at_once(homer: Homer, asked: str) -> None:
-    other = data(homer("ask", "What does Bob play?", "--json"))["trajectory"]
+    other = data(homer("ask", "What does Bob play?", "--json"))["id"]
     shown = homer("diff", asked, other).stdout
     assert "different questions: Who opens the gate? | What does Bob play?" in shown
     assert "actions: differ from round 1 on" in shown
@@ -177,7 +175,7 @@ def test_usage_of_calls_by_purpose_and_round(homer: Homer, monkeypatch: pytest.M
             "flows.workspace.Toolbox", lambda _profile, _weights: LlmToolbox(server)
         )
         made = data(homer(*QUESTION))
-    used = data(homer("trajectory", "usage", made["trajectory"], "--json"))
+    used = data(homer("trajectory", "usage", made["id"], "--json"))
     calls = len(server.requests)
     assert used["total"]["calls"] == calls
     assert (used["total"]["tokens_in"], used["total"]["tokens_out"]) == (100 * calls, 20 * calls)
@@ -185,9 +183,9 @@ def test_usage_of_calls_by_purpose_and_round(homer: Homer, monkeypatch: pytest.M
     assert used["tokens_in_a_round"] == 100 * calls / made["rounds"]
     assert sum(spent["calls"] for spent in used["by_round"].values()) == calls
     assert next(iter(used["by_purpose"])) == "plan"
-    shown = homer("trajectory", "usage", made["trajectory"]).stdout
+    shown = homer("trajectory", "usage", made["id"]).stdout
     assert f"{used['tokens_in_a_round']:.0f} input tokens a round" in shown
-    assert homer("replay", made["trajectory"]).exit_code == 0
+    assert homer("replay", made["id"]).exit_code == 0
 
 
 def test_an_edit_file_that_is_not_there(homer: Homer, asked: str, tmp_path: Path) -> None:

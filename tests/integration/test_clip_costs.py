@@ -15,7 +15,8 @@ from flows import clip_memory
 from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
+from library.usage import CallTotals
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
@@ -27,7 +28,6 @@ from store.home import Home
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS
-from views.library import ClipCost, show_video
 
 
 class Writer(LocalClipWriter):
@@ -90,7 +90,7 @@ def test_what_each_clip_took_is_shown(workspace: Workspace, tmp_path: Path) -> N
         assert (done.attempts, done.cost.calls, done.cost.cost_usd) == (0, 2, 0.5)
         assert (done.budget, done.left_out) == (60_000, ("1 of 3 keyframes",))
         assert (failed.budget, failed.left_out) == (None, ())
-        assert portrait.cost == sum((one.cost for one in portrait.clips), ClipCost())
+        assert portrait.cost == sum((one.cost for one in portrait.clips), CallTotals())
     # Failed for good: it is left alone until it is asked for.
     ingest(workspace, path)
     assert show_video(workspace.store, "talk").clips[1].attempts == 3
@@ -105,5 +105,5 @@ def test_seconds_are_counted_and_are_not_in_the_dump(workspace: Workspace, tmp_p
     workspace.__dict__["writer"].broken = False
     path = make_video(tmp_path / "talk.mp4", seconds=3.0, audio=None)
     assert ingest(workspace, path).exit_code == 0
-    assert all(clip.cost.seconds > 0 for clip in show_video(workspace.store, "talk").clips)
+    assert all(clip.seconds > 0 for clip in show_video(workspace.store, "talk").clips)
     assert not any("seconds" in line for line in dump_lines(workspace.store, "talk"))

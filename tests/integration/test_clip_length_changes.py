@@ -12,9 +12,10 @@ from domain.errors import InputError, ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories
 from domain.settings import MemorySettings, Settings, WatchSettings
+from flows.delete import delete_video_rows
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
 from memory.captions import CaptionTrack, read_captions
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
@@ -27,7 +28,6 @@ from tests.support.asking import WordToolbox
 from tests.support.event_graphs import import_with_events
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
-from views.library import delete_video_rows, show_video
 
 TOOLS: Any = Tools()
 HALVES = Settings(watch=WatchSettings(clip_ms=15_000), memory=MemorySettings())

@@ -12,7 +12,7 @@ from domain.media import ClipState, Percept, Sound
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from domain.streams import Gap, GapReason
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
@@ -35,7 +35,6 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from views.library import show_video
 
 
 def watch(
@@ -205,7 +204,7 @@ def test_a_name_on_screen_is_the_face_s_from_then_on_and_not_before(store: Store
     watch(store, video, percept(0, faces=(face(0, 1, (1, 2)),)), named_on_screen(1, "Omar Haddad"))
     assert people(store, video, 0) == [(0, None, (0,), ())]
     assert people(store, video, 1) == [(0, "Omar Haddad", (0,), ())]
-    assert "Omar" not in show_video(store, video, as_of_ms=30_000).model_dump_json()
+    assert "Omar" not in show_video(store, video, as_of=30_000).model_dump_json()
     late = [one.text for one in show_video(store, video).clips[1].lines]
     assert "<face_0> is named Omar Haddad, Software Engineer (shown on screen)." in late
 

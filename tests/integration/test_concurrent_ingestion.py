@@ -15,7 +15,9 @@ from sqlalchemy import select
 from domain.calls import CallRecord
 from domain.errors import NotFound
 from domain.media import ClipState, Percept
-from library.memory import dump_lines
+from flows.delete import delete_video_rows
+from library.memory import dump_lines, show_video
+from library.videos import all_videos, check_video
 from memory.captions import CaptionTrack, read_captions
 from memory.drafts import CallRecording
 from memory.write_clip import remember
@@ -36,7 +38,6 @@ from tests.support.memory import (
     said,
     voice,
 )
-from views.library import check_video, delete_video_rows, list_library, show_video
 
 T = TypeVar("T")
 TOOLS: Any = Tools()
@@ -168,7 +169,7 @@ def test_a_video_deleted_while_it_is_watched_leaves_nothing(store: Store) -> Non
         return delete_video_rows(store, VIDEO)
 
     at_once(write, remove)
-    assert list_library(store) == []
+    assert all_videos(store).items == ()
     assert list(store.blobs.walk()) == []
     with pytest.raises(NotFound, match="was it deleted"):
         watch(store, 0)

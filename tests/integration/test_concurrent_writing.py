@@ -24,7 +24,7 @@ from flows import clip_memory, ingest_video
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
 from memory.drafts import WrittenDraft
 from memory.write_clip import draft_ahead, remember
 from memory.writers.local_event import LocalEventWriter
@@ -53,7 +53,6 @@ from tests.support.memory import (
     voice,
 )
 from tests.support.transaction_guard import refuse_in_transaction
-from views.library import show_video
 
 CLIPS = 6
 

@@ -10,7 +10,7 @@ import pytest
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import Percept
 from domain.people import Correction
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
 from library.people import people_of_video
 from people.across_videos import rename
 from people.corrections import history, keep_apart, merge, split, undo
@@ -20,7 +20,6 @@ from store.queries.percepts import lock_video
 from tests.support.library_templates import FilledLibraries
 from tests.support.memory import VIDEO, face, known_video, memorise, percept, said, voice
 from tests.support.several_videos import list_people
-from views.library import show_video
 
 Person = tuple[int, str | None, tuple[int, ...], tuple[int, ...]]
 Act = Callable[[Store], Correction]
@@ -136,7 +135,7 @@ def test_corrected_before_or_after_is_the_same(talk: Store, act: Act, after: lis
 @ACTS
 def test_question_as_of_then_knows_correction(talk: Store, act: Act, after: list[Person]) -> None:
     act(talk)
-    then = show_video(talk, VIDEO, as_of_ms=30_000).people
+    then = show_video(talk, VIDEO, as_of=30_000).people
     now = {one.number: one.label for one in show_video(talk, VIDEO).people}
     assert [(one.number, one.label) for one in then] == [
         (one.number, now[one.number]) for one in then

@@ -20,7 +20,8 @@ from domain.time import TimeSpan
 from flows.delete import delete_video_span, preview_span_deletion
 from flows.uploads import store_upload
 from flows.workspace import Workspace
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
+from library.videos import all_videos, check_video
 from memory.delete_span import list_deleted_spans
 from memory.write_clip import remember
 from models.profile import load_profile
@@ -68,7 +69,6 @@ from tests.support.span_deletion import (
     update_graph,
     watch_talk,
 )
-from views.library import check_video, list_library, show_video
 
 # Their trajectories are made up.
 pytestmark = pytest.mark.usefixtures("tampered")
@@ -121,7 +121,7 @@ def test_it_is_a_gap_of_whole_clips_that_needs_no_watching(talk: Store) -> None:
     shown = show_video(talk, VIDEO)
     assert [clip.state for clip in shown.clips] == ["done"] * 2 + ["deleted"] * 2 + ["done"] * 2
     assert shown.last_clip == 5
-    (entry,) = list_library(talk)
+    (entry,) = all_videos(talk).items
     assert (entry.clips, entry.done, entry.failed) == (6, 6, 0)
     with talk.begin() as session:
         state = video_state(session, VIDEO)
@@ -175,7 +175,7 @@ def test_a_name_that_is_said_again_holds_from_there_on(talk: Store) -> None:
             text("UPDATE character_names SET name = 'Omar' WHERE name = 'Omar Zanzibar'")
         )
     cut(talk)
-    then = show_video(talk, VIDEO, as_of_ms=150_000)
+    then = show_video(talk, VIDEO, as_of=150_000)
     assert [one.label for one in then.people if "Omar" in one.label] == []
     assert (2, "Omar") in people(talk)
 
@@ -407,7 +407,7 @@ def test_a_file_of_homers_own_that_shows_it_is_removed(store: Store) -> None:
     assert found.file == "The uploaded file shows it, so that goes too, whole."
     delete_video_span(workspace_of(store), found.cut.video, TimeSpan.of(0, 1000))
     assert not path.exists()
-    assert [one.path for one in list_library(store)] == [None]
+    assert [one.path for one in all_videos(store).items] == [None]
 
 
 def test_the_command_says_which_clips_go_and_asks(talk: Store, homer: Any, tmp_path: Path) -> None:

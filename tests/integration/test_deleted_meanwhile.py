@@ -17,6 +17,7 @@ from domain.asking import Question
 from domain.errors import NotFound
 from domain.skills import JudgedTrajectory
 from domain.trajectory import EvidenceRetrieved, RunEvent
+from flows.delete import delete_video_rows
 from graphs.checkpoints import make_checkpoint_tables
 from graphs.runner import Runner
 from skills.learn import judge
@@ -28,7 +29,6 @@ from store.queries.videos import delete_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
-from views.library import delete_video_rows
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,))
 

@@ -16,7 +16,7 @@ from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, KeyframeDescription
 from domain.settings import MemorySettings, Settings
 from domain.time import TimeSpan
-from library.memory import clips, dump_lines
+from library.memory import clips, dump_lines, show_video
 from library.moments import frames_around
 from memory.delete_span import delete_span
 from memory.write_clip import remember
@@ -42,7 +42,6 @@ from tests.support.memory import (
     percept,
     said,
 )
-from views.library import show_video
 
 IMAGES = [f"image {n}".encode() for n in range(4)]
 SHA = [hashlib.sha256(one).hexdigest() for one in IMAGES]

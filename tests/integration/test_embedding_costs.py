@@ -25,7 +25,8 @@ from flows.workspace import Workspace
 from graphs.ask import ask
 from graphs.replay import replay
 from library import alerts
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
+from library.usage import ingest_usage, usage_in
 from memory.delete_span import delete_span
 from memory.reembed import reembed_video
 from models.ports import TextEmbedder
@@ -55,8 +56,6 @@ from tests.support.memory import VIDEO, WordVectors, known_video, memorise, perc
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Tools as WordTools
 from tests.support.span_deletion import SPAN, watch_talk
-from views.library import show_video
-from views.usage import ingest_usage, usage_in
 
 SPOKEN = (
     "Welcome back to the harbour, where the second ship has just arrived.",

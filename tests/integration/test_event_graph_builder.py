@@ -15,6 +15,7 @@ from domain.faults import FaultPoint
 from domain.trajectory import EvidenceRetrieved
 from flows import build_windows
 from flows.build import Built, build
+from flows.delete import delete_video_rows
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
@@ -24,6 +25,7 @@ from graphs.runner import Runner
 from library.memory import dump_lines
 from library.moments import load_moment
 from library.search import found_of
+from library.strategies import built_memories
 from memory.writers import make_writers
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
@@ -43,8 +45,6 @@ from tests.support.killed_runs import killed_at
 from tests.support.light_models import light_toolbox
 from tests.support.media import make_video
 from tests.support.remembered import Said, watch
-from views.built import built_memories
-from views.library import delete_video_rows
 
 PARTY = "a" * 16
 TALK = ("Ann paints the fence", "Bob plays the piano", "the rain begins", "everybody eats cake")

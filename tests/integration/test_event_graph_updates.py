@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
-from library.memory import dump_lines
+from flows.delete import delete_video_rows
+from library.memory import dump_lines, show_video
+from library.videos import check_video
 from memory.event_graph import GraphFault, OpenGraph, apply_change, change_from_patch
 from memory.event_graph_update import to_open_edge, to_open_segment
 from memory.writers.port import EventWindow, EventWriter, Writers
@@ -31,7 +33,6 @@ from tests.support.memory import (
     said,
 )
 from tests.support.patch_strategies import SEEDS, Seed
-from views.library import check_video, delete_video_rows, show_video
 
 SENTENCES = (
     "We pack the red tent and the blue sleeping bags for the mountain trip",
@@ -99,9 +100,9 @@ def test_a_view_shows_what_was_known_then_and_nothing_later(store: Store) -> Non
     for n in range(25):
         talk_about(store, video, n)
         update_graph(store, video, final=n == 24)
-        shots[n] = show_video(store, video, as_of_ms=30_000 * (n + 1))
+        shots[n] = show_video(store, video, as_of=30_000 * (n + 1))
     for n, then in shots.items():
-        now = show_video(store, video, as_of_ms=30_000 * (n + 1))
+        now = show_video(store, video, as_of=30_000 * (n + 1))
         assert (now.segments, now.edges, now.people) == (then.segments, then.edges, then.people)
         assert [one.lines for one in now.clips] == [one.lines for one in then.clips]
         assert all(max(one.clips) <= n for one in now.segments)
@@ -200,7 +201,7 @@ def test_a_new_revision_hides_the_old_one_only_from_its_clip_on(store: Store) ->
     video = watched(store, 20)
     longer = EventPatch(segments=(segment("All and more", *range(20), extends="All of it"),))
     update_graph(store, video, Scripted(whole(), longer))
-    then, now = show_video(store, video, as_of_ms=300_000), show_video(store, video)
+    then, now = show_video(store, video, as_of=300_000), show_video(store, video)
     assert [(one.label, one.revision, len(one.clips)) for one in then.segments] == [
         ("All of it", 0, 10)
     ]
@@ -267,6 +268,6 @@ def test_graph_built_anew_from_its_patches_is_stored_one(store: Store, seeds: li
         assert all(max(one.clips) <= n and one.from_clip <= n for one in view)
     for end in (10, 20, 24):
         # What a writer says may be foolish; what code keeps of it is whole.
-        found = check_video(store, video, as_of_ms=30_000 * end).findings
+        found = check_video(store, video, as_of=30_000 * end).findings
         assert {one.fault for one in found} <= {GraphFault.CYCLE, GraphFault.CONTRADICTION}
     delete_video_rows(store, video)

@@ -11,6 +11,8 @@ from sqlalchemy import select
 
 from domain.media import ClipState, Group, Percept
 from domain.memories import ClipMemories
+from library.memory import show_video
+from library.videos import check_video
 from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
 from people.characters import ClipPeople
@@ -27,7 +29,6 @@ from tests.support.memory import (
     percept,
     voice,
 )
-from views.library import check_video, show_video
 
 TOOLS: Any = Tools()
 ANN, BOB, CEM = 1, 2, 3

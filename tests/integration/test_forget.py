@@ -18,7 +18,7 @@ from domain.errors import InputError, NotFound
 from domain.media import Box, Group, Percept, SeenObject
 from domain.skills import JudgedTrajectory, Signal
 from domain.time import TimeSpan
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
 from memory.delete_span import delete_span
 from people.across_videos import rename
 from people.corrections import history, keep_apart, merge, split, undo
@@ -52,7 +52,6 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from views.library import show_video
 
 # Their trajectories are made up.
 pytestmark = pytest.mark.usefixtures("tampered")

@@ -24,6 +24,9 @@ from graphs.ask import ask, fork, resume
 from graphs.ask_result import AskResult
 from graphs.forks import editable
 from graphs.replay import replay
+from library.comparison import compare_trajectories
+from library.rounds import load_history
+from library.usage import usage_in
 from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
@@ -33,9 +36,6 @@ from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.searching_model import PLAY, ask_at_party, searching
-from views.comparison import compare_trajectories
-from views.trajectory import load_history
-from views.usage import usage_in
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from domain.asking import Evidence, Mode
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
+from library.memory import show_video
 from memory.captions import CaptionTrack, read_captions
 from memory.writers import make_writers
 from models.ports import TextEmbedder
@@ -25,7 +26,6 @@ from tests.support.event_graphs import import_with_events
 from tests.support.full_suite import ends
 from tests.support.remembered import Said, Tools, watch
 from tests.support.tiny_text_encoder import encoder
-from views.library import show_video
 
 LINES = ["Hund", "Tor", "Regen", "Tor", "Gewicht", "Hund", "Regen", "Hund"]
 """Lines without a word of the questions."""

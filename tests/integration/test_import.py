@@ -11,16 +11,17 @@ import pytest
 from domain.errors import ModelError, NotFound
 from domain.media import Percept
 from domain.memories import ClipMemories
-from library.memory import dump_lines
+from flows.delete import delete_video_rows
+from library.memory import dump_lines, show_video
+from library.videos import all_videos
 from memory.captions import CaptionTrack, caption_clips, read_captions
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from people.characters import ClipPeople
 from store.database import Store
-from store.queries.videos import add_video
+from store.queries.videos import add_video, find_video
 from tests.support.event_graphs import import_with_events, update_event_graph
 from tests.support.memory import SETTINGS, Tools, local_writers, memorise
-from views.library import delete_video_rows, list_library, resolve_video, show_video
 
 WORDS = ("tent", "soup", "laptop", "garden", "violin", "paper", "train", "coffee", "mirror")
 
@@ -70,7 +71,7 @@ def test_an_import_holds_who_said_what_when_and_once(store: Store, track: Captio
     assert not [one for one in shown.segments if {29, 30} <= set(one.clips)]
     whole = list(dump_lines(store, "week"))
     assert brought_in(store, track) == whole
-    assert len(list_library(store)) == 1
+    assert len(all_videos(store).items) == 1
 
 
 class Stop(Exception):
@@ -80,9 +81,9 @@ class Stop(Exception):
 def test_a_deleted_import_and_a_cut_one_end_the_same(store: Store, track: CaptionTrack) -> None:
     whole = brought_in(store, track, title="My week")
     with store.begin() as session:
-        assert resolve_video(session, "my w").title == "My week"
+        assert find_video(session, "my w").title == "My week"
     delete_video_rows(store, "My week")
-    assert list_library(store) == []
+    assert all_videos(store).items == ()
     with pytest.raises(NotFound):
         show_video(store, "My week")
 
@@ -91,7 +92,7 @@ def test_a_deleted_import_and_a_cut_one_end_the_same(store: Store, track: Captio
 
     with pytest.raises(Stop):
         brought_in(store, track, progress=stop, title="My week")
-    assert list_library(store)[0].done == 20
+    assert all_videos(store).items[0].done == 20
     assert brought_in(store, track, title="My week") == whole
 
 
@@ -126,10 +127,10 @@ class Forgetful(LocalClipWriter):
 def test_only_clip_that_cannot_be_written_is_left_out(store: Store, track: CaptionTrack) -> None:
     writers = Writers(Forgetful(), local_writers().event)
     import_with_events(store, track, writers, Tools(), SETTINGS)
-    (entry,) = list_library(store)
+    (entry,) = all_videos(store).items
     assert (entry.state, entry.done, entry.failed) == ("failed", 44, 1)
     assert show_video(store, "week").clips[7].error == "no words for it"
     brought_in(store, track)
-    (entry,) = list_library(store)
+    (entry,) = all_videos(store).items
     assert (entry.state, entry.done, entry.failed) == ("done", 45, 0)
     assert show_video(store, "week").pending == ()

@@ -98,7 +98,7 @@ def test_a_step_that_the_database_lost_is_done_again(store: Store) -> None:
         plan=[(SubtaskDraft(text="one"), SubtaskDraft(text="two"))], act=[crashes_once]
     )
     with runner_for(store, ScriptedContexts(script, ScriptedMemory(list(FINDS)))) as runner:
-        with pytest.raises(DatabaseError, match=r"ask --resume"):
+        with pytest.raises(DatabaseError, match=r"homer resume"):
             runner.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
         with store.begin() as session:
             (one,) = list_trajectories(session)

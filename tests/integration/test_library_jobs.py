@@ -21,6 +21,7 @@ from flows.estimate import IngestEstimate
 from flows.jobs import Job, Jobs
 from flows.uploads import store_upload
 from flows.video_locks import exclusive_lock
+from library.videos import all_videos
 from services.daemon import JobState
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -31,7 +32,6 @@ from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
 from tests.support.misleading_servers import site
 from ui.added_sources import AllowedFolders
-from views.library import list_library
 
 BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
 ROOT = Path(__file__).parents[2]
@@ -367,10 +367,10 @@ def test_what_will_go_is_reported_before_it_goes(app_library: Store, recording: 
     assert "4 clips" in output
     assert "The file itself stays" in output
     press(page, "Keep it")
-    assert list_library(app_library)
+    assert all_videos(app_library).items
     press(press(page, "Delete"), "Yes, delete it")
     assert "film is deleted, with 0 images." in words(page)
-    assert list_library(app_library) == []
+    assert all_videos(app_library).items == ()
     assert recording.exists()
 
 
@@ -436,7 +436,7 @@ def test_what_a_file_will_cost_is_said_before_it_is_watched(
     press(page, "Estimate")
     assert "talk: 3 clips; 4.5 images and 900 tokens a clip" in words(page)
     assert jobs.every() == []
-    assert not list_library(app_library)
+    assert not all_videos(app_library).items
     page.text_input[0].input("")
     press(page, "Estimate")
     assert "Name a file or folder on this machine." in words(page)

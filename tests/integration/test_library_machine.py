@@ -24,7 +24,9 @@ from hypothesis.stateful import (
 from domain.errors import NotFound
 from domain.media import ClipState, Percept, Video
 from domain.settings import MemorySettings, Settings
-from library.memory import dump_lines
+from flows.delete import delete_video_rows
+from library.memory import dump_lines, show_video
+from library.videos import all_videos, check_video
 from memory.event_graph import GraphFault
 from memory.write_clip import remember
 from store.database import Store, open_store
@@ -36,7 +38,6 @@ from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_st
 from tests.support.event_graphs import update_event_graph
 from tests.support.full_suite import examples
 from tests.support.memory import Perceived, Tools, clip, face, local_writers, percept, said, voice
-from views.library import check_video, delete_video_rows, list_library, show_video
 
 SMALL = Settings(memory=MemorySettings(patch_every=2))
 TOOLS: Any = Tools()
@@ -208,7 +209,7 @@ class Library(RuleBasedStateMachine):
 
     @invariant()
     def the_list_counts_what_is_there(self) -> None:
-        listed = {one.id: (one.clips, one.done, one.failed) for one in list_library(self.store)}
+        listed = {one.id: (one.clips, one.done, one.failed) for one in all_videos(self.store).items}
         assert listed == {name: counts(known) for name, known in self.model.items()}
 
     @invariant()
@@ -225,7 +226,7 @@ class Library(RuleBasedStateMachine):
     def what_was_seen_stays_as_it_was(self) -> None:
         for name, known in self.model.items():
             for n in range(-1, known.clips):
-                shown = show_video(self.store, name, as_of_ms=30_000 * (n + 1))
+                shown = show_video(self.store, name, as_of=30_000 * (n + 1))
                 output = [one.lines for one in shown.clips]
                 all_of_it = (output, shown.people, shown.segments, shown.edges, shown.pending)
                 assert known.seen.setdefault(shown.last_clip, all_of_it) == all_of_it
@@ -244,7 +245,7 @@ class Library(RuleBasedStateMachine):
                 assert list(dump_lines(self.twin, name)) == list(dump_lines(self.store, name))
         finally:
             for store in (self.store, self.twin):
-                for entry in list_library(store):
+                for entry in all_videos(store).items:
                     delete_video_rows(store, entry.id)
 
 

@@ -8,8 +8,11 @@ import json
 import pytest
 
 from domain.errors import Ambiguous, NotFound
+from flows.delete import delete_video_rows
+from library.memory import show_video
+from library.videos import all_videos
 from store.database import Store
-from store.queries.videos import DONE, set_video_state
+from store.queries.videos import DONE, find_video, set_video_state
 from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
     SETTINGS,
@@ -24,7 +27,6 @@ from tests.support.memory import (
     said,
     voice,
 )
-from views.library import delete_video_rows, list_library, resolve_video, show_video
 
 OTHER = "0123456789ffffff"
 JPEG = b"\xff\xd8 a picture"
@@ -53,10 +55,10 @@ def filled(store: Store, video: str = VIDEO) -> str:
 def test_the_list_counts_clips_by_state(store: Store) -> None:
     filled(store)
     known_video(store, 3, OTHER)
-    done, waiting = list_library(store)
+    done, waiting = all_videos(store).items
     assert (done.title, done.state) == ("video 0123", "done")
     assert (done.clips, done.done, done.failed) == (2, 2, 0)
-    assert (waiting.id, waiting.state, waiting.clips, waiting.done) == (OTHER, "watching", 3, 0)
+    assert (waiting.id, waiting.state, waiting.clips, waiting.done) == (OTHER, "paused", 3, 0)
 
 
 def test_a_video_is_shown_with_its_people_by_name(store: Store) -> None:
@@ -73,12 +75,12 @@ def test_a_video_is_shown_with_its_people_by_name(store: Store) -> None:
 
 def test_an_earlier_moment_shows_less(store: Store) -> None:
     filled(store)
-    shown = show_video(store, VIDEO, as_of_ms=59_999)
+    shown = show_video(store, VIDEO, as_of=59_999)
     assert shown.last_clip == 0
     assert [len(one.lines) > 0 for one in shown.clips] == [True, False]
     assert shown.segments == ()
     assert "Ada" not in shown.model_dump_json()
-    nothing = show_video(store, VIDEO, as_of_ms=10)
+    nothing = show_video(store, VIDEO, as_of=10)
     assert (nothing.last_clip, nothing.people) == (-1, ())
 
 
@@ -90,4 +92,4 @@ def test_names_that_fit_none_or_several_are_refused(store: Store) -> None:
     with pytest.raises(NotFound, match="homer videos"):
         delete_video_rows(store, "nothing like it")
     with store.begin() as session:
-        assert resolve_video(session, OTHER).id == OTHER
+        assert find_video(session, OTHER).id == OTHER

@@ -10,6 +10,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.errors import InputError
+from library.library_search import (
+    MAX_SAVED,
+    Added,
+    LibraryQuery,
+    LibraryResults,
+    delete_search,
+    list_searches,
+    save_search,
+    search_library,
+)
+from library.transcript import ON_SCREEN, SAID, SEEN
 from people.across_videos import rename
 from people.forget import forget
 from store.database import Store
@@ -18,9 +29,6 @@ from tests.support.app_pages import EVIL, app_over, open_page
 from tests.support.asking import PARTY
 from tests.support.library import FULL
 from tests.support.remembered import Said, WordEmbedder, name, see, watch
-from views.library_search import Added, LibraryQuery, LibraryResults, search_library
-from views.saved_searches import MAX_SAVED, delete_search, list_searches, save_search
-from views.transcript import ON_SCREEN, SAID, SEEN
 
 TALK = FULL
 
@@ -57,7 +65,7 @@ def found(store: Store, words: str = "", **query: object) -> LibraryResults:
 
 
 def texts(results: LibraryResults) -> list[str]:
-    return sorted(one.line.text for one in results.with_words)
+    return sorted(one.text for one in results.with_words)
 
 
 GREEN, FAR = "I painted the lighthouse green.", "The lighthouse is far away."
@@ -68,7 +76,7 @@ def test_words_are_found_in_all_videos_and_marked(library: Store) -> None:
     assert texts(results) == ["EXIT through the lighthouse", GREEN, FAR]
     assert (results.total, results.more) == (3, False)
     assert {one.video for one in results.with_words} == {PARTY, TALK}
-    line = results.with_words[0].line
+    line = results.with_words[0]
     assert [line.text[start:end] for start, end in line.marks] == ["lighthouse"]
     assert results.groups == (SAID, ON_SCREEN)
     assert results.people == ("Ann",)
@@ -98,7 +106,7 @@ def test_a_name_among_the_words_stands_for_that_person_in_every_video(library: S
 
 def test_what_is_close_in_meaning_follows_and_is_not_repeated(library: Store) -> None:
     results = found(library, "it dries slowly anyhow")
-    assert [one.line.text for one in results.close] == ["Paint dries slowly"]
+    assert [one.text for one in results.close] == ["Paint dries slowly"]
     assert found(library, "quantum chromodynamics") == LibraryResults()
 
 
@@ -110,11 +118,11 @@ def test_no_words_are_an_expression_or_a_tag(library: Store, words: str) -> None
 def test_a_search_is_saved_replaced_and_deleted(library: Store) -> None:
     query = LibraryQuery(words="lighthouse", videos=(TALK,), groups=(SAID,), added=Added.WEEK)
     save_search(library, " lights\n", query)
-    assert [(one.name, one.query) for one in list_searches(library)] == [("lights", query)]
+    assert list_searches(library) == {"lights": query}
     save_search(library, "lights", LibraryQuery(words="paint"))
-    assert [one.query.words for one in list_searches(library)] == ["paint"]
+    assert [one.words for one in list_searches(library).values()] == ["paint"]
     delete_search(library, "lights")
-    assert list_searches(library) == []
+    assert list_searches(library) == {}
     with pytest.raises(InputError, match="write a name"):
         save_search(library, " ", query)
     for number in range(MAX_SAVED):
@@ -127,7 +135,7 @@ def test_searches_for_somebody_who_is_forgotten_are_deleted(library: Store) -> N
     for words, person in (("", "Ann"), ("what ann said", ""), ("paint", "")):
         save_search(library, words or person, LibraryQuery(words=words, person=person))
     forget(library, PARTY, "Ann", WordEmbedder())
-    assert [one.name for one in list_searches(library)] == ["paint"]
+    assert [*list_searches(library)] == ["paint"]
 
 
 def links(page: AppTest) -> list[str]:
@@ -162,7 +170,7 @@ def test_a_search_is_saved_on_the_page_and_opened_again(app: Store) -> None:
     page = open_page("search", q="lighthouse")
     page.text_input[1].set_value("lights")
     next(one for one in page.button if one.label == "Save").click().run()
-    assert [one.query.words for one in list_searches(app)] == ["lighthouse"]
+    assert [one.words for one in list_searches(app).values()] == ["lighthouse"]
     again = open_page("search")
     next(one for one in again.button if one.label == "lights").click().run()
     assert "3 moments with these words" in [one.value for one in again.header]

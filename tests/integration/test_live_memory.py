@@ -11,6 +11,7 @@ from sqlalchemy import update
 from domain.built import FrameDraft, KeptClip
 from domain.media import Clip
 from domain.streams import Stream
+from library.live_memory import MAX_OF_TIER, KeptNow, load_live_memory
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame
@@ -26,7 +27,6 @@ from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY
 from tests.support.picture_cards import striped_jpeg
 from tests.support.remembered import Said, watch
-from views.live_memory import MAX_OF_TIER, KeptNow, load_live_memory
 
 CLIPS = 4
 DARK_S = 40
@@ -58,23 +58,23 @@ def stream(store: Store) -> Store:
 
 
 def kept_by(store: Store, strategy: str) -> KeptNow:
-    (found,) = (one for one in load_live_memory(store, PARTY).kept if one.strategy == strategy)
+    (found,) = (one for one in load_live_memory(store, PARTY)[1] if one.strategy == strategy)
     return found
 
 
 def test_the_short_term_memory_is_shown_by_event_as_it_is_now(stream: Store) -> None:
-    memory = load_live_memory(stream, PARTY)
-    assert memory.through_ms == 120_000
-    assert [one.strategy for one in memory.kept] == ["eventmem", "vam"]
+    through_ms, kept = load_live_memory(stream, PARTY)
+    assert through_ms == 120_000
+    assert [one.strategy for one in kept] == ["eventmem", "vam"]
     events = kept_by(stream, "eventmem").events
     assert events is not None
     # The bright scene alone fills the memory, so the dark one has left.
     assert [(one.number, one.seen) for one in events] == [(2, 120 - DARK_S)]
     assert len(events[0].frames) == SETTINGS.frames
-    times = [frame.time_ms for frame in events[0].frames]
+    times = list(events[0].frames)
     assert times == sorted(times)
     assert times[0] >= DARK_S * 1_000
-    assert all(stream.blobs.exists(frame.blob) for frame in events[0].frames)
+    assert all(stream.blobs.exists(blob) for blob in events[0].frames.values())
     assert kept_by(stream, "vam").events is None
 
 
@@ -82,9 +82,9 @@ def test_frames_that_left_are_in_the_tier_below(stream: Store) -> None:
     short, long = kept_by(stream, "eventmem").tiers
     assert short.name == "short-term memory"
     # The first frame of the present event stays, even where the sample has dropped it.
-    assert short.count in (SETTINGS.frames, SETTINGS.frames + 1)
-    assert (long.count, long.first_ms, long.last_ms) == (1, 0, 0)
-    assert long.bytes == len(stream.blobs.get(long.frames[0].blob))
+    assert short.all.frames in (SETTINGS.frames, SETTINGS.frames + 1)
+    assert (long.all.frames, long.all.first_ms, long.all.last_ms) == (1, 0, 0)
+    assert long.all.bytes == len(stream.blobs.get(long.frames[0]))
 
 
 def test_a_tier_shows_frames_that_are_spread_evenly_and_its_last(store: Store) -> None:
@@ -103,16 +103,16 @@ def test_a_tier_shows_frames_that_are_spread_evenly_and_its_last(store: Store) -
         with store.begin() as session:
             store_kept(session, PARTY, KeptClip(name, 1, 0, frames, (), (), {}, files))
     tiers = kept_by(store, "vam").tiers
-    assert [one.count for one in tiers] == [100, 100, 50]
+    assert [one.all.frames for one in tiers] == [100, 100, 50]
     assert [one.name for one in tiers] == [
         "up to 1 h old",
         "up to 24 h old, one in 20 s",
         "older, one in 120 s",
     ]
     for tier in tiers:
-        times = [frame.time_ms for frame in tier.frames]
+        times = list(tier.frames)
         assert len(times) == MAX_OF_TIER
-        assert times[-1] == tier.last_ms
+        assert times[-1] == tier.all.last_ms
         steps = np.diff(times)
         assert steps.max() - steps.min() <= 1_000
     # Frames that a newer version than this carried on are not read as a short-term memory.

@@ -15,6 +15,7 @@ from domain.asking import Question
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Failed, Guarded, ModelCalled
 from graphs.ask import ask
 from graphs.ask_result import AskResult
+from library.rounds import load_history
 from store.database import Store
 from store.queries.calls import calls_of, messages_of
 from store.tables.schema import KeyframeRow
@@ -23,7 +24,6 @@ from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.remembered import Said, recording, watch
-from views.trajectory import load_history
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 PLAY = Question(text="What does Bob play?", videos=(PARTY,))

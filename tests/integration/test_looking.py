@@ -246,9 +246,7 @@ def test_the_command_opens_what_an_answer_cites(
 
     monkeypatch.setattr(typer, "launch", launch)
     monkeypatch.setenv("HOMER_DATABASE_URL", slides.url)
-    output = CliRunner().invoke(
-        app, ["ask", "--resume", made.trajectory_id, "--open", "-p", "local"]
-    )
+    output = CliRunner().invoke(app, ["resume", made.trajectory_id, "--open", "-p", "local"])
     assert output.exit_code == 0, output.stderr
     assert opened == [jpeg(CARDS[14])]
     assert ("no program opened the images" in output.stderr) is not opens

@@ -13,8 +13,18 @@ from domain.errors import BudgetExceeded, ModelError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
-from domain.trajectory import Ended, Failed, Guarded, Planned, Replanned, Resolution, RoundClosed
+from domain.trajectory import (
+    AnswerProposed,
+    Ended,
+    Failed,
+    Guarded,
+    Planned,
+    Replanned,
+    Resolution,
+    RoundClosed,
+)
 from graphs.ask_result import answer_json
+from library.rounds import load_history
 from store.database import Store
 from store.driver import driver_of
 from store.queries.trajectories import (
@@ -39,7 +49,6 @@ from tests.support.machine import (
     search,
     varied,
 )
-from views.trajectory import load_history
 
 FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
 ONE = found(evidence(1), evidence(2))
@@ -81,9 +90,9 @@ def test_an_answer_is_cited_recorded_streamed_and_shown_as_rounds(watched_store:
     assert [r.subtask for r in shown.rounds] == ["t1", "t2", "t2"]
     assert [r.number for r in shown.rounds] == [1, 2, 3]
     assert shown.rounds[0].found is not None
-    assert shown.rounds[1].proposal is not None
-    assert shown.rounds[0].ledger[0].state is SubtaskState.RESOLVED
-    assert shown.answer == made
+    assert shown.of(AnswerProposed)[0].round == 2
+    assert shown.of(RoundClosed)[0].subtasks[0].state is SubtaskState.RESOLVED
+    assert shown.row.answer == made
 
 
 def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_store: Store) -> None:

@@ -128,7 +128,7 @@ def test_what_a_tool_finds_is_what_the_api_answers(party: ApiState) -> None:
     assert first["text"] == "Ann opens the wooden gate of the garden"
     assert json.loads(found.content[0].text) == found.structured_content
     assert [one["id"] for one in called(party, "videos").structured_content["items"]] == [PARTY]
-    everybody = called(party, "library_people").structured_content["result"]
+    everybody = called(party, "library_people").structured_content["items"]
     assert [one["label"] for one in everybody] == ["Ann", "Bob"]
     assert everybody[0]["characters"][0]["video"] == PARTY
 

@@ -21,6 +21,7 @@ from domain.trajectory import (
 )
 from graphs.replay import replay
 from graphs.runner import Runner
+from library.usage import usage_in
 from store.database import Store
 from store.queries.builds import read_built
 from store.queries.trajectories import events_of
@@ -31,7 +32,6 @@ from tests.support.memdreamer_memory import BUILDER, HOUSE, write_two_hours
 from tests.support.memdreamer_model import answer, found_in, is_step, refs_in, scripted, use
 from tests.support.obedient_model import texts_of
 from tests.support.replaying import ScriptedRun
-from views.usage import usage_in
 
 BIKE = "Who rides the red bicycle?"
 ROUNDS = 12

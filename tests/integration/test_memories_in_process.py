@@ -9,6 +9,7 @@ import pytest
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
+from library.memory import show_video
 from models.hub import hub_language_model
 from models.profile import Profile
 from models.specs import ChatSpec
@@ -17,7 +18,6 @@ from store.queries.calls import images_sent
 from tests.support.light_models import LIGHT, LightToolbox
 from tests.support.media import make_video
 from tests.support.tiny_vision_model import write_tiny_vision_model
-from views.library import show_video
 
 TINY = "homer/tiny"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from domain.media import ClipState, Video
+from library.memory import VideoDetails, show_video
 from memory.captions import read_captions
 from memory.write_clip import remember
 from memory.writers import make_writers
@@ -18,7 +19,6 @@ from perception.source import clips_of, probe, video_id
 from store.database import Store
 from store.queries.videos import add_video
 from tests.support.event_graphs import import_with_events, update_event_graph
-from views.library import VideoDetails, show_video
 
 
 def watched(store: Store, toolbox: Toolbox, path: Path) -> VideoDetails:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.media import ClipState
+from library.memory import show_video
 from memory.write_clip import remember
 from memory.writers.llm_clip import LlmClipWriter, WrittenClip, WrittenName, WrittenSame
 from memory.writers.llm_clip import WrittenLine as Line
@@ -31,7 +32,6 @@ from tests.support.memory import (
     voice,
 )
 from tests.support.several_videos import list_people
-from views.library import show_video
 
 JOINED = [("<face_0>", "<voice_0>")]
 SAME = WrittenSame(face="<face_0>", voice="<voice_0>", reason="his lips move")

@@ -11,6 +11,7 @@ import pytest
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement, PersonOfVideo
+from library.memory import show_video
 from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
 from people.characters import ClipPeople
@@ -26,7 +27,6 @@ from tests.support.memory import (
     percept,
     voice,
 )
-from views.library import show_video
 
 TOOLS: Any = Tools()
 

@@ -11,9 +11,12 @@ import pytest
 from domain.errors import InputError
 from domain.media import Video
 from domain.texts import make_storable
+from flows.delete import delete_video_rows
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
+from library.memory import show_video
 from library.removal import export_video
+from library.videos import all_videos
 from memory.captions import read_captions
 from models.profile import load_profile
 from store.database import Store
@@ -23,7 +26,6 @@ from tests.support.asking import WordToolbox
 from tests.support.event_graphs import import_with_events
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
-from views.library import delete_video_rows, list_library, show_video
 
 TOOLS: Any = Tools()
 LATIN = os.fsdecode(b"caf\xe9")
@@ -43,7 +45,7 @@ def test_a_file_whose_name_is_no_utf8_is_watched_under_a_name_that_can_be_shown(
     with open_video(workspace, path) as work:
         assert work.pending() == list(range(work.state().clips))
         assert work.path == path
-    (entry,) = list_library(store)
+    (entry,) = all_videos(store).items
     assert (entry.title, entry.path) == ("caf�", None)
     assert show_video(store, LATIN).video.id == entry.id
 
@@ -56,7 +58,7 @@ def test_captions_from_such_file_are_imported_under_any_title(store: Store, tmp_
     assert video.title == "caf�"
     assert [line.text for line in show_video(store, LATIN).clips[0].lines] == ["Good morning."]
     delete_video_rows(store, LATIN)
-    assert list_library(store) == []
+    assert all_videos(store).items == ()
 
 
 @pytest.mark.parametrize("title", ["100%_\\x", "' OR 1=1 --", "a\x00b", "ünï", "<b>[x](y)", " "])

@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EventPatch
+from flows.delete import delete_video_rows
+from library.memory import show_video
+from library.videos import check_video
 from memory.event_graph import GraphFault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch
 from memory.writers.port import EventWindow, Writers
@@ -24,7 +27,6 @@ from store.queries.clips import mark_clip
 from store.queries.events import patches_of
 from tests.support.event_graphs import update_event_graph
 from tests.support.memory import SETTINGS, Tools, known_video, local_writers
-from views.library import check_video, delete_video_rows, show_video
 
 TOOLS: Any = Tools()
 CLIPS = 12

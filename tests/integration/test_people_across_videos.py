@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from domain.errors import InputError
 from domain.memories import Scope
+from flows.delete import delete_video_rows
 from flows.restore import import_exported_video
 from library.memory import dump_lines
 from library.people import likely_same_people, people_of_library, person_of_library
@@ -36,7 +37,6 @@ from tests.support.several_videos import (
     labels,
     watch_people,
 )
-from views.library import delete_video_rows
 
 Place = tuple[str, int]
 
@@ -55,7 +55,7 @@ def fill_three(store: Store) -> None:
 
 def persons(store: Store) -> list[set[Place]]:
     """The persons of several characters."""
-    found = people_of_library(store)
+    found = people_of_library(store).items
     return [set(places(one.characters)) for one in found if len(one.characters) > 1]
 
 

@@ -8,6 +8,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from domain.media import ClipState, IdentityKind, Percept
+from flows.delete import delete_video_rows
+from library.memory import show_video
 from memory.write_clip import remember
 from store.database import Store
 from store.queries.characters import CharacterAt, characters_at
@@ -25,7 +27,6 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from views.library import delete_video_rows, show_video
 
 
 def watch(store: Store, video: str, one: Percept) -> ClipState:
@@ -123,6 +124,6 @@ def test_names_learned_later_stand_in_lines_of_before_but_only_in_later_views(st
             utterances=(said(30 * n, words, voice=0),),
         )
         watch(store, video, one)
-    first = show_video(store, video, as_of_ms=30_000).clips[0].lines[0].text
+    first = show_video(store, video, as_of=30_000).clips[0].lines[0].text
     later = show_video(store, video).clips[0].lines[0].text
     assert (first, later) == ("<character_0>: It is late.", "Ada: It is late.")

@@ -142,7 +142,7 @@ def test_an_answer_is_followed_step_by_step(library: VideoLibrary) -> None:
 def test_ending_iteration_ends_the_search_and_stores_its_best_answer(library: VideoLibrary) -> None:
     steps = library.ask_stream("Who opens the gate?", "party")
     next(steps)
-    steps.close()  # type: ignore[attr-defined]
+    steps.close()
     for trajectory in library.trajectories().items:
         assert trajectory.question == "Who opens the gate?"
 
@@ -153,7 +153,7 @@ def test_asynchronous_programs_ask_too(library: VideoLibrary) -> None:
         return list(await asyncio.gather(*asked))
 
     one, other = asyncio.run(both())
-    assert one.trajectory_id != other.trajectory_id
+    assert one.id != other.id
 
 
 def test_what_cannot_be_done_raises_what_says_why(library: VideoLibrary, tmp_path: Path) -> None:

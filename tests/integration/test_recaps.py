@@ -19,7 +19,15 @@ from domain.memories import Segment
 from domain.recaps import Period, parse_period
 from domain.time import TimeSpan
 from flows.delete import delete_video
-from flows.recap import MAX_EVENTS, chosen_events, plain, recap_model, write_recap
+from flows.recap import (
+    MAX_EVENTS,
+    chosen_events,
+    cited_times,
+    linked_citations,
+    plain,
+    recap_model,
+    write_recap,
+)
 from flows.schedules import work
 from flows.schedules.kinds import RecapOptions
 from flows.workspace import Workspace
@@ -35,7 +43,6 @@ from tests.support.full_video import fill
 from tests.support.memory import SETTINGS, WordVectors
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
-from views.recap_links import cited_times, linked_citations
 
 VIDEO, OTHER = "a" * 16, "b" * 16
 BEGAN = datetime.fromtimestamp(1_700_000_000, UTC)

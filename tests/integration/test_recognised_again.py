@@ -11,6 +11,8 @@ from domain.errors import InputError, MediaError
 from domain.rights import Deed
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
+from library.memory import show_video
+from library.videos import all_videos
 from memory.captions import read_captions
 from models.profile import load_profile
 from store.database import Store
@@ -20,7 +22,6 @@ from tests.support.asking import WordToolbox
 from tests.support.event_graphs import import_with_events
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
-from views.library import list_library, show_video
 
 TOOLS: Any = Tools()
 
@@ -41,7 +42,7 @@ def test_captions_imported_twice_keep_their_first_title(store: Store, tmp_path: 
     assert bring_in(store, path, "my week") == "my week"
     assert bring_in(store, path, "another") == "my week"
     assert bring_in(store, path.rename(tmp_path / "renamed.jsonl")) == "my week"
-    (entry,) = list_library(store)
+    (entry,) = all_videos(store).items
     assert entry.title == "my week"
     with store.begin() as session:
         added = [(one.deed, one.subject) for one in audit_entries(session)]
@@ -57,7 +58,7 @@ def test_a_renamed_file_keeps_its_first_title(workspace: Workspace, tmp_path: Pa
     with open_video(workspace, moved) as work:
         assert work.video.title == "talk"
         assert work.path == moved
-    (entry,) = list_library(workspace.store)
+    (entry,) = all_videos(workspace.store).items
     assert (entry.title, entry.path) == ("talk", str(moved))
 
 
@@ -88,7 +89,7 @@ def test_one_content_is_one_video_one_name_is_two(workspace: Workspace, tmp_path
         with open_video(workspace, path) as work:
             ids.append(work.video.id)
     assert ids[0] == ids[1] != ids[2]
-    assert [one.title for one in list_library(workspace.store)] == ["talk", "talk"]
+    assert [one.title for one in all_videos(workspace.store).items] == ["talk", "talk"]
 
 
 def test_a_video_is_open_to_one_at_a_time_and_again(workspace: Workspace, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from domain.errors import InputError
 from domain.retention import RetainSettings, Tier
 from domain.streams import StreamSettings
 from domain.time import TimeSpan
-from flows.delete import delete_video_span
+from flows.cut import cut_moment
+from flows.delete import delete_video_rows, delete_video_span
 from flows.retention import retain
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
@@ -27,8 +28,6 @@ from store.queries.videos import find_video
 from store.tables.schema import BlobRow, StreamClipRow
 from tests.support.light_models import in_little_clips
 from tests.support.streams import Fed, segment
-from views.cut import cut_moment
-from views.library import delete_video_rows
 
 ALL = TimeSpan.of(0, 10**9)
 

@@ -16,6 +16,7 @@ from domain.asking import Mode
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from domain.time import TimeSpan
+from flows.delete import delete_video_rows
 from flows.reembed import plan_reembedding, reembed
 from flows.workspace import Workspace
 from memory.delete_span import delete_span
@@ -49,7 +50,6 @@ from tests.support.memory import (
 from tests.support.memory import Tools as Remembering
 from tests.support.remembered import Tools
 from tests.support.tiny_image_encoder import Doubled, painted_jpeg, towers
-from views.library import delete_video_rows
 
 CLIPS = ("blue", "red", "green")
 KEPT = 7_000

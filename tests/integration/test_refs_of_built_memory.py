@@ -8,12 +8,13 @@ from sqlalchemy import delete, select, update
 from starlette.testclient import TestClient
 
 from agent.harness.inform import by_evidence, pictures_of
-from cli.pictures import FOLDER, open_cited
-from domain.asking import Answer, Citation, Evidence
+from cli.answers import open_images
+from domain.asking import Citation, Evidence
 from domain.memories import MemoryView, Scope
+from domain.moments import Moment
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved
-from library.moments import moments_of
+from library.moments import cited_images, moments_of
 from retrieval.citations import cite
 from store.database import Store
 from store.queries.builds import built_refs, cut_builds
@@ -136,11 +137,11 @@ def test_cited_frames_are_opened(library: Store, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(typer, "launch", launch)
     ref = frame_of(library)
-    entity = Citation(ref="e1", video=A, span=TimeSpan.of(0, 1), text="x")
-    frame = entity.model_copy(update={"ref": ref, "span": TimeSpan.of(31_000, 32_000)})
-    open_cited(library, Answer(text="x", confidence=0.5, citations=(entity, frame)))
-    path = library.home.run / FOLDER / f"{ref}.jpg"
-    assert opened == [str(path)]
+    entity = Moment(ref="e1", video=A, span=TimeSpan.of(0, 1))
+    frame = Moment(ref=ref, video=A, span=TimeSpan.of(31_000, 32_000))
+    (path,) = cited_images(library, (entity, frame))
+    open_images([path])
+    assert (opened, path.name) == ([str(path)], f"{ref}.jpg")
     assert path.read_bytes() == CARD
 
 

@@ -17,6 +17,7 @@ from domain.retention import RetainSettings, Tier
 from flows.retention import retain
 from flows.schedules import work
 from flows.workspace import Workspace
+from library.videos import all_videos
 from models.profile import load_profile
 from perception.jpeg import Blobs
 from store.database import Store
@@ -35,7 +36,6 @@ from store.tables.schema import (
 )
 from tests.support.full_video import ask
 from tests.support.memory import SETTINGS, VIDEO, keyframe, known_video
-from views.library import list_library
 
 pytestmark = pytest.mark.usefixtures("tampered")
 
@@ -185,7 +185,7 @@ def test_then_there_are_words_only(app_library: Store) -> None:
 def test_at_last_it_is_forgotten(app_library: Store) -> None:
     (one,) = aged(app_library, 366).videos
     assert (one.keep, one.images) == ("nothing", 7)
-    assert list_library(app_library) == []
+    assert all_videos(app_library).items == ()
     assert room(app_library) == 0
 
 

@@ -34,6 +34,7 @@ from flows.schedules.kinds import (
 from flows.schedules.work import BACKUP_NAME_FORMAT, delete_old_backups
 from flows.workspace import Workspace
 from library.evaluations import evaluation_runs
+from library.videos import all_videos
 from skills.learn import judge
 from store.backup import check_archive
 from store.database import Store
@@ -43,7 +44,6 @@ from tests.support.asking import WordToolbox, remember_party
 from tests.support.caption_evaluations import houses
 from tests.support.library import Quiet
 from tests.support.media import make_video
-from views.library import list_library
 
 DAY = datetime(2031, 5, 7, 3, 0, 0)
 
@@ -148,7 +148,7 @@ def test_nightly_work_stands_back_between_its_steps(
     monkeypatch.setattr(Workspace, "give_way", give_way)
     work.check(workspace)
     videos = len(stood)
-    assert videos == len(list_library(workspace.store))
+    assert videos == len(all_videos(workspace.store).items)
     work.retain(workspace, datetime.now(UTC) + timedelta(days=9))
     assert len(stood) == 2 * videos
     work.learn(workspace, LearnOptions(answers=1))

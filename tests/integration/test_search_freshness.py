@@ -17,6 +17,7 @@ from domain.errors import NotFound
 from domain.media import ClipState
 from domain.memories import MemoryView
 from domain.settings import Settings
+from flows.delete import delete_video_rows
 from people.across_videos import rename
 from retrieval import candidates
 from retrieval.retrievers import Retrievers
@@ -28,7 +29,6 @@ from store.tables.schema import ClipRow, MemoryRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.ranking import rank
 from tests.support.remembered import CLIP_MS, Event, Said, WordEmbedder, add_event_graph, watch
-from views.library import delete_video_rows
 
 WORDS = st.lists(st.sampled_from(["soup", "tent", "train", "piano"]), min_size=1, max_size=3).map(
     " ".join

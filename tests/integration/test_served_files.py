@@ -13,6 +13,8 @@ from starlette.testclient import TestClient
 from auth.sessions import VALID_HOURS, is_signed, sign_path
 from domain.media import Video
 from domain.time import TimeSpan
+from flows import cut
+from flows.cut import cut_preview
 from flows.delete import delete_video
 from library.rights import give_right, rights_on, take_right
 from perception.source import probe, video_id
@@ -23,8 +25,6 @@ from store.queries.videos import add_video
 from tests.support.media import make_video
 from ui import media
 from ui.media import media_routes, shared_store
-from views import cut
-from views.cut import cut_preview
 
 FILM = bytes(range(256)) * 16
 KNOWN, CAPTIONS, GONE = hashlib.sha256(FILM).hexdigest()[:16], "b" * 16, "c" * 16

@@ -23,6 +23,7 @@ from domain.asking import Question
 from domain.errors import InputError
 from domain.rights import MAX_DAYS, SharedLink
 from domain.time import TimeSpan
+from flows.delete import delete_video_rows
 from graphs.ask import ask
 from library.sharing import revoke_link, share_answer, share_moment, shared_links
 from store.database import Store
@@ -35,7 +36,6 @@ from tests.support.picture_cards import Card, jpeg
 from tests.support.remembered import recording
 from ui.media import media_routes
 from ui.shared_page import GONE, shared_routes
-from views.library import delete_video_rows
 
 QUESTION = "Who opens the gate?"
 GATE = TimeSpan.of(4_000, 5_000)

@@ -22,6 +22,8 @@ from flows.estimate import IngestEstimate, estimate_file, sum_of
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
+from library.memory import show_video
+from library.usage import ingest_usage
 from models.profile import Profile
 from models.specs import ChatSpec, Price
 from perception.source import probe
@@ -34,8 +36,6 @@ from tests.support.full_suite import in_full
 from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
 from tests.support.openai_server import Answer, OpenAIServer
-from views.library import show_video
-from views.usage import ingest_usage
 
 REPLY = {"lines": [{"kind": "episodic", "text": "Colours follow each other."}], "segments": []}
 

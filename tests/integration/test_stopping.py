@@ -177,14 +177,14 @@ def test_ctrl_c_in_a_terminal_prints_the_answer_so_far(
     with store.begin() as session:
         row = list_trajectories(session)[0]
     assert process.returncode == 130
-    assert f"homer ask --resume {row.id}" in err
+    assert f"homer resume {row.id}" in err
     assert "Traceback" not in err
     assert "connection" not in err
     assert row.state == "stopped"
     assert row.answer is not None
     if form:
         line = json.loads(out)
-        assert (line["option"], line["trajectory"]) == (row.answer.option, row.id)
+        assert (line["option"], line["id"]) == (row.answer.option, row.id)
         assert line["citations"]
     else:
         assert out.startswith(f"{row.answer.option}. ")

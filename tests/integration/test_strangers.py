@@ -64,7 +64,7 @@ VALUES = {
 }
 """For the parameters of addresses: also what guesses right."""
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
-    ("POST", "/questions"): {"question": f"What is {MARK}?", "videos": [VIDEO]},
+    ("POST", "/questions"): {"question": f"What is {MARK}?", "video": [VIDEO]},
     ("POST", "/v1/chat/completions"): {
         "model": f"homer/{VIDEO}",
         "messages": [{"role": "user", "content": f"What is {MARK}?"}],
@@ -146,7 +146,7 @@ def test_no_tool_of_mcp_shows_the_video(shared: Store) -> None:
         "people": {"video": VIDEO},
         "library_people": {},
         "outline": {"video": VIDEO},
-        "ask": {"question": f"What is {MARK}?", "videos": [VIDEO]},
+        "ask": {"question": f"What is {MARK}?", "video": [VIDEO]},
     }
 
     async def walk(address: str) -> list[str]:

@@ -22,12 +22,13 @@ from domain.media import Video
 from domain.rights import Deed
 from domain.settings import HOUR_MS
 from domain.streams import GapReason, StreamSettings
+from flows.delete import delete_video_rows
 from flows.perception_workers import WorkerPool
 from flows.stream import steps as flow
 from flows.stream.steps import watch_stream
 from flows.stream.watching import StreamIngestion, open_stream
 from flows.workspace import Workspace
-from library.memory import dump_lines
+from library.memory import VideoDetails, dump_lines, show_video
 from models.slots import Slots
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
@@ -42,7 +43,6 @@ from tests.support.light_models import in_little_clips, light_toolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.streams import Camera, Fed, Hands, segment
 from tests.support.worker_pools import limited
-from views.library import VideoDetails, delete_video_rows, show_video
 
 
 class Heard:

@@ -9,12 +9,12 @@ from domain.trajectory import Bound, EvidenceRetrieved, ForkEdit, Planned
 from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.replay import replay
+from library.answers import answer_lines
 from retrieval import retrievers
 from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import Reads, StructureByWords, WordToolbox
 from tests.support.remembered import Said, name, see, watch
-from views.answer_lines import answer_lines
 
 V = "abcdefabcdefabcd"
 OTHER = "b" * 16

@@ -11,11 +11,12 @@ from sqlalchemy import select
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.time import TimeSpan
+from flows.delete import delete_video_rows
 from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import SilentListener
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
 from memory.subtitles import read_source_texts
 from models.toolbox import Toolbox
 from perception.source import probe_source
@@ -28,7 +29,6 @@ from store.tables.schema import UtteranceRow
 from tests.support.light_models import in_little_clips
 from tests.support.media import make_video
 from tests.support.subtitle_tracks import with_packets, with_words, words_file
-from views.library import delete_video_rows, show_video
 
 SRT = """1
 00:00:00,200 --> 00:00:01,000

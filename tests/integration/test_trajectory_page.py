@@ -16,6 +16,7 @@ from domain.people import TAG
 from domain.trajectory import ForkEdit
 from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
+from library.rounds import calls_in_round, load_history
 from store.database import Store
 from store.queries.trajectories import add_trajectory, find_trajectory, list_trajectories
 from store.tables.schema import TrajectoryRow
@@ -27,8 +28,8 @@ from tests.support.obedient_model import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.searching_model import PLAY, ask_at_party, searching
 from ui.app_state import page_state
+from ui.harness_remarks import HarnessPart
 from ui.trajectory_export import render_page
-from views.rounds import HarnessPart, calls_in_round, inspect_trajectory
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +176,7 @@ def test_calls_have_their_words_also_where_a_fork_took_them_over(
 ) -> None:
     made = fork(party, LlmToolbox(server), asked.trajectory_id, 2, ForkEdit())
     for name in (asked.trajectory_id, made.trajectory_id):
-        (plan,) = calls_in_round(party, inspect_trajectory(party, name), 0)
+        (plan,) = calls_in_round(party, load_history(party, name), 0)
         assert "what Bob plays" in plan.reply
         assert any("What does Bob play" in sent for _role, sent in plan.messages)
 
@@ -241,7 +242,7 @@ class Loads(HTMLParser):
 
 def test_the_exported_page_has_all_and_fetches_nothing(party: Store, server: OpenAIServer) -> None:
     made = ask(party, LlmToolbox(server), Question(text=f"{EVIL} {RTL}", videos=(PARTY,)))
-    page = render_page(party, inspect_trajectory(party, made.trajectory_id))
+    page = render_page(party, load_history(party, made.trajectory_id))
     seen = Loads()
     seen.feed(page)
     assert seen.found == []

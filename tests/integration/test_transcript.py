@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from people.across_videos import rename
-from store.database import Store
-from tests.support.asking import PARTY
-from tests.support.big_library import CLIP_MS, fill_library
-from tests.support.machine import VIDEO
-from tests.support.remembered import Said, WordEmbedder, name, see, watch
-from views.transcript import (
+from library.transcript import (
     GROUPS,
     SAID,
     SEEN,
@@ -21,6 +15,12 @@ from views.transcript import (
     load_scenes,
     load_transcript,
 )
+from people.across_videos import rename
+from store.database import Store
+from tests.support.asking import PARTY
+from tests.support.big_library import CLIP_MS, fill_library
+from tests.support.machine import VIDEO
+from tests.support.remembered import Said, WordEmbedder, name, see, watch
 
 
 @pytest.fixture
@@ -71,28 +71,28 @@ def test_lines_come_in_order_of_time_with_names_and_without_tags(party: Store) -
 
 
 def test_words_are_found_by_stem_and_marked_where_they_are(party: Store) -> None:
-    found = find_words(party, PARTY, "paint", GROUPS)
-    marked = [[line.text[a:b] for a, b in line.marks] for line in found.lines]
+    found, total = find_words(party, PARTY, "paint", GROUPS)
+    marked = [[line.text[a:b] for a, b in line.marks] for line in found]
     assert marked == [["painted"], ["Paint"]]
-    assert found.total == 2
-    assert find_words(party, PARTY, "paint", (SEEN,)).total == 0
-    assert find_words(party, PARTY, '"lighthouse paint"', GROUPS).total == 0
+    assert total == 2
+    assert find_words(party, PARTY, "paint", (SEEN,))[1] == 0
+    assert find_words(party, PARTY, '"lighthouse paint"', GROUPS)[1] == 0
 
 
 @pytest.mark.parametrize("words", ["ghthou", "The lighthouse", "the"])
 def test_parts_of_words_and_common_ones_are_found_as_written(party: Store, words: str) -> None:
-    found = find_words(party, PARTY, words, (SAID,)).lines
+    found, _ = find_words(party, PARTY, words, (SAID,))
     assert [line.text for line in found] == ["I painted the lighthouse green."]
     assert found[0].marks
 
 
 def test_a_name_stands_for_what_somebody_says_and_for_lines_about_them(party: Store) -> None:
-    found = find_words(party, PARTY, "ann", GROUPS).lines
+    found, _ = find_words(party, PARTY, "ann", GROUPS)
     assert [line.text for line in found] == ["I painted the lighthouse green.", "Ann is on screen."]
     assert found[1].marks == ((0, 3),)
-    (said,) = find_words(party, PARTY, "Ann lighthouse", GROUPS).lines
+    (said,), _ = find_words(party, PARTY, "Ann lighthouse", GROUPS)
     assert said.who == "Ann"
-    assert find_words(party, PARTY, "Ann slowly", GROUPS).total == 0
+    assert find_words(party, PARTY, "Ann slowly", GROUPS)[1] == 0
 
 
 def test_only_what_is_close_in_meaning_is_added(party: Store) -> None:
@@ -121,7 +121,7 @@ def test_of_a_long_video_a_window_around_the_moment_is_read(store: Store) -> Non
     assert len({line.span.start_ms // CLIP_MS for line in window.lines}) == WINDOW_CLIPS
     assert window.lines[0].text.startswith("Guest ")
     scenes = load_scenes(store, VIDEO, moment)
-    assert {one.time_ms // CLIP_MS for one in scenes} <= set(range(96, 116))
+    assert {one.span.start_ms // CLIP_MS for one in scenes} <= set(range(96, 116))
     assert len(scenes) <= 40
 
 
@@ -148,7 +148,7 @@ def test_a_full_window_ends_at_the_next(store: Store, monkeypatch: pytest.Monkey
     fill_library(store, 20, videos=1)
     whole = load_transcript(store, VIDEO, 0, GROUPS)
     assert whole is not None
-    monkeypatch.setattr("views.transcript.MAX_LINES", len(whole.lines) * 2 // 5)
+    monkeypatch.setattr("library.transcript.MAX_LINES", len(whole.lines) * 2 // 5)
     at_ms: int | None = 0
     found: set[int] = set()
     while at_ms is not None:

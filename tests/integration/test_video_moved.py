@@ -14,11 +14,13 @@ from sqlalchemy import select
 from domain.errors import InputError
 from domain.skills import JudgedTrajectory
 from domain.trajectory import ForkEdit
+from flows.delete import delete_video_rows
 from flows.restore import import_exported_video
 from graphs.replay import replay
 from graphs.runner import Runner
 from library.memory import dump_lines
 from library.removal import export_video
+from library.videos import all_videos
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.export import ImportedVideo
@@ -32,7 +34,6 @@ from tests.support.asking import PARTY, WordToolbox
 from tests.support.commands import run
 from tests.support.full_suite import sample
 from tests.support.library import FULL, OTHER, Quiet, all_images, all_rows, fill_library
-from views.library import delete_video_rows, list_library
 
 LIBRARY_WIDE = {
     "alerts",
@@ -100,7 +101,7 @@ def test_a_video_dumps_the_same_in_an_empty_library(
 ) -> None:
     import_exported_video(empty, exported / f"{video}.zip", Quiet())
     assert dumped(empty, video) == dumped(library[0], video)
-    assert [one.id for one in list_library(empty)] == [video]
+    assert [one.id for one in all_videos(empty).items] == [video]
     assert all_images(empty).items() <= all_images(library[0]).items()
     export_video(empty, video, empty.home.root / "again.zip")
     if video == PARTY:
@@ -248,7 +249,7 @@ def test_no_torn_export_counts(exported: Path, empty: Store, tmp_path: Path, sha
     torn.write_bytes(data[: int(share * len(data))])
     with pytest.raises(InputError, match="torn or altered"):
         import_exported_video(empty, torn, Quiet())
-    assert list_library(empty) == []
+    assert all_videos(empty).items == ()
 
 
 def test_ctrl_c_leaves_neither_rows_nor_images(exported: Path, empty: Store) -> None:
@@ -260,7 +261,7 @@ def test_ctrl_c_leaves_neither_rows_nor_images(exported: Path, empty: Store) -> 
 
     with pytest.raises(KeyboardInterrupt):
         import_exported_video(empty, exported / f"{FULL}.zip", Stops())
-    assert (list_library(empty), all_images(empty)) == ([], {})
+    assert (all_videos(empty).items, all_images(empty)) == ((), {})
 
 
 def test_the_commands_take_a_video_from_the_embedded_to_another_database_and_back(
@@ -278,7 +279,8 @@ def test_the_commands_take_a_video_from_the_embedded_to_another_database_and_bac
         assert run("export", FULL, "--out", tmp_path / "back.zip").exit_code == 0
     assert run("delete", FULL, "--yes").exit_code == 0
     output = json.loads(run("import", tmp_path / "back.zip", "--json").stdout)
-    assert output == {"video": FULL, "title": "full", "clips": 3, "answers": 0, "left": 0}
+    counts = {"clips": 3, "fresh": 3, "failed": 0, "answers": 0}
+    assert output == [{"video": FULL, "title": "full", **counts}]
     assert run("dump", FULL).stdout.splitlines() == known
     again = run("import", out)
     assert (again.exit_code, "in this library already" in again.stderr) == (2, True)

@@ -19,6 +19,7 @@ from perception.jpeg import Blobs
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.streams import add_clip, add_stream
+from store.queries.videos import find_video
 from tests.support.app_pages import EVIL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.full_suite import sample
@@ -26,7 +27,6 @@ from tests.support.memory import VIDEO, keyframe, known_video, memorise, percept
 from tests.support.remembered import paint_keyframes
 from ui.span_deletion import deleted_lane
 from ui.timeline import TimelineBar, pack_rows
-from views.library import resolve_video
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> No
     clips = words(open_page("video", video=PARTY, show="Clips"))
     assert "This part was deleted, and is not watched again." in clips
     with party.begin() as session:
-        video = resolve_video(session, PARTY)
+        video = find_video(session, PARTY)
     lane = deleted_lane(party, video)[0]
     assert [bar.label for bar in lane.spans] == ["1:00-1:30 was deleted"]
 

@@ -20,11 +20,11 @@ from domain.evaluation_options import AblationStage, Protocol
 from evals import export as reports
 from evals.report import report
 from evals.tables import AnsweredQuestion
+from library.rounds import load_history
 from store.database import Store
 from tests.support import markup_video
 from tests.support.evaluation_rows import run_settings
 from ui.trajectory_export import render_page
-from views.rounds import inspect_trajectory
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -72,7 +72,7 @@ def answered(store: Store, monkeypatch: pytest.MonkeyPatch) -> str:
     store.home.config.write_text('[profiles.scripted]\nbase = "local"\n')
     monkeypatch.setattr(markup_video, "BAIT", BAIT)
     asked = markup_video.plant(store, f"/films/{BAIT[:40]}")
-    return render_page(store, inspect_trajectory(store, asked))
+    return render_page(store, load_history(store, asked))
 
 
 @pytest.fixture

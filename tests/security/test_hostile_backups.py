@@ -21,6 +21,7 @@ from domain.trajectory import ForkEdit
 from flows.restore import restore_library
 from graphs.runner import Runner
 from library.rights import change_group, give_right, rights_on
+from library.videos import all_videos
 from store.archive import IMAGES_MEMBER
 from store.backup import back_up, check_archive
 from store.database import Store
@@ -38,7 +39,6 @@ from tests.support.asking import WordToolbox
 from tests.support.full_suite import ends
 from tests.support.library import Quiet, all_images, all_rows
 from ui import media
-from views.library import list_library
 
 Manifest = dict[str, Any]
 Change = Callable[[Manifest, Members], object]
@@ -107,7 +107,7 @@ def test_a_path_that_a_backup_brings_serves_no_other_file(
 
     restored(empty, backup_with(backup, tmp_path / "odd", change), monkeypatch)
     monkeypatch.setattr(media, "shared_store", lambda: empty)
-    for one in list_library(empty):
+    for one in all_videos(empty).items:
         assert one.path == str(secret)
         assert media._original_by_id(empty, one.id) is None
 

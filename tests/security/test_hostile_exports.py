@@ -23,9 +23,11 @@ from domain.calls import CallRecord
 from domain.errors import HomerError, InputError
 from domain.limits import ImportLimits
 from domain.trajectory import ForkEdit
+from flows.delete import delete_video_rows
 from flows.restore import import_exported_video
 from graphs.runner import Runner
 from library.removal import export_video
+from library.videos import all_videos, check_video
 from perception.jpeg import decode_image
 from store.archive import ANY_RATIO_BELOW
 from store.database import Store
@@ -37,7 +39,6 @@ from tests.support.asking import PARTY, WordToolbox
 from tests.support.full_suite import examples, in_full
 from tests.support.full_video import SHARED, picture
 from tests.support.library import ADVICE, FULL, Quiet, all_images, all_rows
-from views.library import check_video, delete_video_rows, list_library
 
 Rows = list[Any]
 
@@ -186,7 +187,7 @@ def test_an_import_never_says_where_file_lies(exported: Path, empty: Store, tmp_
     import_exported_video(
         empty, export_with(exported / f"{FULL}.zip", tmp_path / "odd", change), Quiet()
     )
-    assert [one.path for one in list_library(empty)] == [None]
+    assert [one.path for one in all_videos(empty).items] == [None]
 
 
 @pytest.mark.parametrize("highest", [2**53 + 1, 2**63 - 1, 0, -1, True, "7", 1.5])

@@ -21,10 +21,10 @@ from domain.skills import Pattern, Signal
 from domain.trajectory import Event, EvidenceRetrieved
 from graphs.ask import ask
 from memory.patches import PatchContext, check_patch
-from memory.prompts import sanitise, sanitise_generated
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownEdge, KnownSegment, Writers
 from models.profile import Profile
+from models.prompts import sanitise, sanitise_generated
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from people.characters import ClipPeople

@@ -35,7 +35,7 @@ MADE_WHEN_USED = {
     "skills/writer.py": "words that are short, taken literally",
     "store/embedded.py": "one of three patterns that stand beside it",
     "store/files.py": "the name of a file, taken literally",
-    "views/transcript.py": "names of people, which are short, each taken literally",
+    "library/transcript.py": "names of people, which are short, each taken literally",
 }
 """Files with patterns that are put together while they run, and of what."""
 

@@ -6,7 +6,6 @@ import ast
 import json
 import re
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,13 @@ from domain.errors import HomerError
 from domain.moments import Moment
 from domain.time import TimeSpan
 from graphs.ask import ask
-from homer_video.moments import FoundMoments
-from homer_video.questions import VideoAnswer
+from homer_video.moments import FoundMoments, VideoAnswer
+from library.answers import reply_tail
+from library.asking import answer_of
 from library.trajectories import trajectory
 from store.database import Store
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.regular_expressions import sources
-from views.answer_lines import reply_tail
 
 BIDI = "\u061c\u200e\u200f" + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 CONTROLS = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)])) + "\u2028\u2029"
@@ -139,19 +138,16 @@ def test_objects_of_a_program_show_none(store: Store) -> None:
     remember_party(store)
     question = Question(text=f"Who opens the gate {EVIL}?", videos=(PARTY,))
     made = ask(store, WordToolbox(), question)
-    made = replace(made, answer=made.answer.model_copy(update={"note": EVIL}))
-    assert is_calm(repr(VideoAnswer(made, question, store)))
+    told = answer_of(store, made).model_copy(update={"note": EVIL})
+    assert is_calm(repr(VideoAnswer(told, store)))
     assert is_calm(str(trajectory(store, made.trajectory_id)))
 
 
 def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() -> None:
     from domain.asking import Subtask
     from ui.trajectory_export import _subtask
-    from views.rounds import SubtaskChange
 
-    html = _subtask(
-        SubtaskChange(subtask=Subtask(id="t1", text="\u202eone", answer="\u202etwo"), marks=())
-    )
+    html = _subtask(Subtask(id="t1", text="\u202eone", answer="\u202etwo"), ())
     rest = re.sub("<bdi>[^<]*</bdi>", "", html)
     assert html.count("<bdi>\u202e") == 2
     assert "\u202e" not in rest

@@ -28,6 +28,7 @@ from domain.media import ClipState
 from domain.memories import EdgeType, MemorySource, Relation
 from domain.skills import Tone, Topic
 from domain.streams import LEVELS, GapReason
+from domain.words import SAMPLE, plural
 from flows.http_file import IsPage
 from flows.perception_workers import WorkerKilled
 from memory.writers.llm_clip import BudgetSpent
@@ -36,10 +37,9 @@ from nodes.plan import ALL_RESOLVED, NOTHING_LEFT, NOTHING_NEW
 from nodes.tool_loop import ANSWERED
 from store.queries.videos import DONE, FAILED, WATCHING
 from strategies.registry import find_strategy, strategy_names
-from views.rounds import HarnessPart
-from views.sentences import SENTENCES as SENTENCES_FILE
-from views.translation import DOMAIN, LOCALE, SAMPLE
-from views.words import plural
+from ui.harness_remarks import HarnessPart
+from ui.language import DOMAIN, LOCALE
+from ui.language import SENTENCES as SENTENCES_FILE
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
@@ -53,7 +53,6 @@ PACKAGES = (
         "store",
         "strategies",
         "ui",
-        "views",
     ),
 )
 NOT_SHOWN = (
@@ -61,7 +60,7 @@ NOT_SHOWN = (
     *("auth/listen.py", "auth/oidc.py", "auth/password.py", "domain/schedules.py"),
     *("flows/build.py", "flows/reembed.py", "flows/schedules/kinds.py"),
     *("services/bug_report.py", "skills/library.py", "store/idle_stop.py"),
-    "library/weights.py",
+    *("library/watching.py", "library/weights.py"),
     # Streams are watched by a command.
     "perception/live*.py",
     # Evaluations that the app does not start, and what a command is given for one.

@@ -31,12 +31,14 @@ from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.trajectory import canonical_event
 from flows import executors
 from flows.build import build
+from flows.delete import delete_video_rows
 from flows.ingest_steps import SilentListener, open_direct_steps, watch
 from flows.ingest_video import open_video
 from flows.restore import import_exported_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
 from library.removal import export_video
+from library.videos import all_videos
 from memory.reembed import reembed_pictures, reembed_video
 from models.profile import Profile
 from models.specs import ChatSpec
@@ -63,7 +65,6 @@ from tests.support.obedient_model import obedient, texts_of
 from tests.support.remembered import Said
 from tests.support.remembered import watch as remember
 from tests.support.tiny_image_encoder import Doubled, painted_jpeg
-from views.library import delete_video_rows, list_library
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 NEW_CLIPS = re.compile(r"New clips: ([\d, ]+)")
@@ -179,7 +180,7 @@ class Watch(Scenario):
             watch(opened, steps, SilentListener())
 
     def outcome(self, store: Store) -> Any:
-        states = [(one.state, one.clips, one.done) for one in list_library(store)]
+        states = [(one.state, one.clips, one.done) for one in all_videos(store).items]
         return super().outcome(store), states
 
     def gist(self, outcome: Any, left: Set[str]) -> Any:
@@ -292,7 +293,7 @@ class Import(Scenario):
         full_video.fill(store, OTHER, "other")
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
-        if FULL not in {one.id for one in list_library(store)}:
+        if FULL not in {one.id for one in all_videos(store).items}:
             import_exported_video(store, store.home.root / "v.zip", Quiet())
 
 

@@ -10,13 +10,13 @@ from domain.asking import Question
 from domain.media import Video
 from graphs.ask import ask
 from library.memory import dump_lines
+from library.videos import all_videos
 from store.database import Store
 from store.driver import driver_of
 from store.queries.backup import copied_tables
 from store.tables.schema import SkillRow
 from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from views.library import list_library
 
 ADVICE = {
     "name": "advice",
@@ -70,7 +70,7 @@ def all_rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def all_dumps(store: Store) -> dict[str, list[str]]:
-    return {one.id: list(dump_lines(store, one.id)) for one in list_library(store)}
+    return {one.id: list(dump_lines(store, one.id)) for one in all_videos(store).items}
 
 
 def all_images(store: Store) -> dict[str, bytes]:

@@ -13,6 +13,7 @@ from agent.harness import constrain, correct, inform, verify
 from agent.reasoners import concluding, replies
 from agent.reasoners.replies import read_lines
 from benchmarks.perception.metrics import words_of
+from domain import words
 from domain.media import IdentityKind
 from domain.memories import EventPatch, MemorySource, SegmentDraft
 from domain.people import Character, Identity, escape_tags, tags_in_words
@@ -21,7 +22,7 @@ from domain.settings import MemorySettings, WatchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan, parse_clock
 from domain.wording import ends_sentence, split_sentences, split_utterance
-from evals.datasets import lvbench, streamingbench
+from evals.datasets import films, streams
 from flows.uploads import safe_name
 from graphs.forks import read_plan
 from memory.captions import caption_clips, read_captions
@@ -43,7 +44,6 @@ from retrieval.heuristics.questions import detect_language, language_note
 from telemetry.redaction import redact_log
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
 from ui.formatting import escape_markdown
-from views import words
 
 Reader = Callable[[str], object]
 
@@ -201,9 +201,9 @@ READERS: dict[str, Reader] = {
     "clock": parse_clock,
     "data sets": _each(
         words_of,
-        lvbench.split_options,
-        lvbench.spans,
-        lambda text: streamingbench.joined_options([f"A. {text}", text]),
+        films.split_options,
+        films.spans,
+        lambda text: streams.joined_options([f"A. {text}", text]),
     ),
 }
 """By what they read."""

@@ -28,12 +28,13 @@ from domain.errors import DatabaseError, HomerError, InputError, NotFound
 from domain.skills import JudgedTrajectory
 from domain.time import TimeSpan
 from flows import executors
-from flows.delete import delete_video_span, preview_span_deletion
+from flows.delete import delete_video_rows, delete_video_span, preview_span_deletion
 from flows.ingest_steps import SilentListener, open_direct_steps, watch
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
 from library.memory import dump_lines
+from library.videos import all_videos, check_video
 from models.ports import Face
 from people import across_videos, corrections
 from people.forget import forget
@@ -52,7 +53,6 @@ from tests.support.library import Quiet
 from tests.support.media import COLOURS, make_video
 from tests.support.replaying import replay_all
 from tests.support.several_videos import list_people
-from views.library import check_video, delete_video_rows, list_library
 
 VIDEOS = 4
 FELL = "fault"
@@ -116,7 +116,7 @@ class Worker:
             watch(opened, steps, SilentListener())
 
     def video(self) -> str:
-        known = list_library(self.store)
+        known = all_videos(self.store).items
         if not known:
             raise NotFound("nothing is watched yet")
         return self.dice.choice(known).id
@@ -311,7 +311,7 @@ class Storm:
         """What was broken off is done once more; then nothing may be wrong."""
         with open_store(Home(self.root), self.url) as store:
             worker = Worker(store, self.base_url, self.root / "videos", random.Random(0))
-            known = {entry.path for entry in list_library(store)}
+            known = {entry.path for entry in all_videos(store).items}
             for path in worker.files:
                 if str(path) in known:
                     worker.watch(path)
@@ -328,7 +328,7 @@ def _kill(process: BaseProcess) -> None:
 def wrong(store: Store, worker: Worker) -> list[str]:
     """What does not hold together in a library that is at rest."""
     found: list[str] = []
-    for entry in list_library(store):
+    for entry in all_videos(store).items:
         if entry.state != "done" or entry.done != entry.clips:
             found.append(f"{entry.title} is {entry.state}: {entry.done} of {entry.clips} clips")
         found += [f"{entry.title}: {one}" for one in check_video(store, entry.id).findings]
@@ -347,7 +347,7 @@ def wrong(store: Store, worker: Worker) -> list[str]:
     kept = {sha for sha, _put in store.blobs.walk()}
     found += [f"image {sha} has no file" for sha in named - kept]
     found += [f"nothing names image {sha}" for sha in kept - named]
-    for entry in list_library(store):
+    for entry in all_videos(store).items:
         lines = list(dump_lines(store, entry.id))
         if len(lines) != len(set(lines)):
             found.append(f"{entry.title} has rows twice")

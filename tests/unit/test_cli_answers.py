@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from cli.answers import show_answer
+from cli.answers import answered_lines, citation_line
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
+from domain.moments import Answered, Moment
 from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,
@@ -26,11 +27,11 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.ask_result import AskResult, answer_json
-from views.answer_lines import answer_line, citation_line, event_lines
+from library.answers import answer_line, event_lines
 
 VIDEO = "0123456789abcdef"
 QUESTION = Question(text="Where?", videos=(VIDEO,), options=("Paris", "Berlin"))
-CITED = Citation(ref="m7", video=VIDEO, span=TimeSpan.of(61_000, 75_500), text="in Paris", clip=2)
+CITED = Moment(ref="m7", title="talk", span=TimeSpan.of(61_000, 75_500), text="in Paris")
 FOUND = Evidence(
     ref="m7", video=VIDEO, span=TimeSpan.of(61_000, 75_500), text="in Paris", score=0.8
 )
@@ -56,8 +57,10 @@ def test_the_answer_names_the_option_it_chose(answer: Answer, line: str) -> None
 
 
 def test_people_without_a_name_are_reported_in_words_and_kept_as_tags_for_machines() -> None:
-    said = CITED.model_copy(update={"text": "<voice_1>: on <face_2>'s table"})
-    line = citation_line(said, {VIDEO: "talk"})
+    said = Citation(
+        ref="m7", video=VIDEO, span=CITED.span, text="<voice_1>: on <face_2>'s table", clip=2
+    )
+    line = citation_line(CITED.model_copy(update={"text": said.text}))
     assert "An unnamed speaker: on an unnamed person's table" in line
     answer = Answer(text="<voice_1>: here", confidence=0.5, citations=(said,))
     made = answer_json(AskResult("ab12", answer, 2, 0, 1.0))
@@ -66,9 +69,8 @@ def test_people_without_a_name_are_reported_in_words_and_kept_as_tags_for_machin
 
 
 def test_long_words_of_a_citation_are_cut() -> None:
-    long = CITED.model_copy(update={"clip": None, "ref": "s1", "text": "word " * 100})
-    line = citation_line(long, {})
-    assert f"...  ({VIDEO}) [s1]" in line
+    line = citation_line(CITED.model_copy(update={"ref": "s1", "text": "word " * 100}))
+    assert "...  (talk) [s1]" in line
     assert len(line) < 220
 
 
@@ -109,23 +111,38 @@ def test_events_that_say_something_new_are_a_line(event: Any, lines: list[str]) 
     assert list(event_lines(event)) == lines
 
 
-def test_an_answer_is_shown_with_what_it_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = Answer(text="Paris", option="A", confidence=0.81, citations=(CITED,), note="quoted")
-    show_answer(AskResult("abc123", answer, 2, 0, 1.25), QUESTION, {VIDEO: "talk"})
-    assert capsys.readouterr().out.splitlines() == [
+def given(**more: Any) -> Answered:
+    """An answer, as doors show it."""
+    made = {
+        **dict.fromkeys(("option", "chosen", "standing")),
+        **dict.fromkeys(("citations", "retrieved", "searched"), ()),
+        "id": "abc123",
+        "state": "done",
+        "answer": "Paris",
+        "not_in_memory": False,
+        "note": "",
+        "confidence": 0.81,
+        "confidence_level": "high",
+        "rounds": 2,
+        "tokens": 0,
+    }
+    return Answered.model_validate({**made, "seconds": 1.25, **more})
+
+
+def test_an_answer_is_shown_with_what_it_rests_on() -> None:
+    one = given(option="A", chosen="Paris", citations=(CITED,), note="quoted", choice="it was best")
+    assert list(answered_lines(one)) == [
         "A. Paris",
         "confidence high (0.81); quoted",
+        "strategy: it was best",
         "  1:01-1:15  in Paris  (talk) [m7]",
         "trajectory abc123 (2 rounds, 1.2 s)",
     ]
 
 
-def test_not_in_memory_says_where_was_searched(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = Answer(
-        text="The memory does not hold it", confidence=0, not_in_memory=True, searched=("all",)
-    )
-    show_answer(AskResult("abc123", answer, 2, 0, 1.0), QUESTION, {})
-    assert "  searched: all" in capsys.readouterr().out.splitlines()
+def test_not_in_memory_says_where_was_searched() -> None:
+    lines = answered_lines(given(not_in_memory=True, searched=("all",)))
+    assert "  searched: all" in list(lines)
 
 
 @pytest.mark.parametrize(

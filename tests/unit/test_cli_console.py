@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cli.console import confirm, note, say_table
-from views.words import plain_line
+from domain.words import plain_line
 
 
 def test_a_table_aligns_its_columns(capsys: pytest.CaptureFixture[str]) -> None:

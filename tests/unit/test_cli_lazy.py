@@ -27,7 +27,6 @@ STORED = {"numpy", "psycopg", "pydantic", "sqlalchemy"}
 HELP: list[list[str]] = [
     [],
     ["--help"],
-    ["ask", "--help"],
     ["ingest", "--help"],
     ["eval", "run", "--help"],
 ]

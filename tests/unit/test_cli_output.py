@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,20 +18,23 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from cli.console import say, say_json, say_table
-from cli.ingest import Reporter, _as_json, _line
-from cli.progress import BarMeter, ImportProgress, PlainMeter
+from cli.progress import BarMeter, PlainMeter
+from cli.render import SHOWN
 from domain.errors import MediaError
 from domain.media import Video
+from domain.words import plain_line, shortened
 from flows.ingest_files import FileOutcome
 from flows.ingest_video import IngestResult
+from library.progress import Reporter
+from library.watching import Watched
 from models import profile as profiles
 from models.extras import Extra
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
 from services import health
 from services.health import Check
-from store.progress import Meter
-from views.words import plain_line, shortened
+from store.database import Store
+from store.progress import Meter, import_progress
 
 VIDEO = Video(id="0" * 16, title="my\x1b[31m talk", path=None, duration_ms=1)
 LATIN = os.fsdecode(b"caf\xe9.mp4")
@@ -123,13 +126,12 @@ def test_an_import_moves_the_bar_by_what_is_new(steps: list[int], before: int) -
         aside = say
 
     total = before + sum(steps)
-    moved, done = ImportProgress(Kept(), "week", before), before
+    moved, done = import_progress(Kept(), "week"), before
     for step in steps:
         done += step
         moved(done, total)
-    assert heard[0] == ("week", (total, before))
-    assert [output for _, (output, *_) in heard[1:]] == steps
-    assert moved.fresh == sum(steps)
+    assert heard[0] == ("week", (total, before + steps[0]))
+    assert [output for _, (output, *_) in heard[1:]] == steps[1:]
 
 
 def watched(fresh: int = 3, failed: int = 0) -> FileOutcome:
@@ -146,14 +148,19 @@ def watched(fresh: int = 3, failed: int = 0) -> FileOutcome:
         (FileOutcome(Path("x.mp4")), 0, None),
     ],
 )
-def test_outcome_is_code_line_and_a_row(outcome: FileOutcome, code: int, line: str | None) -> None:
+def test_an_outcome_is_a_code_a_line_and_a_row(
+    outcome: FileOutcome, code: int, line: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert outcome.exit_code == code
-    row = _as_json(outcome)
-    assert row["path"] == str(outcome.path)
-    assert ("error" in row) == (outcome.error is not None)
+    monkeypatch.setattr("library.watching.ingest_usage", lambda *_: "")
+    row = Watched.of(outcome, cast("Store", None))
+    assert (row.path, row.exit_code) == (str(outcome.path), code)
+    assert ("error" in row.model_dump()) == (outcome.error is not None)
+    shown = list(SHOWN["Watched"](row))
+    assert len(shown) == (line is not None)
     if line is not None:
-        assert _line(outcome).startswith(line)
-        assert row["failed"] == (2 if code else 0)
+        assert shown[0].startswith(line)
+        assert row.failed == (2 if code else 0)
 
 
 def checks(profile: Profile) -> list[Check]:

@@ -13,7 +13,8 @@ from domain.memories import Edge, Relation, Segment
 from domain.moments import Moment
 from domain.people import KnownName, PersonOfVideo
 from domain.time import TimeSpan
-from views.library import ClipCost, ShownClip, VideoDetails
+from library.memory import ShownClip, VideoDetails
+from library.usage import CallTotals
 
 VIDEO = "0123456789abcdef"
 
@@ -97,7 +98,8 @@ def test_a_portrait_reads_from_the_whole_to_the_clips(capsys: pytest.CaptureFixt
 
 FAILED_CLIP = clip(1, state="failed", error="no\nanswer").model_copy(update={"attempts": 3})
 GIVEN_UP = FAILED_CLIP.model_copy(update={"given_up": True})
-COST = ClipCost(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123, seconds=4.26)
+COST = CallTotals(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123)
+DEAR = {"cost": COST, "seconds": 4.26}
 SPENT = "3 calls (1 failed), 900+80 tokens, $0.0123, 4.3 s"
 BUDGETED = clip(0).model_copy(update={"budget": 60_000, "left_out": ("6 of 8 faces", "a cup")})
 CUP = SeenObject(time_ms=1, label="cup", score=0.9, box=Box(x0=0, y0=0, x1=1, y1=1))
@@ -114,8 +116,8 @@ MANY = clip(0, *(line(number) for number in range(SHOWN_LINES + 3)))
         ({"clips": (clip(0), GIVEN_UP)}, "failed (3x; homer ingest --again tries it again)"),
         ({"clips": (clip(0), FAILED_CLIP)}, "no answer"),
         ({"state": "failed", "error": "1 clips are left"}, "  1 clips are left"),
-        ({"clips": (clip(0).model_copy(update={"cost": COST}),)}, f"clip 0  0:00-0:30  [{SPENT}]"),
-        ({"cost": COST}, f"took {SPENT}"),
+        ({"clips": (clip(0).model_copy(update=DEAR),)}, f"clip 0  0:00-0:30  [{SPENT}]"),
+        (DEAR, f"took {SPENT}"),
         ({"clips": (BUDGETED,)}, "(at most 60000 tokens without 6 of 8 faces, a cup)"),
         ({"models": {"images": "clip:tiny"}}, "(clip:tiny)"),
         ({"video": FILM.model_copy(update={"subtitles": (".en.srt", "2 chapters")})}, "2 chapters"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,16 @@ from hypothesis import strategies as st
 
 from domain.asking import Answer
 from domain.errors import ModelError
+from evals import judging
 from evals.dataset import EvalQuestion
-from evals.judging import M3_BENCH, PROMPT, Ruling, judge_words
+from evals.judging import M3_BENCH, Ruling, judge_words
 from models.chat import ChatReply
 from models.messages import Message
+
+RULES = {
+    path.stem: path.read_text().strip()
+    for path in (Path(judging.__file__).parent / "prompts").glob("*.md")
+}
 
 MODEL = "openai:big"
 ASKED = EvalQuestion(id="1", video="clip", question="Who sings?", answer="Ann sings")
@@ -61,8 +68,8 @@ def test_the_rule_of_m3_bench_is_another_prompt_with_the_same_material() -> None
     assert judge_words(ASKED, SAID, MODEL, lambda: chat, M3_BENCH).right
     (output,) = chat.told
     assert "<reference>Ann sings</reference>" in output
-    assert output.endswith(M3_BENCH.read_text().split("</answer>")[1])
-    assert output.split("</answer>")[1] != PROMPT.read_text().split("</answer>")[1]
+    assert output.endswith(RULES["m3_bench"].split("</answer>")[1])
+    assert output.split("</answer>")[1] != RULES["judge"].split("</answer>")[1]
 
 
 def test_a_judge_that_fails_leaves_the_answer_unjudged_to_be_tried_again() -> None:
@@ -90,4 +97,4 @@ def test_no_word_of_an_answer_leaves_its_marks(words: str) -> None:
     (output,) = chat.told
     for mark in ("question", "reference", "answer"):
         assert output.count(f"<{mark}>") == output.count(f"</{mark}>") == 1
-    assert output.endswith(PROMPT.read_text().split("</answer>")[1])
+    assert output.endswith(RULES["judge"].split("</answer>")[1])

@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from cli.answers import citation_line
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
 from domain.errors import BlobGone
 from domain.media import Video
@@ -22,14 +23,12 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
+from library.rounds import History, ShownCall
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import VIDEO
 from tests.support.stored_rounds import ROW
 from ui import trajectory_export
-from views.answer_lines import citation_line
-from views.rounds import InspectedTrajectory, ShownCall
-from views.trajectory import history_of
 
 EVIL = "<script>x()</script>\"'&<b onclick=y>"
 FILM = Video(id=VIDEO, title=EVIL, path=None, duration_ms=100_000)
@@ -109,8 +108,7 @@ def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def page_of(*events: Event, row: StoredTrajectory = ASKED) -> str:
 
-    shown = InspectedTrajectory(row, history_of(row, events), at_work=False)
-    return trajectory_export.render_page(cast(Store, Shelf()), shown)
+    return trajectory_export.render_page(cast(Store, Shelf()), History(row, events))
 
 
 def test_no_word_from_outside_is_markup(around: pytest.MonkeyPatch) -> None:
@@ -143,5 +141,5 @@ def test_one_still_searched_says_that_there_is_no_answer(around: pytest.MonkeyPa
 
 
 def test_a_terminal_is_shown_nothing_but_words_either() -> None:
-    cited = CITED.model_copy(update={"ref": "m1\x1b[2J", "text": "a\x1b[31mb"})
-    assert citation_line(cited, {VIDEO: "t\x07"}).isprintable()
+    cited = Moment(ref="m1\x1b[2J", title="t\x07", span=TimeSpan.of(0, 1), text="a\x1b[31mb")
+    assert citation_line(cited).isprintable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 import streamlit
@@ -10,12 +11,13 @@ import streamlit
 from domain.asking import Action, Answer, Evidence, Mode, Question
 from domain.errors import InputError
 from domain.texts import WORD_JOINER
-from domain.trajectory import EvidenceRetrieved
+from domain.trajectory import Acted, Event, EvidenceRetrieved, RoundOpened
+from library.rounds import History
 from tests.support.machine import VIDEO, evidence
+from tests.support.stored_rounds import ROW
 from ui import trajectory_tools
 from ui.question_form import QuestionFields
 from ui.trajectory_tools import UNCHANGED, _edited_action, _select_evidence, _show_comparison
-from views.trajectory import History, Round
 
 MODES = [*Mode]
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
@@ -97,31 +99,18 @@ def page(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def searched(*queries: str, answer: str = "a gate", found: Sequence[Evidence] = ()) -> History:
     """A search of a round for each query, the last of which found something."""
-    rounds = [
-        Round(
-            number,
-            "t1",
-            "what opens",
-            action=Action(kind="search", mode=Mode.EVENT, query=query),
-            found=EvidenceRetrieved(mode=Mode.EVENT, query=query, evidence=tuple(found)),
-        )
-        for number, query in enumerate(queries, start=1)
-    ]
-    return History(
-        id="aa11",
-        question=Question(text="What opens?", videos=(VIDEO,)),
-        machine="homer",
-        profile="local",
-        state="done",
-        plan=(),
-        rounds=tuple(rounds),
-        answer=Answer(text=answer, confidence=0.5),
-        tokens=0,
-        seconds=1.0,
-        cost_usd=0.0,
-        calls=(),
-        errors=(),
-    )
+    events = list[Event]()
+    for number, query in enumerate(queries, start=1):
+        action = Action(kind="search", mode=Mode.EVENT, query=query)
+        got = EvidenceRetrieved(round=number, mode=Mode.EVENT, query=query, evidence=tuple(found))
+        events += [
+            RoundOpened(round=number, subtask="t1", text="what opens", attempt=1),
+            Acted(round=number, action=action),
+            got,
+        ]
+    question = Question(text="What opens?", videos=(VIDEO,))
+    said = Answer(text=answer, confidence=0.5)
+    return History(replace(ROW, question=question, answer=said), events)
 
 
 def many(count: int) -> tuple[Evidence, ...]:

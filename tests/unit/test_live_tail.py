@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cli.answers import print_event
 from domain.asking import Subtask
 from domain.trajectory import Interrupted, PartialReply, Planned
-from views.answer_lines import reply_tail
+from library.answers import reply_tail
 
 WORDS = "Ann opens the wooden gate"
 

@@ -44,7 +44,10 @@ def test_memory_pools_do_not_grow_with_threads() -> None:
     assert int(done.stdout) <= ARENAS
 
 
-USED = "import numpy as n; from models.silero import *; SileroActivity().spans(n.zeros(16000, 'f'))"
+USED = (
+    "import numpy as n; from models.whisper import SileroActivity; "
+    "SileroActivity().spans(n.zeros(16000, 'f'))"
+)
 
 
 @pytest.mark.parametrize(("given", "spins"), [({}, "0'"), ({"OMP_WAIT_POLICY": "active"}, "3000")])

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import string
+from pathlib import Path
 
 import pytest
 
+from agent.reasoners import replies
 from agent.reasoners.port import Assessment
-from agent.reasoners.prompts import FOLDER, prompt
-from agent.reasoners.replies import ActReply, AssessReply, ReplanReply, refs_in
+from agent.reasoners.replies import (
+    ActReply,
+    AssessReply,
+    ReplanReply,
+    refs_in,
+)
 from domain.asking import Mode
 from models.chat import read_value
 
+FOLDER = Path(replies.__file__).with_name("prompts")
+prompt = replies.prompt
 SLOTS = {
     "question": {"question", "contents", "people", "plan"},
     "plan": {"most", "notes"},

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
@@ -20,7 +20,6 @@ from api.concurrency import QuestionSlots
 from api.database_health import DatabaseHealth
 from api.disconnect import NO_EVENT, ClientGone, until_disconnect
 from api.limits import MAX_BODY_BYTES, RequestLimits
-from api.params import as_of_ms
 from api.problems import TooManyRequests, add_error_handlers, to_problem
 from api.running_question import ServerStopping
 from api.server import UnfinishedQuestions, closed_at_end
@@ -37,6 +36,7 @@ from domain.errors import (
     NotFound,
     WeightsMissing,
 )
+from library.params import AsOf
 from tests.support.api import HERE, problem
 
 SECRET = "what Ann said"
@@ -323,10 +323,10 @@ def test_a_client_that_goes_ends_them_and_so_does_a_server_that_closes() -> None
     ("given", "ms"), [(None, None), ("12:30", 750_000), (5, 5000), (0.25, 250), ("0", 0)]
 )
 def test_moments_are_clocks_or_seconds(given: Any, ms: int | None) -> None:
-    assert as_of_ms(given) == ms
+    assert TypeAdapter(AsOf).validate_python(given) == ms
 
 
 @pytest.mark.parametrize("given", ["", "x", -1, float("nan"), float("inf"), 1e12, "9" * 30])
 def test_what_is_no_moment_is_refused(given: Any) -> None:
-    with pytest.raises(InputError, match="as_of"):
-        as_of_ms(given)
+    with pytest.raises(ValidationError):
+        TypeAdapter(AsOf).validate_python(given)

@@ -29,16 +29,10 @@ from domain.trajectory import (
     SkillsRouted,
     TimeUp,
 )
-from tests.support.machine import VIDEO, evidence
+from library.rounds import History, message_text, round_headline
+from tests.support.machine import evidence
 from tests.support.stored_rounds import ROW, TASK
-from views.rounds import (
-    HarnessPart,
-    InspectedTrajectory,
-    harness_remarks,
-    message_text,
-    round_headline,
-)
-from views.trajectory import history_of
+from ui.harness_remarks import HarnessPart, harness_remarks, ledger_changes, round_remarks
 
 OTHER = Subtask(id="t2", text="where it leads", depends=("t1",))
 SEARCH = Action(kind="search", mode=Mode.VIDEO, query="a gate")
@@ -55,8 +49,8 @@ def found(number: int = 1, **more: object) -> EvidenceRetrieved:
     return EvidenceRetrieved.model_validate({"round": number, **output})
 
 
-def opened(*events: Event) -> InspectedTrajectory:
-    return InspectedTrajectory(ROW, history_of(ROW, events), at_work=False)
+def opened(*events: Event) -> History:
+    return History(ROW, events)
 
 
 @pytest.mark.parametrize(
@@ -131,19 +125,15 @@ def test_remarks_are_those_of_the_round_and_0_is_before_the_first() -> None:
         found(1),
         Guarded(round=2, accepted=False, rule="format", complaint="no action"),
     )
-    assert [one.part for one in shown.remarks(0)] == [HarnessPart.CORRECT]
-    assert [one.part for one in shown.remarks(1)] == [HarnessPart.CONSTRAIN, HarnessPart.INFORM]
-    assert [one.text for one in shown.remarks(2)] == ["refused by the rule 'format': no action"]
-    assert shown.remarks(3) == []
-
-
-def test_a_round_saw_only_what_it_found_in_that_video() -> None:
-    other = evidence(2).model_copy(update={"video": "f" * 16})
-    shown = opened(found(1, evidence=(evidence(1), other)), found(2, evidence=(evidence(3),)))
-    assert shown.seen(1, VIDEO) == [evidence(1).span]
-    assert shown.seen(1, "f" * 16) == [other.span]
-    assert shown.seen(2, VIDEO) == [evidence(3).span]
-    assert shown.seen(3, VIDEO) == []
+    assert [one.part for one in round_remarks(shown, 0)] == [HarnessPart.CORRECT]
+    assert [one.part for one in round_remarks(shown, 1)] == [
+        HarnessPart.CONSTRAIN,
+        HarnessPart.INFORM,
+    ]
+    assert [one.text for one in round_remarks(shown, 2)] == [
+        "refused by the rule 'format': no action"
+    ]
+    assert round_remarks(shown, 3) == []
 
 
 def closed(number: int, *subtasks: Subtask) -> RoundClosed:
@@ -165,26 +155,26 @@ def test_the_ledger_marks_all_that_is_new_since_the_round_before() -> None:
         closed(3, third, OTHER),
     )
 
-    def marks(number: int) -> list[tuple[str, ...]]:
-        return [one.marks for one in shown.ledger(number)]
+    def marks(number: int) -> list[list[str]]:
+        return [marks for _, marks in ledger_changes(shown, number)]
 
-    assert marks(0) == [("new",)]
-    assert marks(1) == [("pending -> partial", "attempt 1", "+2 evidence"), ("new",)]
-    assert marks(2) == [("partial -> resolved", "+1 evidence", "answered"), ()]
-    assert marks(3) == [("reworded", "answer withdrawn"), ()]
-    assert [one.subtask for one in shown.ledger(3)] == [third, OTHER]
+    assert marks(0) == [["new"]]
+    assert marks(1) == [["pending -> partial", "attempt 1", "+2 evidence"], ["new"]]
+    assert marks(2) == [["partial -> resolved", "+1 evidence", "answered"], []]
+    assert marks(3) == [["reworded", "answer withdrawn"], []]
+    assert [one for one, _ in ledger_changes(shown, 3)] == [third, OTHER]
 
 
 def test_a_fork_has_the_ledger_that_it_went_on_from() -> None:
     start = {"ledger": {"subtasks": [plain(TASK), plain(OTHER)]}}
     fork = Forked(round=1, parent="bb22", at=2, edit=ForkEdit(), start=start)
     shown = opened(Planned(subtasks=(TASK,)), fork)
-    assert [one.subtask for one in shown.ledger(1)] == [TASK, OTHER]
+    assert [one for one, _ in ledger_changes(shown, 1)] == [TASK, OTHER]
 
 
 def rounds(*events: Event) -> str:
     start = RoundOpened(round=1, subtask="t1", text=TASK.text, attempt=1)
-    return round_headline(history_of(ROW, [start, *events]), 1)
+    return round_headline(History(ROW, [start, *events]), 1)
 
 
 @pytest.mark.parametrize(
@@ -203,4 +193,4 @@ def test_a_recorded_message_as_words(content: object, output: str) -> None:
 
 
 def test_a_round_that_is_not_there_has_only_its_number() -> None:
-    assert round_headline(history_of(ROW, []), 4) == "Round 4"
+    assert round_headline(History(ROW, []), 4) == "Round 4"

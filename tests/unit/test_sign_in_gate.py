@@ -20,7 +20,7 @@ from auth.middleware import RequireSignIn, SameOrigin, SessionStore
 from auth.password import set_password
 from auth.signin_page import SignInPage
 from store.home import Home
-from views.translation import in_language
+from ui.language import in_language
 
 WORD = "correct horse"
 HTML = {"Accept": "text/html"}

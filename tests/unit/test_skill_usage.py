@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.skills import ComparisonKey, Share
-from views.skill_use import expected_right, tally_unit
+from library.skills import expected_right, tally_unit
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from domain.time import TimeSpan
 from flows.ingest_steps import IngestSteps, Listener
 from flows.stream.steps import follow_stream
 from flows.stream.watching import StreamIngestion
-from views.streams import describe_gap, describe_watching
+from library.memory import describe_gap, describe_watching
 
 EVERY = 3
 """Clips after which the event graph is brought up to date."""

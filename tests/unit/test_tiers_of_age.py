@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from cli.options import parse_as_of
 from domain.errors import InputError, NotFound
 from domain.retention import RANK, RetainSettings, Tier
-from domain.time import TimeSpan, format_clock
+from domain.time import TimeSpan, format_clock, parse_clock
 from library.registry import ACTS
 from library.removal import LONGEST_MS
 
@@ -132,10 +131,4 @@ def test_a_span_that_is_none_is_refused(end: str) -> None:
 
 @given(st.integers(0, 10**7))
 def test_as_of_takes_every_time_that_homer_prints(seconds: int) -> None:
-    assert parse_as_of(format_clock(seconds * 1000)) == seconds * 1000
-
-
-def test_as_of_nothing_is_as_of_the_end_and_of_nonsense_refused() -> None:
-    assert parse_as_of(None) is None
-    with pytest.raises(InputError, match="--as-of: 'later' is not a time"):
-        parse_as_of("later")
+    assert parse_clock(format_clock(seconds * 1000)) == seconds * 1000

@@ -34,9 +34,9 @@ from domain.trajectory import (
     SupportScored,
     TimeUp,
 )
+from library.rounds import History
 from tests.support.machine import evidence
 from tests.support.stored_rounds import MADE, QUESTION, ROW, TASK, VIEW
-from views.trajectory import history_of, rounds_of
 
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="Ann opens")
 ANSWER = Action(kind="answer", answer="a door", citations=("m1",))
@@ -90,31 +90,22 @@ def test_all_kinds_of_events_are_in_this_test() -> None:
     assert {type(event) for event in EVENTS} == set(get_args(union))
 
 
-def test_rounds_tell_what_was_asked_found_refused_and_decided() -> None:
-    first, second = rounds_of(EVENTS)
-    assert (first.number, first.subtask, first.text, first.focus) == (1, "t1", TASK.text, None)
+def test_rounds_tell_what_was_asked_and_found() -> None:
+    first, second = History(ROW, EVENTS).rounds
+    assert (first.number, first.subtask, first.text) == (1, "t1", TASK.text)
     assert first.action == SEARCH
-    assert first.refusals == ("no action",)
-    assert (first.found and first.found.evidence) == (evidence(1),)
+    assert first.found is not None
+    assert first.found.evidence == (evidence(1),)
     assert first.assessed is not None
-    assert first.ledger == (TASK,)
     assert [c.request for c in first.calls] == ["h1"]
-    assert first.notes == (
-        "grace round: little new",
-        "next mode forced to video: stuck",
-        "replan: t1 stalled",
-        "plan repaired: t1 stalled",
-    )
-    assert (second.focus, second.action, second.found) == ("s1", ANSWER, None)
-    assert second.proposal is not None
-    assert second.notes == ("cite failed: no row has m9",)
+    assert (second.action, second.found) == (ANSWER, None)
 
 
 def test_a_history_sums_up_calls_costs_errors_and_the_end() -> None:
-    shown = history_of(ROW, EVENTS)
-    assert (shown.id, shown.state, shown.why) == ("aa11", "done", "answered")
+    shown = History(ROW, EVENTS)
+    assert (shown.row.id, shown.row.state, shown.why) == ("aa11", "done", "answered")
     assert shown.plan == (TASK,)
     assert shown.cost_usd == 0.75
     assert [c.purpose for c in shown.calls] == ["plan", "act"]
-    assert [e.where for e in shown.errors] == ["cite"]
-    assert shown.answer == MADE
+    assert [e.where for e in shown.of(Failed)] == ["cite"]
+    assert shown.row.answer == MADE

@@ -36,10 +36,11 @@ from domain.trajectory import (
 )
 from graphs.forks import Parent, editable, forked
 from graphs.replay import first_divergence
+from library.comparison import compare_trajectories
+from library.rounds import History
+from library.usage import usage_in
 from tests.support.machine import VIDEO, evidence
-from views.comparison import compare_trajectories
-from views.trajectory import History, rounds_of
-from views.usage import usage_in
+from tests.support.stored_rounds import ROW
 
 QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
 VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
@@ -138,8 +139,7 @@ def test_a_fork_does_not_pay_for_its_parent() -> None:
 
 def history(events: list[Event], answer: str | None = "a door") -> History:
     said = Answer(text=answer, confidence=0.5) if answer else None
-    base = History("aa", QUESTION, "homer", "p", "done", (), (), said, 0, 0.0, 0.0, (), ())
-    return replace(base, rounds=rounds_of(events))
+    return History(replace(ROW, question=QUESTION, answer=said), events)
 
 
 def test_equal_runs_do_not_part() -> None:

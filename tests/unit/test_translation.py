@@ -15,6 +15,17 @@ import pytest
 from domain.asking import LIKELIEST_ONLY, NOTE, PICTURES_NOT_SEARCHED
 from domain.built import RULES
 from domain.errors import MediaError, WeightsMissing
+from domain.words import (
+    ENGLISH,
+    counted,
+    format_number,
+    join_words,
+    reader,
+    translate,
+    translate_count,
+    translate_sentence,
+)
+from library.answers import FIXED_NOTES
 from models.weights import verified_folder
 from perception.containers import open_media
 from retrieval.built_views import writers_note
@@ -31,26 +42,14 @@ from tests.support.catalogues import (
 )
 from tests.support.shown_words import unwrapped
 from ui.formatting import format_bytes, format_date, format_duration, format_usage
+from ui.language import SENTENCES, best_language, in_english, literals_of
 from ui.shared_page import HEADERS
-from views.answer_lines import FIXED_NOTES
-from views.sentences import SENTENCES, literals_of, translate_sentence
-from views.translation import (
-    ENGLISH,
-    best_language,
-    format_number,
-    in_english,
-    language,
-    translate,
-    translate_count,
-)
-from views.words import counted, join_words
 
 ROOT = Path(__file__).parents[2]
 NO_PAGES = {"__main__.py", "application.py", "media.py", "server.py", "outline_graph.py"}
 """Files of ``ui`` that draw nothing in words: the server, its files over HTTP, and a graph."""
-VIEWS = (
-    *("views/library_search", "views/live_memory", "views/rounds", "views/saved_searches"),
-    *("views/skill_use", "views/streams", "views/transcript", "library/shared"),
+VIEWS = tuple(
+    f"library/{name}" for name in ("library_search", "live_memory", "shared", "transcript")
 )
 """Modules whose words are all on pages."""
 NO_WORDS = frozenset(
@@ -237,7 +236,7 @@ def test_sentences_with_values_are_beside_the_catalogues() -> None:
 
 
 def test_english_is_as_it_is_written() -> None:
-    assert language.get() == ENGLISH
+    assert reader.get() is ENGLISH
     assert translate("Open") == "Open"
     assert (counted(1, "memory"), counted(1_200, "memory")) == ("1 memory", "1,200 memories")
     assert translate_count("{number} is", "{number} are", 2) == "2 are"

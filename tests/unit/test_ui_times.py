@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.time import TimeSpan, parse_clock
+from domain.words import format_span, format_time
 from ui.formatting import format_bytes, format_duration
-from views.words import format_span, format_time
 
 
 @given(st.integers(0, 10**12))

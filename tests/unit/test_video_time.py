@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from cli.options import parse_as_of
 from domain.errors import InputError
 from domain.time import TimeSpan, format_clock, parse_clock, parse_clock_span
 from library.registry import ACTS
@@ -72,8 +71,6 @@ def test_a_time_is_read_as_people_write_it(text: str, ms: int) -> None:
 def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time: write MM:SS"):
         parse_clock(text)
-    with pytest.raises(InputError, match=r"--as-of: .*is not a time"):
-        parse_as_of(text)
 
 
 @given(st.text(alphabet="0123456789:.d -", max_size=30) | st.text(max_size=30))
@@ -83,7 +80,6 @@ def test_any_text_is_a_moment_that_the_store_can_hold_or_no_time(text: str) -> N
     except ValueError:
         return
     assert 0 <= found <= MOST_MS
-    assert parse_as_of(text) == found
 
 
 @given(MOMENTS)

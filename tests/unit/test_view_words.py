@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from views.words import join_words, short_times
+from domain.words import join_words, short_times
 
 
 @pytest.mark.parametrize(

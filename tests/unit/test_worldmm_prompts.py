@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-import strategies.worldmm.prompts
 from domain.asking import Evidence, Question
 from domain.stated import Triple
 from domain.time import TimeSpan
-from strategies.worldmm.prompts import prompt
+from strategies.worldmm import replies
 from strategies.worldmm.replies import (
     MOST_FACTS,
     ChooseReply,
@@ -34,7 +33,8 @@ from strategies.worldmm.replies import (
     triples_page,
 )
 
-FOLDER = Path(strategies.worldmm.prompts.__file__).parent
+FOLDER = Path(replies.__file__).with_name("prompts")
+prompt = replies.prompt
 SLOTS: dict[str, set[str]] = {
     "caption_system": {"sentences"},
     "caption": {"start", "end", "lines"},

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from evals.datasets import read, source, sources
-from evals.datasets.ovo_bench import MODES
 from evals.datasets.registry import Census, census
+from evals.datasets.streams import MODES
 from tests.support.datasets import (
     EGOLIFE,
     EGOMEM,

@@ -10,7 +10,7 @@ import pytest
 from domain.errors import InputError
 from domain.time import TimeSpan
 from evals.datasets import read
-from evals.datasets.lvbench import spans, split_options
+from evals.datasets.films import spans, split_options
 from tests.support.datasets import EGOSCHEMA, EXAMPLES, HIPPO, LONGVIDEO, LVBENCH, PARQUET, lay, mme
 
 

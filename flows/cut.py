@@ -1,0 +1,138 @@
+"""Cuts a moment of a video out of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from uuid import uuid4
+
+from domain.errors import InputError
+from domain.media import Video
+from domain.time import TimeSpan
+from perception.cut_file import CutFile, FileSpan, cut_file, join_parts
+from perception.source import original_file, previews_of
+from store.database import Store
+from store.files import atomic_file
+from store.queries.blobs import StoredRecording, recordings_in
+from store.queries.videos import find_video
+
+PREVIEW_MS = 30_000
+"""A file that a browser cannot play is copied for it in parts of this length."""
+MOST_PREVIEW_BYTES = 2 << 30
+"""Of all parts that are kept, those made last."""
+
+
+class Preview(NamedTuple):
+    """A part of a video that any browser plays, with its span of video time."""
+
+    path: Path
+    span: TimeSpan
+
+
+def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
+    """Write a moment of a video to ``out`` as MP4; see `cut_file`.
+
+    Args:
+        video: the id, beginning of an id, or title.
+        span: in milliseconds of video time.
+        out: the file to write, which replaces an older one only when it is whole.
+
+    Raises:
+        NotFound: there is no such video.
+        InputError: the video has no file or recording here, or ends before the span.
+        MediaError: nothing decodes in the span.
+    """
+    with store.begin() as session:
+        found = find_video(session, video)
+        recordings = recordings_in(session, found.id, span)
+    if recordings:
+        return _cut_recordings(store, recordings, span, out)
+    if not found.path:
+        raise InputError(
+            f"{found.title} has no file to cut from: it came from captions or an import, or was "
+            "a stream that was not recorded then"
+        )
+    file = original_file(store.home, found.id, found.path)
+    if file is None:
+        raise InputError(
+            f"{found.path} is missing or has changed since it was watched: put it back, or ingest "
+            "it again from its new place"
+        )
+    with atomic_file(out) as partial:
+        return cut_file(file, span, partial, found.audio_track)
+
+
+def cut_preview(store: Store, video: Video, at_ms: int) -> Preview | None:
+    """Return a copy of the part around a moment that any browser plays; it is kept for a while.
+
+    Copies are made of files that a browser cannot play itself; see `drop_cached_original`.
+
+    Args:
+        video: the video; None is returned where its file is missing or has changed.
+        at_ms: the moment, in milliseconds of video time.
+
+    Raises:
+        MediaError: nothing decodes there.
+    """
+    file = original_file(store.home, video.id, video.path)
+    if file is None:
+        return None
+    number = min(at_ms, max(0, video.duration_ms - 1)) // PREVIEW_MS
+    folder = previews_of(store.home, video.id)
+    kept = next(iter(folder.glob(f"{number}-*.mp4")), None)
+    if kept is None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        span = TimeSpan.of(number * PREVIEW_MS, (number + 1) * PREVIEW_MS)
+        partial = folder / f"{uuid4().hex}.part"
+        try:
+            cut = cut_file(file, span, partial, video.audio_track, preview=True)
+            kept = partial.replace(folder / f"{number}-{cut.span.start_ms}.mp4")
+        finally:
+            partial.unlink(missing_ok=True)
+        _drop_oldest(folder.parent)
+    start_ms = int(kept.stem.partition("-")[2])
+    end_ms = min((number + 1) * PREVIEW_MS, max(start_ms, video.duration_ms))
+    return Preview(kept, TimeSpan.of(start_ms, end_ms))
+
+
+def _drop_oldest(folder: Path) -> None:
+    """Delete the previews that were made first, and remains of some, until the others fit."""
+    left = MOST_PREVIEW_BYTES
+    # Another page may delete some meanwhile.
+    with suppress(FileNotFoundError):
+        found = [(one.stat(), one) for one in folder.glob("*/*")]
+        for n, (stat, one) in enumerate(sorted(found, key=lambda pair: -pair[0].st_mtime)):
+            left -= stat.st_size
+            if n and left < 0:
+                one.unlink(missing_ok=True)
+
+
+def _cut_recordings(
+    store: Store, recordings: Sequence[StoredRecording], span: TimeSpan, out: Path
+) -> CutFile:
+    with TemporaryDirectory() as folder, atomic_file(out) as partial:
+        parts = [_part(store, one, span, Path(folder)) for one in recordings]
+        if len(parts) > 1:
+            join_parts(parts, partial)
+            # The span that recordings have of another; gaps within count.
+            begin, end = recordings[0].span.start_ms, recordings[-1].span.end_ms
+            return CutFile(
+                TimeSpan.of(max(span.start_ms, begin), min(span.end_ms, end)), copied=False
+            )
+        (part,), (only,) = parts, recordings
+        cut = cut_file(part.path, part.span, partial)
+        shift = only.start_ms
+        return CutFile(TimeSpan.of(cut.span.start_ms + shift, cut.span.end_ms + shift), cut.copied)
+
+
+def _part(store: Store, recording: StoredRecording, span: TimeSpan, folder: Path) -> FileSpan:
+    """Write a recording to a file; return it with what it has of a span."""
+    path = folder / f"{recording.clip}.mp4"
+    path.write_bytes(store.blobs.get(recording.blob))
+    begin = max(span.start_ms, recording.span.start_ms, recording.start_ms)
+    end = min(span.end_ms, recording.span.end_ms)
+    shift = recording.start_ms
+    return FileSpan(path, TimeSpan.of(begin - shift, max(begin, end) - shift))

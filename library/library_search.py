@@ -1,0 +1,275 @@
+"""The search of a whole library: lines with the words and lines close in meaning, with filters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from pydantic import Field
+from sqlalchemy.orm import Session
+
+from domain.base import Frozen
+from domain.errors import InputError
+from domain.marked import marked
+from domain.memories import MemorySource, Scope
+from domain.people import Character, tags_in_words
+from domain.texts import make_storable
+from domain.time import TimeSpan
+from domain.words import plain_line, translate
+from library.transcript import (
+    GROUPS,
+    SEEN,
+    TranscriptLine,
+    group_of,
+    shown_lines,
+    sources_of,
+    split_names,
+)
+from models.ports import ImageEncoder, TextEmbedder
+from people.characters import ClipPeople
+from people.overlay import people_in_view
+from retrieval.encoders import close_pictures
+from retrieval.relevance import close_lines, embed_words
+from retrieval.terms import plain_words
+from store.database import Store
+from store.queries import library as stored
+from store.queries.clips import memory_view
+from store.queries.keyframes import AlikeKeyframe
+from store.queries.library import (
+    LibraryLine,
+    Tags,
+    frames_of_lines,
+    library_lines,
+    lines_in_library,
+    videos_added,
+)
+from store.queries.people_in_view import videos_naming
+
+MAX_WITH_WORDS, MAX_CLOSE = 24, 12
+"""Results that are shown: with the words, and close in meaning."""
+MAX_CANDIDATES = 200
+"""Close lines among which those that pass the filters are found."""
+MAX_CHIPS = 8
+"""Videos and people that a search is narrowed to by a press."""
+MAX_SAVED = 50
+"""Searches that are saved, at most."""
+
+
+class Added(StrEnum):
+    """When videos were added."""
+
+    EVER = marked("Any time")
+    DAY = marked("Last 24 hours")
+    WEEK = marked("Last 7 days")
+    MONTH = marked("Last 30 days")
+
+    def since(self, now: datetime) -> datetime | None:
+        """Return the earliest moment; None: there is none."""
+        days = {Added.DAY: 1, Added.WEEK: 7, Added.MONTH: 30}.get(self)
+        return None if days is None else now - timedelta(days=days)
+
+
+class LibraryQuery(Frozen):
+    """What is sought: words or a person, of these videos (none: all) and of these groups.
+
+    ``person`` is a name as it is shown.
+    """
+
+    words: str = Field(default="", max_length=500)
+    videos: tuple[str, ...] = Field(default=(), max_length=50)
+    person: str = Field(default="", max_length=200)
+    groups: tuple[str, ...] = Field(default=(), max_length=len(GROUPS))
+    added: Added = Added.EVER
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is sought."""
+        return not (self.words.strip() or self.person)
+
+
+class LibraryResult(TranscriptLine):
+    """A line that was found, its video, and the SHA-256 of the picture nearest to it."""
+
+    video: str
+    title: str
+    blob: str | None
+
+
+class LibraryResults(Frozen):
+    """What a search finds: ``total`` lines have the words, or ``more`` than that.
+
+    ``pictures`` show what the words say, by an image-text model. ``videos`` are titles by id,
+    ``people`` names, and ``groups`` those of the lines with the words: what the search can be
+    narrowed to.
+    """
+
+    with_words: tuple[LibraryResult, ...] = ()
+    close: tuple[LibraryResult, ...] = ()
+    pictures: tuple[LibraryResult, ...] = ()
+    total: int = 0
+    more: bool = False
+    videos: Mapping[str, str] = {}
+    people: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+def search_library(
+    store: Store,
+    text: TextEmbedder,
+    query: LibraryQuery,
+    now: datetime | None = None,
+    images: ImageEncoder | None = None,
+) -> LibraryResults:
+    """Search all videos, or those that the query names.
+
+    Args:
+        text: The text encoder of the library.
+        now: The present moment; None: of the clock.
+        images: The image-text model of the library, if it has one.
+    """
+    words, sources = make_storable(query.words).strip(), sources_of(query.groups or GROUPS)
+    vector = embed_words(text, words) if words and not query.person else None
+    sought = images if vector is not None and SEEN in (query.groups or GROUPS) else None
+    shown = sought.text(words) if sought else None
+    with store.begin(snapshot=True) as session:
+        titles = videos_added(session, query.added.since(now or datetime.now(UTC)), query.videos)
+        if not titles:
+            return LibraryResults()
+        scopes = memory_view(session, list(titles)).scopes
+        others, person = _split_person(session, scopes, words, query.person)
+        found = lines_in_library(session, scopes, others, sources, MAX_WITH_WORDS, person)
+        lines, close = found.lines, list[LibraryLine]()
+        if vector is not None:
+            order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
+            close = _others(session, order, sources, lines)
+        pictures = list[AlikeKeyframe]()
+        if sought and shown is not None:
+            pictures = close_pictures(session, scopes, sought, shown, MAX_CLOSE)
+        videos = {line.video for line in [*lines, *close]}
+        in_view = people_in_view(session, [one for one in scopes if one.video in videos])
+        blobs = frames_of_lines(session, [*lines, *close])
+        people = {video: ClipPeople(characters=tuple(found)) for video, found in in_view.items()}
+        groups = {group_of(MemorySource(source)) for source in found.sources}
+        ranked = sorted(found.videos, key=lambda video: -found.videos[video])
+        return LibraryResults(
+            with_words=_results(lines, people, titles, blobs),
+            close=_results(close, people, titles, blobs),
+            pictures=tuple(_picture(one, titles[one.video]) for one in pictures),
+            total=sum(found.videos.values()),
+            more=found.more,
+            videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
+            people=tuple(_names([*lines, *close], people)[:MAX_CHIPS]),
+            groups=tuple(group for group in GROUPS if group in groups),
+        )
+
+
+def _picture(one: AlikeKeyframe, title: str) -> LibraryResult:
+    frame = one.frame
+    return LibraryResult(
+        id=frame.id,
+        span=TimeSpan.of(frame.time_ms, frame.time_ms),
+        group=SEEN,
+        who="",
+        text=tags_in_words(frame.description or ""),
+        video=one.video,
+        title=title,
+        blob=frame.blob,
+    )
+
+
+def _others(
+    session: Session, ids: Sequence[int], sources: Collection[str], known: Iterable[LibraryLine]
+) -> list[LibraryLine]:
+    """Return the lines of these ids that pass the filter and are not known, in their order."""
+    seen = {line.id for line in known}
+    places = {one: place for place, one in enumerate(ids) if one not in seen}
+    lines = library_lines(session, places, sources)
+    return sorted(lines, key=lambda line: places[line.id])[:MAX_CLOSE]
+
+
+def _split_person(
+    session: Session, scopes: Sequence[Scope], words: str, name: str
+) -> tuple[str, tuple[str, Tags] | None]:
+    """Return the other words, and the person who is sought, with the tags of everybody so called.
+
+    The person is the one of ``name``, else the longest name of anybody among the words; None: no
+    name is among them.
+    """
+    naming = videos_naming(session, scopes, plain_words(name or words))
+    people = people_in_view(session, [scope for scope in scopes if scope.video in naming])
+    if not name:
+        every = (one for of_video in people.values() for one in of_video)
+        _, found = split_names(words, ClipPeople(characters=tuple(every)))
+        if not found:
+            return words, None
+        name = found[0].name
+        words, _ = split_names(words, ClipPeople(characters=(Character(number=0, name=name),)))
+    called = name.casefold()
+    tags = {
+        video: [tag for one in known if (one.name or "").casefold() == called for tag in one.tags]
+        for video, known in people.items()
+    }
+    return words, (name, tags)
+
+
+def _results(
+    lines: Sequence[LibraryLine],
+    people: Mapping[str, ClipPeople],
+    titles: Mapping[str, str],
+    blobs: Mapping[int, str],
+) -> tuple[LibraryResult, ...]:
+    """Return lines as readers see them, with the names of the people of their videos."""
+    return tuple(
+        LibraryResult(
+            **dict(shown), video=line.video, title=titles[line.video], blob=blobs.get(line.id)
+        )
+        for line in lines
+        for shown in shown_lines([line], people[line.video])
+    )
+
+
+def _names(lines: Iterable[LibraryLine], people: Mapping[str, ClipPeople]) -> list[str]:
+    """Return the names of the people whom these lines mention, the most frequent first."""
+    counts = Counter(
+        person.name
+        for line in lines
+        for person in people[line.video].characters
+        if person.name
+        and any(tag in f"{line.text} {line.speaker or ''}" for tag in (*person.tags, person.name))
+    )
+    return sorted(counts, key=lambda name: (-counts[name], name))
+
+
+def list_searches(store: Store) -> dict[str, LibraryQuery]:
+    """Return the saved searches by name."""
+    with store.begin() as session:
+        rows = stored.list_searches(session)
+    return {name: LibraryQuery.model_validate(query) for name, query in rows}
+
+
+def save_search(store: Store, name: str, query: LibraryQuery) -> None:
+    """Save a search; one of the same name is replaced.
+
+    Raises:
+        InputError: there is no name, or there are ``MAX_SAVED`` others.
+    """
+    wanted = plain_line(make_storable(name))
+    if not wanted:
+        raise InputError(translate("write a name for the search"))
+    with store.begin() as session:
+        others = {saved for saved, _ in stored.list_searches(session)} - {wanted}
+        if len(others) >= MAX_SAVED:
+            raise InputError(
+                translate("there are {count} saved searches: delete one first").format(
+                    count=MAX_SAVED
+                )
+            )
+        stored.put_search(session, wanted, query.model_dump(mode="json"))
+
+
+def delete_search(store: Store, name: str) -> None:
+    """Delete a saved search, if there is one of that name."""
+    with store.begin() as session:
+        stored.delete_search(session, name)

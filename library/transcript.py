@@ -1,0 +1,263 @@
+"""The transcript of a video: its lines with who said them, a window at a time, and what is sought.
+
+A long video has too many lines to load: a window is some clips around a moment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from sqlalchemy.orm import Session
+
+from domain.base import Frozen
+from domain.marked import marked
+from domain.memories import MemorySource, Scope
+from domain.moments import Moment
+from domain.people import tags_in_words
+from domain.texts import make_storable
+from domain.time import TimeSpan
+from library.memory import shown_frame
+from models.ports import TextEmbedder
+from people.characters import ClipPeople
+from people.overlay import people_as_of
+from retrieval.relevance import close_lines, embed_words
+from store.database import Store
+from store.queries.clips import memory_view
+from store.queries.keyframes import frames_of
+from store.queries.library import LibraryLine
+from store.queries.transcript import (
+    MARK_END,
+    MARK_START,
+    LineAt,
+    SoughtPerson,
+    clips_around,
+    lines_named,
+    lines_of_clips,
+    lines_with_words,
+)
+
+SAID, ON_SCREEN, SEEN, HEARD = marked("Said"), marked("On screen"), marked("Seen"), marked("Heard")
+GROUPS = (SAID, ON_SCREEN, SEEN, HEARD)
+"""What lines are grouped by."""
+CHAPTER = marked("Chapter")
+"""The group of the titles that the source itself has; they are headings, whatever is shown."""
+_GROUP_OF = {
+    MemorySource.SAID: SAID,
+    MemorySource.SUBTITLE: SAID,
+    MemorySource.READ: ON_SCREEN,
+    MemorySource.SEEN: SEEN,
+    MemorySource.OBJECTS: SEEN,
+    MemorySource.COLOURS: SEEN,
+    MemorySource.CAPTION: SEEN,
+    MemorySource.MODEL: SEEN,
+    MemorySource.SOUND: HEARD,
+    MemorySource.CHAPTER: CHAPTER,
+}
+
+WINDOW_CLIPS, CLIPS_BEFORE = 20, 4
+"""Clips of a window, and how many of them come before the moment."""
+MAX_LINES = 600
+"""Lines of a window."""
+MAX_SCENES = 40
+"""Pictures of a window."""
+MAX_FOUND, MAX_CLOSE = 40, 10
+"""Lines that are shown of those with the words, and of those close in meaning."""
+MAX_CANDIDATES = 200
+"""Close lines of all groups among which those of the wanted groups are found."""
+
+Mark = tuple[int, int]
+"""Where a match begins and ends in a text, in characters."""
+
+
+class TranscriptLine(Frozen):
+    """A line; ``who`` is who said it, "" where nobody is known; ``marks`` are what matches."""
+
+    id: int
+    span: TimeSpan
+    group: str
+    who: str
+    text: str
+    marks: tuple[Mark, ...] = ()
+
+
+class TranscriptWindow(Frozen):
+    """The lines of some clips around a moment.
+
+    It stands for every moment from ``from_ms`` to ``until_ms`` (None: to the end). ``earlier_ms``
+    and ``later_ms`` are moments of the windows before and after it; None: there is none.
+    """
+
+    lines: tuple[TranscriptLine, ...]
+    from_ms: int = 0
+    until_ms: int | None = None
+    earlier_ms: int | None = None
+    later_ms: int | None = None
+
+
+def load_transcript(
+    store: Store, video: str, at_ms: int, groups: Collection[str]
+) -> TranscriptWindow | None:
+    """Return the window of a video around a moment; None before its first clip is remembered.
+
+    Args:
+        groups: those of ``GROUPS`` whose lines are returned.
+    """
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        around = clips_around(session, scope, at_ms, CLIPS_BEFORE, WINDOW_CLIPS)
+        if around is None:
+            return None
+        people = _people(session, scope)
+        sources = sources_of(groups) | {MemorySource.CHAPTER}
+        lines = lines_of_clips(session, scope, around.first, around.last, sources, MAX_LINES + 1)
+    until_ms = around.after.start_ms if around.after else None
+    if len(lines) > MAX_LINES:
+        lines, until_ms = _cut(lines, at_ms, until_ms)
+    return TranscriptWindow(
+        lines=tuple(shown_lines(lines, people)),
+        from_ms=around.before.end_ms if around.before else 0,
+        until_ms=until_ms,
+        earlier_ms=around.before.start_ms if around.before else None,
+        later_ms=until_ms,
+    )
+
+
+def _cut(
+    lines: Sequence[LineAt], at_ms: int, until_ms: int | None
+) -> tuple[list[LineAt], int | None]:
+    """Return the lines before the last one, and when that begins: the next window has the rest.
+
+    Where it begins no later than ``at_ms``, the first lines alone are returned.
+    """
+    last_ms = lines[-1].span.start_ms
+    if last_ms <= at_ms:
+        return [*lines[:-1]], until_ms
+    return [line for line in lines if line.span.start_ms < last_ms], last_ms
+
+
+def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
+    """Return the pictures of the window of a video around a moment, in order of time.
+
+    They are ``MAX_SCENES`` at most, evenly chosen.
+    """
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        around = clips_around(session, scope, at_ms, CLIPS_BEFORE, WINDOW_CLIPS)
+        if around is None:
+            return []
+        frames = frames_of(session, video, range(around.first, around.last + 1))
+        chosen = frames[:: max(1, -(-len(frames) // MAX_SCENES))]
+        described = any(frame.description for frame in chosen)
+        people = _people(session, scope) if described else ClipPeople()
+    return [shown_frame(video, frame, people).in_words() for frame in chosen]
+
+
+def find_words(
+    store: Store, video: str, words: str, groups: Collection[str]
+) -> tuple[list[TranscriptLine], int]:
+    """Return the first lines of a video with all the words, marked, and how many there are.
+
+    A name stands for what that person says, and for the lines that have them.
+    """
+    words = make_storable(words)  # An address of the page may have any character.
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        people = _people(session, scope)
+        others, named = split_names(words, people)
+        sources = sources_of(groups)
+        found, total = lines_with_words(session, scope, others, named, sources, MAX_FOUND)
+    sought = (others, *(one.name for one in named))
+    return [_with_marks(line, sought) for line in shown_lines(found, people)], total
+
+
+def split_names(words: str, people: ClipPeople) -> tuple[str, list[SoughtPerson]]:
+    """Split what is sought into words and the people whose whole names are among them."""
+    named = [one for one in people.characters if one.name]
+    found: list[SoughtPerson] = []
+    for person in sorted(named, key=lambda one: -len(one.name or "")):
+        name = re.compile(rf"(?<!\w){re.escape(person.name or '')}(?!\w)", re.IGNORECASE)
+        if '"' not in words and name.search(words):
+            words = name.sub(" ", words)
+            found.append(SoughtPerson(person.name or "", person.tags))
+    return words.strip(), found
+
+
+def find_close(
+    store: Store,
+    text: TextEmbedder,
+    video: str,
+    words: str,
+    groups: Collection[str],
+    known: Collection[int],
+) -> tuple[TranscriptLine, ...]:
+    """Return the lines of a video that are close to the words in meaning, the closest first.
+
+    Lines that are no closer than chance are left out, and those that are ``known`` by their ids.
+    """
+    vector = embed_words(text, words)
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        close = close_lines(session, text, [scope], vector, MAX_CANDIDATES)
+        wanted = [number for number in close if number not in known]
+        lines = lines_named(session, scope, wanted, sources_of(groups))
+        shown = list(shown_lines(lines, _people(session, scope)))
+    return tuple(sorted(shown, key=lambda line: wanted.index(line.id))[:MAX_CLOSE])
+
+
+def group_of(source: MemorySource) -> str:
+    """Return the group of a source."""
+    return _GROUP_OF[source]
+
+
+def sources_of(groups: Collection[str]) -> set[str]:
+    """Return the sources of groups."""
+    return {str(source) for source, group in _GROUP_OF.items() if group in groups}
+
+
+def _people(session: Session, scope: Scope) -> ClipPeople:
+    return ClipPeople(characters=tuple(people_as_of(session, scope)))
+
+
+def shown_lines(
+    lines: Iterable[LineAt | LibraryLine], people: ClipPeople
+) -> Iterator[TranscriptLine]:
+    """Yield lines of a video as readers see them, with names in place of tags."""
+    for line in lines:
+        text, marks = _unmarked(_in_words(line.text, people))
+        yield TranscriptLine(
+            id=line.id,
+            span=line.span,
+            group=group_of(MemorySource(line.source)),
+            who=_in_words(people.label(line.speaker), people) if line.speaker else "",
+            text=text,
+            marks=marks,
+        )
+
+
+def _in_words(text: str, people: ClipPeople) -> str:
+    """Return a text with names in place of tags; people without one have their number."""
+    return tags_in_words(people.display(text))
+
+
+def _unmarked(text: str) -> tuple[str, tuple[Mark, ...]]:
+    plain, marks, start = "", list[Mark](), -1
+    for char in text:
+        if char == MARK_START:
+            start = len(plain)
+        elif char == MARK_END:
+            if start >= 0:
+                marks.append((start, len(plain)))
+            start = -1
+        else:
+            plain += char
+    return plain, tuple(marks)
+
+
+def _with_marks(line: TranscriptLine, sought: Iterable[str]) -> TranscriptLine:
+    """Mark the first of these texts that a line without marks has as it is written."""
+    for text in sought if not line.marks else ():
+        start = line.text.casefold().find(text.casefold()) if text else -1
+        if start >= 0:
+            return line.model_copy(update={"marks": ((start, start + len(text)),)})
+    return line

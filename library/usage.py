@@ -1,0 +1,124 @@
+"""The usage of model calls: of a trajectory by purpose and round, of a video by clip.
+
+Requests to an embeddings endpoint are calls of a video too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy.orm import Session
+
+from agent.replay_source import inherited_count
+from domain.base import Frozen
+from domain.media import ClipState
+from domain.trajectory import Event, ModelCalled, RoundOpened
+from store.database import Store
+from store.queries.calls import EMBED, images_sent, usage_by_clip
+from store.queries.clips import clips_of
+from store.tables.schema import ModelCallRow
+
+
+class CallTotals(Frozen):
+    """The totals of some calls. ``failed`` ones gave an error or an invalid reply.
+
+    ``cost_usd`` counts where prices are known.
+    """
+
+    calls: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    ms: int = 0
+
+    def __add__(self, other: CallTotals) -> CallTotals:
+        """Return the sum of both."""
+        ours, theirs = self.model_dump(), other.model_dump()
+        return CallTotals(**{name: ours[name] + theirs[name] for name in ours})
+
+
+def usage_of_clips(session: Session, video: str) -> dict[int | None, CallTotals]:
+    """Return the calls for each clip of a video; those for a patch count for its last clip.
+
+    Under None are those for no single clip: vectors of captions, and new vectors.
+    """
+    used = (vars(one).copy() for one in usage_by_clip(session, video))
+    return {one.pop("clip"): CallTotals(**one) for one in used}
+
+
+class IngestUsage(CallTotals):
+    """What language models and an embeddings endpoint took to write the memory of a video.
+
+    ``clips`` are in memory.
+    """
+
+    clips: int
+    images: int
+
+    def __str__(self) -> str:
+        """Return the usage of a clip in words; "" without any."""
+        if not self.clips or not self.tokens_in + self.tokens_out:
+            return ""
+        images = f"{self.images / self.clips:.1f} images and " if self.images else ""
+        tokens = (self.tokens_in + self.tokens_out) / self.clips
+        cost = f", ${self.cost_usd:.4f} in all" if self.cost_usd else ""
+        return f"{images}{tokens:,.0f} tokens a clip{cost}"
+
+
+def ingest_usage(store: Store, video: str) -> IngestUsage:
+    """Return what models on servers took to write the memory of a video so far."""
+    with store.begin(snapshot=True) as session:
+        used = sum(usage_of_clips(session, video).values(), CallTotals())
+        done = [clip for clip in clips_of(session, video) if clip.state == ClipState.DONE]
+        images = images_sent(session, video)
+    return IngestUsage(clips=len(done), images=images, **dict(used))
+
+
+class TrajectoryUsage(Frozen):
+    """The calls of a trajectory; a fork's do not include those of its parent.
+
+    ``by_round`` has the calls before the first round under 0. ``tokens_in_a_round`` is the number
+    of input tokens divided by the number of rounds, 0 without rounds.
+    """
+
+    total: CallTotals
+    by_purpose: dict[str, CallTotals]
+    by_round: dict[int, CallTotals]
+    rounds: int
+    tokens_in_a_round: float
+
+
+def usage_in(events: Sequence[Event], embeddings: Sequence[ModelCallRow] = ()) -> TrajectoryUsage:
+    """Return the usage of the calls among ``events``, and of requests to an embeddings endpoint.
+
+    Those of an endpoint are of no round.
+    """
+    own = events[inherited_count(events) :]
+    calls = [event for event in own if isinstance(event, ModelCalled)]
+    rounds = len({e.round for e in own if isinstance(e, RoundOpened | ModelCalled)} - {0})
+    of_model = _sum(calls)
+    purposes = dict.fromkeys(call.purpose for call in calls)
+    by_purpose = {p: _sum(c for c in calls if c.purpose == p) for p in purposes}
+    return TrajectoryUsage(
+        total=_sum([*calls, *embeddings]),
+        by_purpose=by_purpose | ({EMBED: _sum(embeddings)} if embeddings else {}),
+        by_round={
+            r: _sum(c for c in calls if c.round == r)
+            for r in sorted({call.round for call in calls})
+        },
+        rounds=rounds,
+        tokens_in_a_round=of_model.tokens_in / rounds if rounds else 0.0,
+    )
+
+
+def _sum(calls: Iterable[ModelCalled | ModelCallRow]) -> CallTotals:
+    counted = list(calls)
+    return CallTotals(
+        calls=len(counted),
+        failed=sum(call.error is not None for call in counted),
+        tokens_in=sum(call.tokens_in for call in counted),
+        tokens_out=sum(call.tokens_out for call in counted),
+        cost_usd=sum(call.cost_usd for call in counted),
+        ms=sum(call.ms for call in counted),
+    )
