@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 
 from api.auth import USER_KEY
-from api.concurrency import QuestionSlots
+from api.limits import QuestionSlots
 from api.problems import RequestRefused
 from domain.errors import AccessDenied
 from flows.agent_pool import AgentPool

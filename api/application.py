@@ -14,7 +14,6 @@ from starlette.middleware import Middleware
 
 from api.app_state import ApiState
 from api.auth import AccessRules, ApiAuth
-from api.database_health import DatabaseHealth
 from api.door import InSeconds, add_acts
 from api.limits import BODY_S, RequestLimits
 from api.problems import ERROR_RESPONSES, add_error_handlers
@@ -25,6 +24,7 @@ from api.routes import (
     media,
     questions,
 )
+from api.routes.health import DatabaseHealth
 from auth.headers import SafeHeaders
 
 ABOUT = """Ask long videos questions over HTTP. Homer watched them into a memory; answers come with

@@ -36,13 +36,12 @@ from starlette.types import Receive, Scope, Send
 from api.app_state import ApiState
 from api.application import answering, guards
 from api.auth import USER_KEY, AccessRules
-from api.database_health import DatabaseHealth
 from api.limits import MAX_BODY_BYTES
-from api.mcp_ask import asking_tool
 from api.mcp_resources import list_resources, list_templates, read_resource
-from api.mcp_tools import CallContext, McpTool, reading_tools, strategy_tools
+from api.mcp_tools import CallContext, McpTool, asking_tool, reading_tools, strategy_tools
 from api.problems import Problem, add_error_handlers, invalid_request, to_logged_problem
 from api.routes import health
+from api.routes.health import DatabaseHealth
 from api.server import GRACE_S, open_state
 from domain.rights import KEY_PREFIX
 from domain.words import client_text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import nullcontext
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,10 +20,15 @@ from pydantic_core import to_jsonable_python
 from api.app_state import ApiState
 from api.door import describe_in_seconds
 from api.routes.media import IMAGE_TYPE, image_bytes
+from api.routes.questions import Ask, prepare_question
+from api.sse import RunningQuestion, ServerStopping
 from domain.errors import NotFound
-from domain.moments import Moment, ShownMoment
+from domain.moments import Answered, Moment, ShownMoment
+from domain.people import tags_in_words
 from domain.time import in_seconds
+from domain.trajectory import RoundOpened
 from domain.words import client_data, client_text
+from graphs.ask_result import AskResult
 from library.registry import ACTS, Act, act_of
 from strategies.named_tools import ToolLine, list_tools
 
@@ -142,3 +148,39 @@ def _strategy_tool(line: ToolLine) -> McpTool:
         annotations=READS,
     )
     return McpTool(listed, call)
+
+
+# The tool of the MCP server that asks a question: it reports progress, and can be cancelled.
+
+SEARCHING = "still searching"
+
+
+def asking_tool() -> McpTool:
+    """Return the tool."""
+    return McpTool(listed_tool("ask", inspect.getdoc(ask) or "", Ask, Answered), ask)
+
+
+async def ask(state: ApiState, context: CallContext, given: Arguments) -> CallToolResult:
+    """Answer a question about the videos, with the moments that support the answer.
+
+    The memory is searched step by step, which can take minutes. `not_in_memory` is an answer too,
+    with what was searched. Say `as_of` to use only what was seen by then.
+    """
+    body = Ask.model_validate(given)
+    runner, question = await to_thread.run_sync(prepare_question, state, body)
+    running = RunningQuestion(state, None, runner, question, body.strategy)
+    return told(await _answer(running, context))
+
+
+async def _answer(running: RunningQuestion, context: CallContext) -> Answered:
+    """Wait for the answer, and report each round; cancelling ends the run at its next step."""
+    message, reports = SEARCHING, 0
+    async with aclosing(running.events()) as events:
+        async for item in events:
+            if isinstance(item, AskResult):
+                return await running.answer_body(item)
+            if isinstance(item, RoundOpened):
+                message = client_text(f"{item.round}. {tags_in_words(item.text)}")
+            reports += 1
+            await context.session.report_progress(reports, message=message)
+    raise ServerStopping(running.id)

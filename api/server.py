@@ -14,8 +14,7 @@ from fastapi import FastAPI
 from api.app_state import DEFAULT_QUESTIONS, ApiState
 from api.application import make_app
 from api.auth import AccessRules, access_rules
-from api.concurrency import QuestionSlots
-from api.limits import BODY_S
+from api.limits import BODY_S, QuestionSlots
 from auth.connections import LimitedConnection
 from domain.errors import InputError, SetupError
 from models.profile import load_profile

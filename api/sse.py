@@ -1,4 +1,4 @@
-"""Stream the events of a question as server-sent events (HTML standard)."""
+"""A question that runs for an HTTP client: its slot, its events and its answer."""
 
 from __future__ import annotations
 
@@ -6,20 +6,173 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import Any
+from http import HTTPStatus
+from typing import Any, TypeVar
 
+from anyio import to_thread
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from api.disconnect import ClientGone, NoEvent
-from api.problems import Problem, to_logged_problem
-from api.running_question import RunningQuestion, StreamItem
+from api.app_state import ApiState
+from api.problems import Problem, RequestRefused, to_logged_problem
+from domain.asking import Question
+from domain.moments import Answered
 from domain.people import tags_in_words
 from domain.texts import make_storable
 from domain.time import in_seconds
 from domain.trajectory import PartialReply, RunEvent
 from graphs.ask_result import AskResult
+from graphs.runner import Runner
+from graphs.stream import stream
+from library.asking import answer_of
 from models.json_repair import latest_text
+
+# Stop a stream of events when its client disconnects.
+
+KEEP_ALIVE_S = 15.0
+"""Seconds without an event before a keep-alive: proxies close silent connections."""
+
+T = TypeVar("T")
+
+
+class ClientGone(Exception):
+    """The client disconnected."""
+
+
+class NoEvent:
+    """No event came for a while: time for a keep-alive."""
+
+
+NO_EVENT = NoEvent()
+
+
+async def until_disconnect(
+    events: AsyncGenerator[T, None],
+    request: Request | None,
+    closing: asyncio.Event,
+    keep_alive_s: float = KEEP_ALIVE_S,
+) -> AsyncGenerator[T | NoEvent, None]:
+    """Yield events until they end or ``closing`` is set, then close ``events`` and their run.
+
+    Without a request the client cannot disconnect: who waits for the events is cancelled instead.
+
+    Raises:
+        ClientGone: the client disconnected.
+    """
+    gone = asyncio.ensure_future(_wait_for_disconnect(request))
+    closed = asyncio.ensure_future(closing.wait())
+    next_event = asyncio.ensure_future(anext(events, NO_EVENT))
+    try:
+        while not closed.done():
+            waiting = {next_event, gone, closed}
+            await asyncio.wait(waiting, timeout=keep_alive_s, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                raise ClientGone
+            if not next_event.done():
+                yield NO_EVENT
+                continue
+            event = next_event.result()
+            if isinstance(event, NoEvent):
+                return
+            next_event = asyncio.ensure_future(anext(events, NO_EVENT))
+            yield event
+    finally:
+        gone.cancel()
+        closed.cancel()
+        await _close_events(events, next_event)
+
+
+async def _wait_for_disconnect(request: Request | None) -> None:
+    """Return when the client has disconnected; without a request, never.
+
+    The body of the request was read before.
+    """
+    if request is None:
+        await asyncio.Event().wait()
+        return
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _close_events(
+    events: AsyncGenerator[T, None], next_event: asyncio.Future[T | NoEvent]
+) -> None:
+    """Cancel the wait for the next event, and close the events."""
+    next_event.cancel()
+    with suppress(BaseException):
+        await next_event
+    await events.aclose()
+
+
+StreamItem = RunEvent | NoEvent | AskResult
+
+
+class ServerStopping(RequestRefused):
+    """The server stops: the run is recorded so far, and can be resumed."""
+
+    def __init__(self, question: str) -> None:
+        hint = f"GET /questions/{question} has what was found" if question else "ask again later"
+        detail = "the server is stopping"
+        super().__init__(HTTPStatus.SERVICE_UNAVAILABLE, "stopping", detail, hint)
+
+
+class RunningQuestion:
+    """The run of one question for one client; it holds a slot until the run ends.
+
+    ``id`` is the trajectory, "" before it is recorded. Without a request the run ends when who
+    waits for it is cancelled.
+
+    Raises:
+        TooManyRequests: no slot is free.
+    """
+
+    def __init__(
+        self,
+        state: ApiState,
+        request: Request | None,
+        runner: Runner,
+        question: Question,
+        strategy: str | None = None,
+    ) -> None:
+        self.id = ""
+        self._store, slots = state.store, state.questions
+        slots.acquire()
+        events = stream(runner, question, self._begun, slots.release, strategy)
+        self._events = until_disconnect(events, request, slots.closing)
+
+    def _begun(self, trajectory: str) -> None:
+        self.id = trajectory
+
+    async def events(self) -> AsyncGenerator[StreamItem, None]:
+        """Yield events and partial replies as they come, and the result last.
+
+        Raises:
+            ClientGone: the client disconnected.
+            ServerStopping: the server stops.
+            HomerError: as ``graphs.ask.ask``.
+        """
+        async with aclosing(self._events) as events:
+            async for item in events:
+                yield item
+                if isinstance(item, AskResult):
+                    return
+        raise ServerStopping(self.id)
+
+    async def answer(self) -> Answered:
+        """Wait for the answer; raises what ``events`` does."""
+        async with aclosing(self.events()) as events:
+            async for item in events:
+                if isinstance(item, AskResult):
+                    return await self.answer_body(item)
+        raise ServerStopping(self.id)
+
+    async def answer_body(self, result: AskResult) -> Answered:
+        """Return the body of the answer."""
+        return await to_thread.run_sync(answer_of, self._store, result)
+
+
+# Stream the events of a question as server-sent events (HTML standard).
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -38,7 +38,7 @@ COMMANDS = {
     "retry": ("door", "Retry the failed clips of a video, however often they have failed."),
     "ask": ("door", "Answer a question, with the times in the video that support the answer."),
     "resume": ("door", "Continue an interrupted question after its last finished step."),
-    "batch": ("batch", "Answer the questions of a file, several at a time."),
+    "batch": ("answers", "Answer the questions of a file, several at a time."),
     "compare": ("door", "Answer a question by several strategies, and compare them."),
     "build": ("door", "Build the memory of a strategy from what was watched of a video."),
     "tool": (

@@ -13,10 +13,10 @@ from pydantic_core import to_jsonable_python
 from cli import reports
 from cli.console import escaped, note, say, say_json, table
 from domain.people import tags_in_words
+from domain.recaps import cited_times
 from domain.time import in_seconds
 from domain.trajectory import canonical_event
 from domain.words import counted, format_span, format_time, shortened
-from flows.recap import cited_times
 from library.answers import answer_line
 from library.params import Page
 from library.skills import policy_lines, strategy_line

@@ -16,8 +16,7 @@ from agent.reasoners.port import Unreadable
 from domain.errors import ModelError
 from domain.media import Video
 from domain.memories import Segment
-from domain.recaps import Period, Recap
-from domain.texts import WORD_JOINER
+from domain.recaps import Period, Recap, linked_citations
 from domain.time import TimeSpan
 from domain.words import counted, shortened, without_markup
 from flows.builder_model import BuilderModel, builder_model
@@ -50,10 +49,6 @@ MAX_LINE = 600
 MAX_LINES = 12
 """Most lines that a language model writes."""
 NOTHING = "No event is on record."
-_MOMENT = r"(?:d\d+ )?[\d:]+"
-_CITATION = re.compile(rf"(?<!\\)\[({_MOMENT})-({_MOMENT}), s(\d+)\]")
-_ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
-_LEADING_ZERO = re.compile(r"(?<![:\d])0(\d:)")
 _ENTITY = re.compile(r"&(?=\w+;)")
 """Begins a character by its name in HTML, such as ``&colon;``."""
 
@@ -181,28 +176,6 @@ def plain(text: str, width: int = MAX_SUMMARY) -> str:
     line = without_markup(shortened(text, width))
     escaped = "".join(f"\\{char}" if char in "\\`*_{}[]<>#!|$~" else char for char in line)
     return _ENTITY.sub(r"\&", escaped)
-
-
-def linked_citations(text: str, video: str, app: str = "") -> str:
-    """Return a recap in Markdown whose citations lead to the events on the video's page.
-
-    Args:
-        text: the recap as it is stored.
-        video: the video's id.
-        app: the app's address; "": the link is for a page of the app itself.
-    """
-    page = f"{app}/video?video={video}"
-    return _CITATION.sub(lambda found: f"[{_times(found)}]({page}&segment={found[3]})", text)
-
-
-def cited_times(text: str) -> str:
-    """Return a recap for a terminal: citations are times alone, and Markdown is not escaped."""
-    shown = _ESCAPED.sub(r"\1", _CITATION.sub(lambda found: f"[{_times(found)}]", text))
-    return shown.replace(WORD_JOINER, "")
-
-
-def _times(found: re.Match[str]) -> str:
-    return _LEADING_ZERO.sub(r"\1", f"{found[1]}-{found[2]}")
 
 
 MAX_EVENTS = 24

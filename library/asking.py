@@ -18,10 +18,9 @@ from flows.workspace import Workspace, open_trajectory_workspace
 from graphs.ask_result import AskResult, StoppedEarly
 from graphs.runner import Runner
 from graphs.stream import iterate, stream
-from library.comparison import SideBySide, side_by_side
 from library.moments import cited_images
 from library.params import AsOf, OnCommandLine, ProfileName, Videos, several, split_names
-from library.rounds import load_history
+from library.rounds import SideBySide, load_history, side_by_side
 from library.trajectories import Id, answered
 from models.preload import Name, preloading
 from models.toolbox import Toolbox

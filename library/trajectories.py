@@ -13,10 +13,15 @@ from domain.skills import StrategyChoice
 from domain.trajectory import Failed, ForkEdit
 from graphs.forks import editable, fork_line
 from library.answers import chosen_option, event_lines
-from library.comparison import Difference, compare_trajectories
 from library.moments import moments_of
 from library.params import DEFAULT_LIMIT, Limit, Offset, OnCommandLine, Page, page
-from library.rounds import forks_among, load_history, round_headline
+from library.rounds import (
+    Difference,
+    compare_trajectories,
+    forks_among,
+    load_history,
+    round_headline,
+)
 from library.usage import TrajectoryUsage, usage_in
 from store.database import Store
 from store.queries import trajectories as queries

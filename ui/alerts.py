@@ -10,8 +10,7 @@ from domain.words import counted, format_number, format_time, translate, transla
 from flows.workspace import open_workspace
 from library import alerts as acts
 from library.videos import all_titles
-from ui.app_state import page_state
-from ui.errors import show_error, show_errors
+from ui.app_state import page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_date
 from ui.navigation import (
     PAGE_SIZE,

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.app_state import is_viewer
-from ui.errors import show_errors
+from ui.app_state import is_viewer, show_errors
+from ui.formatting import TABLES
 from ui.language import show_language, use_language
 from ui.navigation import all_pages, show_navigation
 from ui.sign_in import set_acting_user, show_sign_out_button
-from ui.tables import TABLES
 
 FOLDER = Path(__file__).parent
 

@@ -8,12 +8,16 @@ from typing import Any
 
 import streamlit as st
 
-from domain.errors import HomerError
+from domain.errors import DatabaseError, HomerError
+from domain.words import translate, translate_sentence
 from flows.agent_pool import AgentPool
 from graphs.background import BackgroundRuns
 from models.profile import load_profile
 from store.database import Store
-from ui.media import shared_store
+from telemetry.logs import log_error
+from ui.formatting import escape_markdown
+from ui.language import use_language
+from ui.media import database_answers, shared_store
 from ui.sign_in import user_in_grants
 
 HASH_BY_URL: dict[str | type[Any], Callable[[Any], Any]] = {
@@ -47,3 +51,40 @@ def is_viewer() -> bool:
 def _whole_state() -> PageState:
     store = shared_store()
     return PageState(store, load_profile(None, store.home.config).name)
+
+
+# Show errors on a page; wait for a lost database.
+
+DATABASE_POLL_S = 2.0
+"""Seconds between checks whether the database answers again."""
+
+
+def show_errors(body: Callable[[], None]) -> None:
+    """Draw the body of a page or a fragment, or a box with the error that it raised."""
+    use_language()
+    try:
+        body()
+    except DatabaseError as error:
+        log_error(error)
+        _wait_for_database(str(error))
+    except HomerError as error:
+        log_error(error)
+        show_error(error)
+    except Exception as error:
+        log_error(error)
+        raise
+
+
+def show_error(error: HomerError) -> None:
+    """Draw a box with the message of an error."""
+    st.error(escape_markdown(translate_sentence(str(error))))
+
+
+@st.fragment(run_every=DATABASE_POLL_S)
+def _wait_for_database(message: str) -> None:
+    """Draw the error, and draw the page again once the database answers."""
+    use_language()
+    st.error(escape_markdown(translate_sentence(message)))
+    st.caption(translate("Nothing is lost. This page continues as soon as the database is back."))
+    if database_answers():
+        st.rerun()

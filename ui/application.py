@@ -32,10 +32,10 @@ from services.daemon import stop_when_unused
 from store.home import Home
 from store.idle_stop import UsageLock
 from store.queries.rights import store_for
-from ui.added_sources import ALLOWED, MAX_UPLOAD_MB, UPLOADS_MB, VIEWER_UPLOADS_MB
+from ui.ingestion import ALLOWED, MAX_UPLOAD_MB, UPLOADS_MB, VIEWER_UPLOADS_MB
 from ui.language import in_language
 from ui.media import UserOf, media_routes, shared_store
-from ui.shared_page import shared_routes
+from ui.sharing import shared_routes
 from ui.sign_in import SIGN_IN, record_sign_in, user_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import streamlit as st
 
 from domain.words import translate
 from evals.layout import ReportTable
-from ui.formatting import escape_markdown
-from ui.tables import show_table
+from ui.formatting import escape_markdown, show_table
 
 ChartRow = Mapping[str, Any]
 """One data point: field name -> number or text."""

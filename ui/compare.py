@@ -10,18 +10,22 @@ from domain.errors import HomerError, InputError
 from domain.trajectory import Failed
 from domain.words import counted, translate, translate_sentence
 from library.answers import answer_line, confidence_line, note_line, one_line
-from library.comparison import SideBySide, StrategyRow, side_by_side
-from library.rounds import History, load_history, round_headline
+from library.rounds import (
+    History,
+    SideBySide,
+    StrategyRow,
+    load_history,
+    round_headline,
+    side_by_side,
+)
 from library.strategies import askable_titles, built_strategies
 from library.videos import all_titles, videos_named
-from ui.app_state import PageState, page_state
-from ui.errors import show_error, show_errors
+from ui.app_state import PageState, page_state, show_error, show_errors
+from ui.ask import QuestionFields, further_fields, question_field, video_field, warn
 from ui.evidence import show_moment, video_title
-from ui.formatting import escape_markdown, format_duration
+from ui.formatting import escape_markdown, format_duration, show_table
 from ui.navigation import page_link, show_empty, text_params
 from ui.player import played_video, show_player
-from ui.question_form import QuestionFields, further_fields, question_field, video_field, warn
-from ui.tables import show_table
 
 POLL_S = 1.0
 """Seconds between polls of the runs."""

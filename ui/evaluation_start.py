@@ -14,10 +14,9 @@ from evals.datasets import sources
 from evals.records import find_run
 from evals.run_job import RunJob, start_run
 from models.profile import profile_names
-from ui.added_sources import ALLOWED
-from ui.app_state import page_state
-from ui.errors import show_errors
+from ui.app_state import page_state, show_errors
 from ui.formatting import escape_markdown
+from ui.ingestion import ALLOWED
 from ui.navigation import set_params
 
 POLL_S = 2.0

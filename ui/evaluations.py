@@ -18,8 +18,7 @@ from evals.tables import RunReport
 from library.evaluations import compare_evaluations, evaluation_report, evaluation_runs
 from store.database import Store
 from ui import charts
-from ui.app_state import HASH_BY_URL, page_state
-from ui.errors import show_error, show_errors
+from ui.app_state import HASH_BY_URL, page_state, show_error, show_errors
 from ui.evaluation_report import show_curves, show_questions
 from ui.evaluation_start import show_start
 from ui.formatting import escape_markdown, format_cost, format_date

@@ -25,12 +25,10 @@ from services.health import (
     versions,
 )
 from store.home import Home
-from ui.app_state import page_state
-from ui.errors import show_errors
-from ui.formatting import escape_markdown, format_bytes, format_date
+from ui.app_state import page_state, show_errors
+from ui.formatting import escape_markdown, format_bytes, format_date, show_table
 from ui.language import use_language
 from ui.navigation import page_link
-from ui.tables import show_table
 
 POLL_S = 1.0
 """Seconds between polls of the checks while they are made."""

@@ -23,8 +23,7 @@ from library.videos import page_of_videos
 from perception.source import original_file
 from store.home import Home
 from store.queries.library import LibraryEntry
-from ui.app_state import PageState, page_state
-from ui.errors import show_error, show_errors
+from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_bytes
 from ui.ingestion import (
     MESSAGE,

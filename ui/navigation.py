@@ -16,7 +16,7 @@ from domain.time import parse_clock
 from domain.words import translate
 from library.videos import all_titles, videos_named
 from store.database import Store
-from ui.errors import show_error
+from ui.app_state import show_error
 
 ADVANCED = marked("Advanced")
 SECTIONS = {

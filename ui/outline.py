@@ -18,8 +18,7 @@ from ui.app_state import PageState
 from ui.formatting import escape_markdown
 from ui.navigation import int_param, page_link, paginate, requested_offset, set_params
 from ui.outline_graph import as_dot
-from ui.player import seek
-from ui.timeline import TONES, Lane, TimelineBar, show_timeline
+from ui.player import TONES, Lane, TimelineBar, seek, show_timeline
 
 PARTS_PER_PAGE = 12
 """Parts of a node on a page."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -11,12 +12,12 @@ from domain.errors import NotFound
 from domain.marked import marked
 from domain.media import Video
 from domain.people import LibraryPerson, LikelySame, PersonOfVideo
+from domain.time import TimeSpan
 from domain.words import counted, format_span, format_time, join_words, translate, translate_count
 from library import people as acts
 from library.params import Page
 from store.database import Store
-from ui.app_state import page_state
-from ui.appearances import LEGEND, appearance_lane, picked_appearance
+from ui.app_state import page_state, show_errors
 from ui.corrections import (
     CorrectionResult,
     apply_correction,
@@ -33,7 +34,6 @@ from ui.corrections import (
     show_merge_bar,
     show_split_form,
 )
-from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.library_people import likely_pair, show_crop, show_library_people, show_other_videos
 from ui.navigation import (
@@ -46,8 +46,46 @@ from ui.navigation import (
     streamlit_page,
     time_param,
 )
-from ui.player import seek, show_player
-from ui.timeline import show_timeline
+from ui.player import Lane, TimelineBar, seek, show_player, show_timeline
+
+# Lanes of a timeline that show when people are seen and heard.
+
+LEGEND = marked("Blue: seen. Green: heard. Click to play.")
+LABELS = {"seen": marked("{name} is seen {time}"), "heard": marked("{name} is heard {time}")}
+"""Names of a bar, by the sense."""
+
+
+def appearance_lane(
+    number: int, name: str, seen: Sequence[TimeSpan], heard: Sequence[TimeSpan]
+) -> Lane:
+    """Return the lane of a person; a bar's id has the number and the start in milliseconds."""
+    bars = [
+        *_bars(number, name, seen, "seen", "upper"),
+        *_bars(number, name, heard, "heard", "second lower"),
+    ]
+    return Lane(name, bars)
+
+
+def _bars(
+    number: int, name: str, spans: Sequence[TimeSpan], sense: str, tone: str
+) -> list[TimelineBar]:
+    return [
+        TimelineBar(
+            f"{number}@{span.start_ms}",
+            span.start_ms,
+            span.end_ms,
+            translate(LABELS[sense]).format(name=name, time=format_span(span)),
+            tone=tone,
+        )
+        for span in spans
+    ]
+
+
+def picked_appearance(picked: str) -> tuple[int, int]:
+    """Return the person and the moment in milliseconds of a bar that was clicked."""
+    number, _, start = picked.partition("@")
+    return int(number), int(start)
+
 
 PEOPLE_PER_PAGE = 12
 """People per page."""

@@ -7,13 +7,12 @@ from datetime import datetime
 import streamlit as st
 
 from domain.marked import marked
-from domain.recaps import parse_period
+from domain.recaps import linked_citations, parse_period
 from domain.words import format_time, translate
-from flows.recap import linked_citations, recap_model, write_recap
+from flows.recap import recap_model, write_recap
 from flows.workspace import open_workspace
 from store.queries.recaps import recaps_page as page_of_recaps
-from ui.app_state import page_state
-from ui.errors import show_errors
+from ui.app_state import page_state, show_errors
 from ui.formatting import escape_markdown
 from ui.language import in_english
 from ui.navigation import page_link, paginate, requested_offset, update_address_bar

@@ -28,8 +28,7 @@ from ui.evidence import show_moment, video_title
 from ui.formatting import escape_markdown, format_cost, format_duration, format_usage
 from ui.harness_remarks import ledger_changes, round_remarks, show_legend, show_remarks
 from ui.navigation import int_param, set_params
-from ui.player import played_video, seek, show_player
-from ui.timeline import TONES, Lane, TimelineBar, show_timeline
+from ui.player import TONES, Lane, TimelineBar, played_video, seek, show_player, show_timeline
 from ui.trajectory_tools import show_step_tools
 
 MAX_EVIDENCE = 5

@@ -13,8 +13,7 @@ from flows.schedules.api import open_schedules, start_schedules
 from flows.schedules.worker import ScheduleWorker
 from services.prefect import PrefectServer, api_url
 from store.home import Home
-from ui.app_state import page_state
-from ui.errors import show_error, show_errors
+from ui.app_state import page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_date
 
 if TYPE_CHECKING:

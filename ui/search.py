@@ -21,8 +21,7 @@ from library.library_search import (
 from library.transcript import GROUPS
 from library.videos import newest_titles
 from retrieval.search_cost import recorded_search
-from ui.app_state import PageState, page_state
-from ui.errors import show_error, show_errors
+from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.evidence import show_limits
 from ui.formatting import escape_markdown
 from ui.language import use_language

@@ -25,10 +25,9 @@ from skills.library import LibrarySkill, find_skill, list_skills_page, set_banne
 from store.database import Store
 from store.queries.learning import Use
 from ui import charts
-from ui.app_state import page_state
-from ui.errors import show_errors
+from ui.answer import VERDICTS
+from ui.app_state import page_state, show_errors
 from ui.formatting import escape_markdown, format_date, format_day
-from ui.judgement import VERDICTS
 from ui.navigation import (
     PAGE_SIZE,
     page_link,

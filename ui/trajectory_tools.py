@@ -15,15 +15,21 @@ from domain.words import counted, format_span, format_time, shortened, translate
 from graphs.forks import editable, plan_text, read_plan
 from graphs.replay import Replayed, replay
 from library.answers import answer_line
-from library.comparison import Difference, compare_trajectories
-from library.rounds import History, forks_among, load_history, place_in_words, round_headline
+from library.rounds import (
+    Difference,
+    History,
+    compare_trajectories,
+    forks_among,
+    load_history,
+    place_in_words,
+    round_headline,
+)
 from library.trajectories import page_of_trajectories
 from models.profile import profile_names
 from store.queries.trajectories import StoredTrajectory
 from strategies.registry import find_strategy
 from ui.answer import POLL_S
-from ui.app_state import PageState, page_state
-from ui.errors import show_error, show_errors
+from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_date
 from ui.harness_remarks import changed_parts
 from ui.navigation import page_link, set_params, text_param

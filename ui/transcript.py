@@ -24,9 +24,8 @@ from library.transcript import (
     load_transcript,
 )
 from retrieval.search_cost import recorded_search
-from ui.app_state import PageState
+from ui.app_state import PageState, show_error
 from ui.components import component
-from ui.errors import show_error
 from ui.evidence import show_limits
 from ui.player import seek, sought_moment
 

@@ -27,10 +27,8 @@ from library.memory import (
 )
 from library.people import most_seen
 from store.database import Store
-from ui.app_state import PageState, page_state
-from ui.appearances import LEGEND, appearance_lane, picked_appearance
-from ui.corrections import display_name
-from ui.errors import show_errors
+from ui.app_state import PageState, page_state, show_errors
+from ui.corrections import deleted_lane, display_name, show_span_deletion
 from ui.formatting import escape_markdown
 from ui.ingestion import retry_button
 from ui.live import show_live
@@ -46,10 +44,19 @@ from ui.navigation import (
     time_param,
 )
 from ui.outline import show_outline
-from ui.player import seek, show_keyframe, show_player
+from ui.people_page import LEGEND, appearance_lane, picked_appearance
+from ui.player import (
+    TONES,
+    Arc,
+    Lane,
+    TimelineBar,
+    pack_rows,
+    seek,
+    show_keyframe,
+    show_player,
+    show_timeline,
+)
 from ui.saving import save_button
-from ui.span_deletion import deleted_lane, show_span_deletion
-from ui.timeline import TONES, Arc, Lane, TimelineBar, pack_rows, show_timeline
 from ui.transcript import show_scenes, show_transcript
 from ui.video_memory import show_memory
 from ui.video_search import show_search

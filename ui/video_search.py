@@ -22,8 +22,7 @@ from retrieval.result import Retrieval
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
 from strategies.named_tools import find_tool, list_tools, parse_arguments, use_once
-from ui.app_state import PageState
-from ui.errors import show_error
+from ui.app_state import PageState, show_error
 from ui.evidence import show_limits, show_moment
 from ui.formatting import escape_markdown
 from ui.navigation import set_params, text_param

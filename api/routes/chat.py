@@ -12,11 +12,9 @@ from starlette.responses import JSONResponse, Response
 from agent.strategy import AUTO
 from api.app_state import ApiState, State
 from api.chat_bodies import ChatRequest, ModelLine, ModelList, chunk, cited_text, completion
-from api.disconnect import ClientGone
 from api.problems import Problem
 from api.routes.questions import CLIENT_CLOSED_REQUEST
-from api.running_question import RunningQuestion, StreamItem
-from api.sse import KEEP_ALIVE, EventStream
+from api.sse import KEEP_ALIVE, ClientGone, EventStream, RunningQuestion, StreamItem
 from domain.asking import Question
 from domain.people import tags_in_words
 from domain.trajectory import RoundOpened

@@ -10,9 +10,7 @@ from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from api.app_state import ApiState, State
-from api.disconnect import ClientGone
-from api.running_question import RunningQuestion
-from api.sse import MEDIA_TYPE, EventStream, wants_events
+from api.sse import MEDIA_TYPE, ClientGone, EventStream, RunningQuestion, wants_events
 from domain.asking import Question
 from domain.moments import Answered
 from graphs.runner import Runner

@@ -16,7 +16,7 @@ from agent.reasoners.port import DecisionContext
 from api.app_state import ApiState
 from api.application import make_app
 from api.auth import AccessRules
-from api.concurrency import QuestionSlots
+from api.limits import QuestionSlots
 from domain.errors import ModelError
 from domain.ledger import SubtaskDraft
 from flows.build import build_each
@@ -343,10 +343,10 @@ def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, ac
 
 
 def test_silence_is_told_to_go_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from api import disconnect
+    from api import sse
 
     watch_garden(store)
-    monkeypatch.setattr(disconnect.until_disconnect, "__defaults__", (0.01,))
+    monkeypatch.setattr(sse.until_disconnect, "__defaults__", (0.01,))
 
     def slow(turn: DecisionContext) -> Any:
         time.sleep(0.05)

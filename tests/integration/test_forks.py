@@ -24,8 +24,7 @@ from graphs.ask import ask, fork, resume
 from graphs.ask_result import AskResult
 from graphs.forks import editable
 from graphs.replay import replay
-from library.comparison import compare_trajectories
-from library.rounds import load_history
+from library.rounds import compare_trajectories, load_history
 from library.usage import usage_in
 from store.database import Store
 from store.queries.calls import calls_of

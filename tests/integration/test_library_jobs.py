@@ -31,7 +31,7 @@ from tests.support.full_suite import in_full
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
 from tests.support.misleading_servers import site
-from ui.added_sources import AllowedFolders
+from ui.ingestion import AllowedFolders
 
 BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ def test_longer_recordings_are_added_by_path_or_address(
     assert "Up to 2 GB each. For longer recordings, give the path or the web address above." in (
         words(open_page("library"))
     )
-    monkeypatch.setattr("ui.added_sources.SIGN_IN", SimpleNamespace(required=True))
+    monkeypatch.setattr("ui.ingestion.SIGN_IN", SimpleNamespace(required=True))
     assert "give the web address above" in words(open_page("library"))
 
 
@@ -173,10 +173,10 @@ def test_who_signs_in_names_only_paths_that_the_operator_allows(
     jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
 ) -> None:
     sign_in(monkeypatch, "ana@example.org")
-    monkeypatch.setattr("ui.added_sources.SIGN_IN", SimpleNamespace(required=True))
+    monkeypatch.setattr("ui.ingestion.SIGN_IN", SimpleNamespace(required=True))
     monkeypatch.setattr("ui.ingestion.SIGN_IN", SimpleNamespace(required=True))
     folders = (tmp_path / "shared",) if shared else ()
-    monkeypatch.setattr("ui.added_sources.ALLOWED", AllowedFolders(folders))
+    monkeypatch.setattr("ui.ingestion.ALLOWED", AllowedFolders(folders))
     (tmp_path / "shared").mkdir()
     allowed = make_video(tmp_path / "shared" / "talk.mp4", seconds=1.0)
     private = make_video(tmp_path / "private.mp4", seconds=1.0)

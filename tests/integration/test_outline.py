@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import update
 
-from cli.outline import as_markdown, as_text, as_vtt, as_youtube
+from cli.portrait import as_markdown, as_text, as_vtt, as_youtube
 from domain.time import TimeSpan
 from flows.build import build
 from library.outlines import Chapter, Outline, borders, load_outline

@@ -16,14 +16,12 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.memories import Segment
-from domain.recaps import Period, parse_period
+from domain.recaps import Period, cited_times, linked_citations, parse_period
 from domain.time import TimeSpan
 from flows.delete import delete_video
 from flows.recap import (
     MAX_EVENTS,
     chosen_events,
-    cited_times,
-    linked_citations,
     plain,
     recap_model,
     write_recap,

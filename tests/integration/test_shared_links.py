@@ -35,7 +35,7 @@ from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.picture_cards import Card, jpeg
 from tests.support.remembered import recording
 from ui.media import media_routes
-from ui.shared_page import GONE, shared_routes
+from ui.sharing import GONE, shared_routes
 
 QUESTION = "Who opens the gate?"
 GATE = TimeSpan.of(4_000, 5_000)
@@ -60,7 +60,7 @@ def answer(party: Store) -> SharedLink:
 @pytest.fixture
 def stranger(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """A client that is not signed in to an app that requires it."""
-    monkeypatch.setattr("ui.shared_page.shared_store", lambda: store)
+    monkeypatch.setattr("ui.sharing.shared_store", lambda: store)
     methods = SignInMethods(password=True, oidc=None, names=())
     required = Middleware(RequireSignIn, session_store=SessionStore(store.home, methods))
     routes = [*shared_routes(), *media_routes(lambda _cookies: None)]

@@ -25,8 +25,8 @@ from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.full_suite import sample
 from tests.support.memory import VIDEO, keyframe, known_video, memorise, percept
 from tests.support.remembered import paint_keyframes
-from ui.span_deletion import deleted_lane
-from ui.timeline import TimelineBar, pack_rows
+from ui.corrections import deleted_lane
+from ui.player import TimelineBar, pack_rows
 
 
 @pytest.fixture

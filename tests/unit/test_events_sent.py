@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from api import sse
-from api.disconnect import NO_EVENT
-from api.running_question import RunningQuestion, ServerStopping
-from api.sse import KEEP_ALIVE, EventStream, format_event, wants_events
+from api.sse import (
+    KEEP_ALIVE,
+    NO_EVENT,
+    EventStream,
+    RunningQuestion,
+    ServerStopping,
+    format_event,
+    wants_events,
+)
 from domain.asking import Question
 from domain.errors import ModelError
 from domain.memories import MemoryView, Scope

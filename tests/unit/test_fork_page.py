@@ -16,7 +16,7 @@ from library.rounds import History
 from tests.support.machine import VIDEO, evidence
 from tests.support.stored_rounds import ROW
 from ui import trajectory_tools
-from ui.question_form import QuestionFields
+from ui.ask import QuestionFields
 from ui.trajectory_tools import UNCHANGED, _edited_action, _select_evidence, _show_comparison
 
 MODES = [*Mode]

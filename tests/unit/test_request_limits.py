@@ -16,13 +16,11 @@ from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
 from api import limits, problems, sse
-from api.concurrency import QuestionSlots
-from api.database_health import DatabaseHealth
-from api.disconnect import NO_EVENT, ClientGone, until_disconnect
-from api.limits import MAX_BODY_BYTES, RequestLimits
+from api.limits import MAX_BODY_BYTES, QuestionSlots, RequestLimits
 from api.problems import TooManyRequests, add_error_handlers, to_problem
-from api.running_question import ServerStopping
+from api.routes.health import DatabaseHealth
 from api.server import UnfinishedQuestions, closed_at_end
+from api.sse import NO_EVENT, ClientGone, ServerStopping, until_disconnect
 from domain.errors import (
     Ambiguous,
     BlobGone,

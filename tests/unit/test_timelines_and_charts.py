@@ -15,8 +15,8 @@ from domain.evaluation import QuestionPart
 from domain.texts import WORD_JOINER
 from evals.layout import ReportTable
 from evals.tables import ALL, MeanInterval, Point, RunReport, TypeScore
-from ui import charts, evaluation_report, timeline
-from ui.timeline import Arc, Lane, TimelineBar, pack_rows
+from ui import charts, evaluation_report, player
+from ui.player import Arc, Lane, TimelineBar, pack_rows
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=25)
 
@@ -60,10 +60,10 @@ def drawn(monkeypatch: pytest.MonkeyPatch, picked: object) -> tuple[str | None, 
         assert part == "timeline"
         return lambda **options: given.update(options) or Result()
 
-    monkeypatch.setattr(timeline, "component", mount)
+    monkeypatch.setattr(player, "component", mount)
     lanes = [Lane("Ann", [TimelineBar("p1", 0, 5, "Ann, 0:00")])]
     arcs = [Arc(0, 5, "then", "temporal")]
-    found = timeline.show_timeline("people", 0, lanes, "key", arcs=arcs, arcs_name="events")
+    found = player.show_timeline("people", 0, lanes, "key", arcs=arcs, arcs_name="events")
     return found, given
 
 

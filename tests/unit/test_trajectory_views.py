@@ -36,8 +36,7 @@ from domain.trajectory import (
 )
 from graphs.forks import Parent, editable, forked
 from graphs.replay import first_divergence
-from library.comparison import compare_trajectories
-from library.rounds import History
+from library.rounds import History, compare_trajectories
 from library.usage import usage_in
 from tests.support.machine import VIDEO, evidence
 from tests.support.stored_rounds import ROW

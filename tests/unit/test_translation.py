@@ -43,7 +43,7 @@ from tests.support.catalogues import (
 from tests.support.shown_words import unwrapped
 from ui.formatting import format_bytes, format_date, format_duration, format_usage
 from ui.language import SENTENCES, best_language, in_english, literals_of
-from ui.shared_page import HEADERS
+from ui.sharing import HEADERS
 
 ROOT = Path(__file__).parents[2]
 NO_PAGES = {"__main__.py", "application.py", "media.py", "server.py", "outline_graph.py"}

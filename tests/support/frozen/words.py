@@ -117,8 +117,7 @@ def http() -> dict[str, Any]:
 
 def mcp() -> dict[str, list[str]]:
     """The tools of the MCP server, and their arguments."""
-    from api.mcp_ask import asking_tool
-    from api.mcp_tools import reading_tools
+    from api.mcp_tools import asking_tool, reading_tools
 
     listed = [one.listed for one in (asking_tool(), *reading_tools())]
     return {tool.name: sorted(tool.input_schema["properties"]) for tool in listed}
