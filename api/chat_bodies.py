@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from domain.errors import InputError
-from domain.moments import Answered, Moment
+from domain.moments import Answered
 from domain.words import client_text, format_time, plain_line
 
 MOST_CHARS = 4000
@@ -109,15 +109,18 @@ def cited_text(answer: Answered, base_url: str) -> tuple[str, list[dict[str, Any
     for number, one in enumerate(answer.citations, 1):
         text += "\n\n" if number == 1 else "\n"
         place = f"{client_text(plain_line(one.title))} {format_time(one.span.start_ms)}"
-        found.append(_annotation(len(text), f"[{number}]", place, one, base_url))
+        start = len(text)
+        mark = f"[{number}]"
+        url = f"{base_url.rstrip('/')}/videos/{one.video}/memory?at={one.span.start_ms / 1000:g}"
+        citation = {
+            "start_index": start,
+            "end_index": start + len(mark),
+            "title": place,
+            "url": url,
+        }
+        found.append({"type": "url_citation", "url_citation": citation})
         text += f"[{number}] {place}: {client_text(plain_line(one.text))}"
     return text, found
-
-
-def _annotation(start: int, mark: str, place: str, one: Moment, base_url: str) -> dict[str, Any]:
-    url = f"{base_url.rstrip('/')}/videos/{one.video}/memory?at={one.span.start_ms / 1000:g}"
-    citation = {"start_index": start, "end_index": start + len(mark), "title": place, "url": url}
-    return {"type": "url_citation", "url_citation": citation}
 
 
 def completion(
@@ -128,7 +131,12 @@ def completion(
     message = {"role": "assistant", "content": text, "annotations": found}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     head = _head(answer.id, "chat.completion", model)
-    return head | {"choices": [choice], "usage": _usage(used)}
+    usage = {
+        "prompt_tokens": used[0],
+        "completion_tokens": used[1],
+        "total_tokens": sum(used),
+    }
+    return head | {"choices": [choice], "usage": usage}
 
 
 def chunk(
@@ -141,11 +149,3 @@ def chunk(
 
 def _head(question: str, kind: str, model: str) -> dict[str, Any]:
     return {"id": question, "object": kind, "created": int(time.time()), "model": model}
-
-
-def _usage(used: tuple[int, int]) -> dict[str, int]:
-    return {
-        "prompt_tokens": used[0],
-        "completion_tokens": used[1],
-        "total_tokens": sum(used),
-    }

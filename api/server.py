@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,10 @@ def serve(
         UnfinishedQuestions: it was stopped, and the process would wait for its threads.
     """
     rules = access_rules(options.host)
-    folders = _check_folders(options.folders)
+    folders = tuple(path.expanduser().absolute() for path in options.folders)
+    for path in folders:
+        if not path.is_dir():
+            raise InputError(f"--videos {path}: there is no such folder")
     profile = load_profile(options.profile, home.config).name
     with (
         listening_socket(options.host, options.port) as listener,
@@ -165,11 +168,3 @@ def socket_url(listener: socket.socket) -> str:
     """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _check_folders(paths: Sequence[Path]) -> tuple[Path, ...]:
-    folders = tuple(path.expanduser().absolute() for path in paths)
-    for path in folders:
-        if not path.is_dir():
-            raise InputError(f"--videos {path}: there is no such folder")
-    return folders

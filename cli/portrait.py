@@ -194,16 +194,15 @@ def as_youtube(outline: Outline) -> str:
     for chapter in outline.finest():
         start = chapter.span.start_ms if lines else 0
         if start - last_ms >= LEAST_MS:
-            lines.append(f"{_youtube_clock(start)} {chapter.title}")
+            # Format a time as ``m:ss`` or ``h:mm:ss``; hours go on after a day.
+            minutes, seconds = divmod(start // 1_000, 60)
+            hours, minutes = divmod(minutes, 60)
+            youtube_clock = (
+                f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+            )
+            lines.append(f"{youtube_clock} {chapter.title}")
             last_ms = start
     return "\n".join(lines)
-
-
-def _youtube_clock(ms: int) -> str:
-    """Format a time as ``m:ss`` or ``h:mm:ss``; hours go on after a day."""
-    minutes, seconds = divmod(ms // 1_000, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
 def as_vtt(outline: Outline) -> str:

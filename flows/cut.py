@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,7 +48,21 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
         found = find_video(session, video)
         recordings = recordings_in(session, found.id, span)
     if recordings:
-        return _cut_recordings(store, recordings, span, out)
+        with TemporaryDirectory() as folder, atomic_file(out) as partial:
+            parts = [_part(store, one, span, Path(folder)) for one in recordings]
+            if len(parts) > 1:
+                join_parts(parts, partial)
+                # The span that recordings have of another; gaps within count.
+                begin, end = recordings[0].span.start_ms, recordings[-1].span.end_ms
+                return CutFile(
+                    TimeSpan.of(max(span.start_ms, begin), min(span.end_ms, end)), copied=False
+                )
+            (part,), (only,) = parts, recordings
+            cut = cut_file(part.path, part.span, partial)
+            shift = only.start_ms
+            return CutFile(
+                TimeSpan.of(cut.span.start_ms + shift, cut.span.end_ms + shift), cut.copied
+            )
     if not found.path:
         raise InputError(
             f"{found.title} has no file to cut from: it came from captions or an import, or was "
@@ -92,40 +105,18 @@ def cut_preview(store: Store, video: Video, at_ms: int) -> Preview | None:
             kept = partial.replace(folder / f"{number}-{cut.span.start_ms}.mp4")
         finally:
             partial.unlink(missing_ok=True)
-        _drop_oldest(folder.parent)
+        # Delete the previews that were made first, and remains of some, until the others fit.
+        left = MOST_PREVIEW_BYTES
+        # Another page may delete some meanwhile.
+        with suppress(FileNotFoundError):
+            found = [(one.stat(), one) for one in folder.parent.glob("*/*")]
+            for n, (stat, one) in enumerate(sorted(found, key=lambda pair: -pair[0].st_mtime)):
+                left -= stat.st_size
+                if n and left < 0:
+                    one.unlink(missing_ok=True)
     start_ms = int(kept.stem.partition("-")[2])
     end_ms = min((number + 1) * PREVIEW_MS, max(start_ms, video.duration_ms))
     return Preview(kept, TimeSpan.of(start_ms, end_ms))
-
-
-def _drop_oldest(folder: Path) -> None:
-    """Delete the previews that were made first, and remains of some, until the others fit."""
-    left = MOST_PREVIEW_BYTES
-    # Another page may delete some meanwhile.
-    with suppress(FileNotFoundError):
-        found = [(one.stat(), one) for one in folder.glob("*/*")]
-        for n, (stat, one) in enumerate(sorted(found, key=lambda pair: -pair[0].st_mtime)):
-            left -= stat.st_size
-            if n and left < 0:
-                one.unlink(missing_ok=True)
-
-
-def _cut_recordings(
-    store: Store, recordings: Sequence[StoredRecording], span: TimeSpan, out: Path
-) -> CutFile:
-    with TemporaryDirectory() as folder, atomic_file(out) as partial:
-        parts = [_part(store, one, span, Path(folder)) for one in recordings]
-        if len(parts) > 1:
-            join_parts(parts, partial)
-            # The span that recordings have of another; gaps within count.
-            begin, end = recordings[0].span.start_ms, recordings[-1].span.end_ms
-            return CutFile(
-                TimeSpan.of(max(span.start_ms, begin), min(span.end_ms, end)), copied=False
-            )
-        (part,), (only,) = parts, recordings
-        cut = cut_file(part.path, part.span, partial)
-        shift = only.start_ms
-        return CutFile(TimeSpan.of(cut.span.start_ms + shift, cut.span.end_ms + shift), cut.copied)
 
 
 def _part(store: Store, recording: StoredRecording, span: TimeSpan, folder: Path) -> FileSpan:

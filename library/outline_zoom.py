@@ -236,7 +236,13 @@ def load_graph(store: Store, video: str, outline: BuiltOutline, node: int) -> No
         relations = _relations(session, scope, outline, found)
         ends = [end for one in relations for end in (one.subject, one.target)]
         entities = entities_named(session, ends)
-        numbers = _numbers(outline.strategy.node_types, entities)
+        # The level and number of the node that each entity stands for, if it does.
+        node_types = outline.strategy.node_types
+        numbers = {
+            entity.id: (node_types[entity.type], int(entity.name))
+            for entity in entities.values()
+            if entity.type in node_types and _NUMBER.fullmatch(entity.name)
+        }
         nodes = nodes_numbered(session, scope, outline.builder, numbers.values())
         show = _NodeNames(session, scope)
     stands_for = {entity: nodes[key] for entity, key in numbers.items() if key in nodes}
@@ -250,7 +256,31 @@ def load_graph(store: Store, video: str, outline: BuiltOutline, node: int) -> No
         for one in known
         for end in (one.subject, one.target)
     }
-    return _drawn(known, vertices)
+    # What of a graph can be drawn: what has most relations.
+    between = list(
+        dict.fromkeys(
+            (one.subject, one.predicate, one.target) for one in known if one.subject != one.target
+        )
+    )
+    degrees = Counter(end for subject, _, target in between for end in (subject, target))
+    chosen: dict[int, None] = {}
+    edges: list[DrawnEdge] = []
+    # By the end with fewer: relations of one hub alone would say little of the others.
+    by_lesser = sorted(between, key=lambda one: -min(degrees[one[0]], degrees[one[2]]))
+    for subject, predicate, target in by_lesser:
+        if len({*chosen, subject, target}) <= MAX_VERTICES and len(edges) < MAX_EDGES:
+            chosen |= dict.fromkeys((subject, target))
+            label = plain_line(predicate).replace("_", " ").lower()
+            edges.append(DrawnEdge(subject=subject, label=label, target=target))
+    if not edges:
+        chosen = dict.fromkeys(list(vertices)[:MAX_VERTICES])
+    return NodeGraph(
+        vertices=tuple(vertices[end] for end in chosen),
+        edges=tuple(edges),
+        vertices_total=len(vertices),
+        edges_total=len(between),
+        people=tuple(_people(vertices)),
+    )
 
 
 def _relations(
@@ -284,17 +314,6 @@ def _standing_for(
     ]
 
 
-def _numbers(
-    node_types: Mapping[str, str], entities: Mapping[int, EntityAt]
-) -> dict[int, tuple[str, int]]:
-    """Return the level and number of the node that each entity stands for, if it does."""
-    return {
-        entity.id: (node_types[entity.type], int(entity.name))
-        for entity in entities.values()
-        if entity.type in node_types and _NUMBER.fullmatch(entity.name)
-    }
-
-
 def _vertex(
     show: _NodeNames, outline: BuiltOutline, entity: EntityAt, node: OutlineNode | None
 ) -> GraphVertex:
@@ -304,36 +323,6 @@ def _vertex(
     level = levels.get(node.level) or OutlineLevel(node.level, node.level, titled=False)
     name = shortened(show.words(title_of(node, level)), MAX_NAME)
     return GraphVertex(id=entity.id, name=name, kind=level.noun, is_node=True)
-
-
-def _drawn(relations: Sequence[GraphRelation], vertices: Mapping[int, GraphVertex]) -> NodeGraph:
-    """Return what of a graph can be drawn: what has most relations."""
-    between = list(
-        dict.fromkeys(
-            (one.subject, one.predicate, one.target)
-            for one in relations
-            if one.subject != one.target
-        )
-    )
-    degrees = Counter(end for subject, _, target in between for end in (subject, target))
-    chosen: dict[int, None] = {}
-    edges: list[DrawnEdge] = []
-    # By the end with fewer: relations of one hub alone would say little of the others.
-    by_lesser = sorted(between, key=lambda one: -min(degrees[one[0]], degrees[one[2]]))
-    for subject, predicate, target in by_lesser:
-        if len({*chosen, subject, target}) <= MAX_VERTICES and len(edges) < MAX_EDGES:
-            chosen |= dict.fromkeys((subject, target))
-            label = plain_line(predicate).replace("_", " ").lower()
-            edges.append(DrawnEdge(subject=subject, label=label, target=target))
-    if not edges:
-        chosen = dict.fromkeys(list(vertices)[:MAX_VERTICES])
-    return NodeGraph(
-        vertices=tuple(vertices[end] for end in chosen),
-        edges=tuple(edges),
-        vertices_total=len(vertices),
-        edges_total=len(between),
-        people=tuple(_people(vertices)),
-    )
 
 
 def _people(vertices: Mapping[int, GraphVertex]) -> Iterator[GraphVertex]:

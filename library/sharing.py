@@ -166,7 +166,19 @@ def load_shared(store: Store, link: SharedLink) -> SharedAnswer | SharedMoment:
         NotFound: it was deleted just now.
     """
     if link.video is not None and link.span is not None:
-        return _moment(store, link.video, link.span)
+        video = link.video
+        span = link.span
+        with store.begin(snapshot=True) as session:
+            known = known_video(session, video)
+            if known is None:
+                raise NotFound(translate("video {video} was deleted").format(video=video))
+            last = memory_view(session, [video]).scopes[0].last_clip
+            stored = [one for one in clips_of(session, video) if _overlap(one.span, span)]
+            people = characters_at(session, video, last)
+            clips = list(shown_clips(session, video, stored, people, last))
+        lines = tuple(one.text for clip in clips for one in clip.lines if _overlap(one.span, span))
+        frame = frame_at(store, video, span.start_ms)
+        return SharedMoment(title=known.title, span=span, lines=lines, frame=frame)
     trajectory = link.trajectory or ""
     with store.begin() as session:
         row = find_trajectory(session, trajectory)
@@ -185,20 +197,6 @@ def load_shared(store: Store, link: SharedLink) -> SharedAnswer | SharedMoment:
         for one in row.answer.citations
     )
     return SharedAnswer(question=row.question, answer=row.answer, citations=tuple(cited))
-
-
-def _moment(store: Store, video: str, span: TimeSpan) -> SharedMoment:
-    with store.begin(snapshot=True) as session:
-        known = known_video(session, video)
-        if known is None:
-            raise NotFound(translate("video {video} was deleted").format(video=video))
-        last = memory_view(session, [video]).scopes[0].last_clip
-        stored = [one for one in clips_of(session, video) if _overlap(one.span, span)]
-        people = characters_at(session, video, last)
-        clips = list(shown_clips(session, video, stored, people, last))
-    lines = tuple(one.text for clip in clips for one in clip.lines if _overlap(one.span, span))
-    frame = frame_at(store, video, span.start_ms)
-    return SharedMoment(title=known.title, span=span, lines=lines, frame=frame)
 
 
 def _overlap(one: TimeSpan, other: TimeSpan) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from domain.alerts import Alert, Hit
 from domain.errors import HomerError
 from domain.words import counted, format_number, format_time, translate, translate_sentence
 from flows.workspace import open_workspace
@@ -49,7 +48,13 @@ def _show() -> None:
             with st.container(border=True, key=f"alert_{alert.name}"):
                 page_link("alerts", escape_markdown(alert.name), alert=alert.name)
                 st.write(escape_markdown(alert.wants))
-                st.caption(escape_markdown(_facts(alert)))
+                where = alert.title or translate("all videos")
+                how = (
+                    translate("recorded only")
+                    if alert.delivery is None
+                    else translate("delivered by {delivery}").format(delivery=alert.delivery)
+                )
+                st.caption(escape_markdown(f"{where}, {how}, {counted(alert.hits, 'hit')}"))
     st.header(translate("Hits"), anchor=False)
     requested = requested_offset()
     found = acts.alert_hits(store, chosen, offset=requested, limit=PAGE_SIZE)
@@ -62,7 +67,19 @@ def _show() -> None:
     if offset != requested:
         found = acts.alert_hits(store, chosen, offset=offset, limit=PAGE_SIZE)
     for hit in found.items:
-        _show_hit(hit)
+        at = format_time(hit.span.start_ms)
+        with st.container(border=True, key=f"hit_{hit.id}"):
+            label = f"{hit.alert}: {hit.title}, {at}"
+            page_link("video", escape_markdown(label), video=hit.video, t=at)
+            st.write(escape_markdown(hit.text))
+            facts = translate("{when}, match {score}, {state}").format(
+                when=format_date(hit.at or hit.recorded),
+                score=format_number(hit.score, ".2f"),
+                state=translate(hit.state),
+            )
+            st.caption(
+                escape_markdown(f"{facts}: {translate_sentence(hit.error)}" if hit.error else facts)
+            )
 
 
 def _add_form(*, expanded: bool) -> None:
@@ -97,29 +114,3 @@ def _add_form(*, expanded: bool) -> None:
             show_error(error)
             return
         st.rerun()
-
-
-def _facts(alert: Alert) -> str:
-    where = alert.title or translate("all videos")
-    how = (
-        translate("recorded only")
-        if alert.delivery is None
-        else translate("delivered by {delivery}").format(delivery=alert.delivery)
-    )
-    return f"{where}, {how}, {counted(alert.hits, 'hit')}"
-
-
-def _show_hit(hit: Hit) -> None:
-    at = format_time(hit.span.start_ms)
-    with st.container(border=True, key=f"hit_{hit.id}"):
-        label = f"{hit.alert}: {hit.title}, {at}"
-        page_link("video", escape_markdown(label), video=hit.video, t=at)
-        st.write(escape_markdown(hit.text))
-        facts = translate("{when}, match {score}, {state}").format(
-            when=format_date(hit.at or hit.recorded),
-            score=format_number(hit.score, ".2f"),
-            state=translate(hit.state),
-        )
-        st.caption(
-            escape_markdown(f"{facts}: {translate_sentence(hit.error)}" if hit.error else facts)
-        )

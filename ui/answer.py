@@ -222,21 +222,18 @@ def _show_answer_text(run: History, answer: Answer) -> None:
         lines = answer_lines(answer, question)
         text = "\n\n".join(map(escape_markdown, [*lines[:-1], f"{lines[-1]} {as_of}"]))
         st.markdown(f"{text} :small[{marks}]" if marks else text)
-    _show_facts(run, answer)
-
-
-def is_quote(run: History, answer: Answer) -> bool:
-    """Check whether an answer quotes the memory, since no language model phrased it."""
-    return not (run.calls or answer.option or answer.not_in_memory)
-
-
-def _show_facts(run: History, answer: Answer) -> None:
     rounds = counted(len(run.rounds), "round")
     took = f"{rounds}, {format_duration(run.row.seconds)}"
     with st.container(horizontal=True, vertical_alignment="center", key="facts"):
         if not answer.not_in_memory:
+            line = translate("Confidence {level}.").format(
+                level=translate(level_of_confidence(answer.confidence))
+            )
+            confidence_line = (
+                f"{line} {capitalized(translate(answer.standing))}." if answer.standing else line
+            )
             st.caption(
-                escape_markdown(_confidence_line(answer)),
+                escape_markdown(confidence_line),
                 help=translate("{confidence} on a scale from 0 to 1").format(
                     confidence=format_number(answer.confidence, ".2f")
                 ),
@@ -251,8 +248,6 @@ def _show_facts(run: History, answer: Answer) -> None:
         st.caption(escape_markdown(note_line(answer)))
 
 
-def _confidence_line(answer: Answer) -> str:
-    line = translate("Confidence {level}.").format(
-        level=translate(level_of_confidence(answer.confidence))
-    )
-    return f"{line} {capitalized(translate(answer.standing))}." if answer.standing else line
+def is_quote(run: History, answer: Answer) -> bool:
+    """Check whether an answer quotes the memory, since no language model phrased it."""
+    return not (run.calls or answer.option or answer.not_in_memory)

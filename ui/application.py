@@ -162,15 +162,7 @@ def run(host: str, port: int, folders: Sequence[Path] = ()) -> None:
     ALLOWED.folders = tuple(folders)
     set_password_from_environment(home)
     app = make_app(home, sign_in_methods(home, host))
-    _configure_streamlit(home, host, port)
-    stop_when_unused(home)
-    # The lock keeps servers of the data directory from stopping as idle while the app runs.
-    with UsageLock(home), _listening_socket(host, port) as listener:
-        uvicorn.Server(_server_config(app)).run([listener])
-
-
-def _configure_streamlit(home: Home, host: str, port: int) -> None:
-    """Set Streamlit's options, as its command line does."""
+    # Set Streamlit's options, as its command line does.
     options = {
         "server.address": host,
         "server.port": port,
@@ -188,6 +180,10 @@ def _configure_streamlit(home: Home, host: str, port: int) -> None:
         **THEME,
     }
     load_config_options(options)
+    stop_when_unused(home)
+    # The lock keeps servers of the data directory from stopping as idle while the app runs.
+    with UsageLock(home), _listening_socket(host, port) as listener:
+        uvicorn.Server(_server_config(app)).run([listener])
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:

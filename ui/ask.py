@@ -166,7 +166,15 @@ def _body() -> None:
                     _start_run(state, fields, state.toolbox().profile.settings.ask.strategy)
         with right:
             _show_recent(state)
-            _show_newest_videos(state.store, len(known))
+            # Link the newest videos, so that their pages are a press away.
+            total = len(known)
+            st.header(translate("Newest videos"), anchor=False)
+            for video, title in newest_titles(state.store, MAX_NEWEST).items():
+                page_link("video", escape_markdown(shortened(title)), video=video)
+            if total > MAX_NEWEST:
+                page_link(
+                    "library", translate("All {videos}").format(videos=counted(total, "video"))
+                )
 
 
 def _asked_in_english(text: str) -> str | None:
@@ -174,15 +182,6 @@ def _asked_in_english(text: str) -> str | None:
     if reader.get() is ENGLISH:
         return None
     return escape_markdown(translate("Asked in English: {question}").format(question=text))
-
-
-def _show_newest_videos(store: Store, total: int) -> None:
-    """Link the newest videos, so that their pages are a press away."""
-    st.header(translate("Newest videos"), anchor=False)
-    for video, title in newest_titles(store, MAX_NEWEST).items():
-        page_link("video", escape_markdown(shortened(title)), video=video)
-    if total > MAX_NEWEST:
-        page_link("library", translate("All {videos}").format(videos=counted(total, "video")))
 
 
 def _show_recent(state: PageState) -> None:
@@ -217,7 +216,12 @@ def _question_form(state: PageState, known: Mapping[str, str], run: History | No
     with st.form("question", border=False):
         text, sent = question_field(translate("Ask"))
         with st.container(horizontal=True, key="scope"):
-            videos = video_field(known, _default_videos(known, run))
+            # The videos selected at first: none stands for all of them. A follow-up question keeps
+            # the videos of the last one.
+            wanted = run.row.question.videos if run else text_params("video")
+            found = [name for name in wanted if name in known]
+            default_videos = [] if len(found) == len(known) > 1 else found
+            videos = video_field(known, default_videos)
             with st.popover(translate("Advanced options"), icon=":material/tune:"):
                 fields = QuestionFields(videos, text, *further_fields(state))
                 strategy = strategy_field(state)
@@ -228,16 +232,6 @@ def _question_form(state: PageState, known: Mapping[str, str], run: History | No
                 _start_run(state, fields, strategy)
             except (HomerError, ValueError) as error:
                 warn(error)
-
-
-def _default_videos(known: Mapping[str, str], run: History | None) -> list[str]:
-    """Return the videos selected at first: none stands for all of them.
-
-    A follow-up question keeps the videos of the last one.
-    """
-    wanted = run.row.question.videos if run else text_params("video")
-    found = [name for name in wanted if name in known]
-    return [] if len(found) == len(known) > 1 else found
 
 
 def _start_run(state: PageState, fields: QuestionFields, strategy: str) -> None:

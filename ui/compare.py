@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -12,7 +12,6 @@ from domain.words import counted, translate, translate_sentence
 from library.answers import answer_line, confidence_line, note_line, one_line
 from library.rounds import (
     History,
-    SideBySide,
     StrategyRow,
     load_history,
     round_headline,
@@ -48,7 +47,35 @@ def _body() -> None:
         show_empty(translate("Nothing has been watched yet."), translate("Add a video"), "library")
         return
     runs = _load_runs(state, text_params("trajectory")[:MAX_RUNS])
-    _form(state, known, runs)
+    # Draw the form; when a valid question is sent, start a run for each strategy.
+    names = list(askable_titles())
+    asked = runs[0].row.question.videos if runs else tuple(text_params("video"))
+    default = [video for video in asked if video in known]
+    default = [] if len(default) == len(known) > 1 else default
+    with st.form("compare", border=False):
+        text, sent = question_field(translate("Compare"))
+        videos = video_field(known, default)
+        chosen = st.multiselect(
+            translate("Strategies"),
+            names,
+            default=built_strategies(state.store),
+            placeholder=translate("Choose strategies"),
+        )
+        with st.popover(translate("Advanced options"), icon=":material/tune:"):
+            fields = QuestionFields(videos, text, *further_fields(state))
+    # A container of its own keeps what follows in place.
+    with st.container():
+        if sent:
+            try:
+                if not chosen:
+                    raise InputError(translate("Choose at least one strategy."))
+                question, runner = fields.question(), state.runner(fields.profile)
+                with st.spinner(translate("Starting the searches ...")):
+                    names = [state.runs.ask(runner, question, strategy) for strategy in chosen]
+                st.query_params["trajectory"] = names
+                st.rerun()
+            except (HomerError, ValueError) as error:
+                warn(error)
     if not runs:
         return
     st.divider()
@@ -69,42 +96,6 @@ def _load_runs(state: PageState, names: Sequence[str]) -> list[History]:
 
 def _in_progress(state: PageState, run: History) -> bool:
     return run.running and (run.at_work or state.runs.running(run.row.id))
-
-
-def _form(state: PageState, known: Mapping[str, str], runs: Sequence[History]) -> None:
-    """Draw the form; when a valid question is sent, start a run for each strategy."""
-    names = list(askable_titles())
-    asked = runs[0].row.question.videos if runs else tuple(text_params("video"))
-    default = [video for video in asked if video in known]
-    default = [] if len(default) == len(known) > 1 else default
-    with st.form("compare", border=False):
-        text, sent = question_field(translate("Compare"))
-        videos = video_field(known, default)
-        chosen = st.multiselect(
-            translate("Strategies"),
-            names,
-            default=built_strategies(state.store),
-            placeholder=translate("Choose strategies"),
-        )
-        with st.popover(translate("Advanced options"), icon=":material/tune:"):
-            fields = QuestionFields(videos, text, *further_fields(state))
-    # A container of its own keeps what follows in place.
-    with st.container():
-        if sent:
-            try:
-                _start_runs(state, fields, chosen)
-            except (HomerError, ValueError) as error:
-                warn(error)
-
-
-def _start_runs(state: PageState, fields: QuestionFields, strategies: Sequence[str]) -> None:
-    if not strategies:
-        raise InputError(translate("Choose at least one strategy."))
-    question, runner = fields.question(), state.runner(fields.profile)
-    with st.spinner(translate("Starting the searches ...")):
-        names = [state.runs.ask(runner, question, strategy) for strategy in strategies]
-    st.query_params["trajectory"] = names
-    st.rerun()
 
 
 @st.fragment(run_every=POLL_S)
@@ -134,18 +125,6 @@ def _show_comparison(state: PageState, runs: Sequence[History]) -> None:
     )
     shared = translate("{moments} found by all.").format(moments=counted(found.shared, "moment"))
     st.caption(f"{answers} {shared}")
-    _show_table(found)
-    for column, run, row in zip(st.columns(len(runs)), runs, found.rows, strict=True):
-        with column:
-            _show_strategy(state, run, row)
-    names = runs[0].row.question.videos
-    videos, video = videos_named(state.store, names), played_video()
-    if video in videos:
-        st.caption(escape_markdown(video_title(videos, video)))
-        show_player(videos[video])
-
-
-def _show_table(found: SideBySide) -> None:
     heads = (
         translate("strategy"),
         translate("rounds"),
@@ -166,6 +145,14 @@ def _show_table(found: SideBySide) -> None:
         for row in found.rows
     ]
     show_table(translate("The strategies beside each other"), heads, rows)
+    for column, run, row in zip(st.columns(len(runs)), runs, found.rows, strict=True):
+        with column:
+            _show_strategy(state, run, row)
+    names = runs[0].row.question.videos
+    videos, video = videos_named(state.store, names), played_video()
+    if video in videos:
+        st.caption(escape_markdown(video_title(videos, video)))
+        show_player(videos[video])
 
 
 def _show_strategy(state: PageState, run: History, row: StrategyRow) -> None:

@@ -30,20 +30,54 @@ def show_curves(report: RunReport) -> None:
     ]
     if len({row["answers"] for row in curve}) > 1:
         st.header(translate("With and without skills"), anchor=False)
-        charts.line_chart(
-            _curve_caption(report.curve), curve, "answers", "right so far", "arm", "evolution"
-        )
+        last = {
+            point.arm: point.so_far for point in report.curve if point.part is QuestionPart.TEST
+        }
+        ends = "; ".join(f"{arm} {percent(share)} %" for arm, share in last.items())
+        curve_caption = translate(
+            "Cumulative share of right answers over the test questions. At the end: "
+            "{ends}. The table Evolution has every batch."
+        ).format(ends=ends)
+        charts.line_chart(curve_caption, curve, "answers", "right so far", "arm", "evolution")
     if len(scores) > 1:
         st.header(translate("Right answers by type"), anchor=False)
+        ends = "; ".join(
+            f"{shortened(score.type, MAX_NAME_CHARS)} {percent(score.right)} %"
+            for score in scores[:12]
+        )
+        more = (
+            translate("; and {count} more in the table").format(count=len(scores) - 12)
+            if len(scores) > 12
+            else ""
+        )
+        type_caption = translate("Bars are 90 % bootstrap intervals. {ends}{more}.").format(
+            ends=ends, more=more
+        )
         charts.interval_chart(
-            _type_caption(scores),
+            type_caption,
             [_type_row(score) for score in scores],
             "type",
             "right",
             "by_type",
         )
     _show_reliability(report)
-    _show_cost(report)
+    # Draw the time of an answer in each arm; and its cost, where models were paid for.
+    rows: list[dict[str, Any]] = [
+        {"arm": used.arm, "seconds": used.seconds, "US dollars": used.cost_usd}
+        for used in report.usage
+        if used.questions
+    ]
+    if not rows:
+        return
+    paid = any(row["US dollars"] for row in rows)
+    st.header(
+        translate("Cost of an answer") if paid else translate("Time of an answer"), anchor=False
+    )
+    y, unit = ("US dollars", translate("US dollars")) if paid else ("seconds", translate("seconds"))
+    ends = "; ".join(f"{row['arm']} {format_number(row[y], '.4g')} {unit}" for row in rows)
+    charts.amount_chart(
+        translate("Mean of an answer: {ends}.").format(ends=ends), rows, "arm", y, "cost"
+    )
 
 
 def _show_reliability(report: RunReport) -> None:
@@ -75,26 +109,6 @@ def _show_reliability(report: RunReport) -> None:
     charts.interval_chart(caption, rows, "answers", "right", "reliability")
 
 
-def _show_cost(report: RunReport) -> None:
-    """Draw the time of an answer in each arm; and its cost, where models were paid for."""
-    rows: list[dict[str, Any]] = [
-        {"arm": used.arm, "seconds": used.seconds, "US dollars": used.cost_usd}
-        for used in report.usage
-        if used.questions
-    ]
-    if not rows:
-        return
-    paid = any(row["US dollars"] for row in rows)
-    st.header(
-        translate("Cost of an answer") if paid else translate("Time of an answer"), anchor=False
-    )
-    y, unit = ("US dollars", translate("US dollars")) if paid else ("seconds", translate("seconds"))
-    ends = "; ".join(f"{row['arm']} {format_number(row[y], '.4g')} {unit}" for row in rows)
-    charts.amount_chart(
-        translate("Mean of an answer: {ends}.").format(ends=ends), rows, "arm", y, "cost"
-    )
-
-
 def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:
     """Yield each arm's cumulative accuracy with its interval."""
     done: dict[str, int] = {}
@@ -110,15 +124,6 @@ def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:
             }
 
 
-def _curve_caption(points: Sequence[Point]) -> str:
-    last = {point.arm: point.so_far for point in points if point.part is QuestionPart.TEST}
-    ends = "; ".join(f"{arm} {percent(share)} %" for arm, share in last.items())
-    return translate(
-        "Cumulative share of right answers over the test questions. At the end: "
-        "{ends}. The table Evolution has every batch."
-    ).format(ends=ends)
-
-
 def _type_row(score: TypeScore) -> charts.ChartRow:
     interval = score.right
     assert interval is not None  # noqa: S101 - only those with figures are drawn
@@ -126,20 +131,6 @@ def _type_row(score: TypeScore) -> charts.ChartRow:
         translate("all questions") if score.type == ALL else shortened(score.type, MAX_NAME_CHARS)
     )
     return {"type": kind, "right": interval.value, "low": interval.low, "high": interval.high}
-
-
-def _type_caption(scores: Sequence[TypeScore]) -> str:
-    ends = "; ".join(
-        f"{shortened(score.type, MAX_NAME_CHARS)} {percent(score.right)} %" for score in scores[:12]
-    )
-    more = (
-        translate("; and {count} more in the table").format(count=len(scores) - 12)
-        if len(scores) > 12
-        else ""
-    )
-    return translate("Bars are 90 % bootstrap intervals. {ends}{more}.").format(
-        ends=ends, more=more
-    )
 
 
 QUESTIONS_PER_PAGE = 15
@@ -176,7 +167,18 @@ def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
             ]
             lines += [escape_markdown(cell(row.why))] if row.why else []
             st.markdown("  \n".join(lines))
-            st.caption(escape_markdown(", ".join(_facts(row))))
+            facts = [row.arm, *row.types]
+            facts += [translate(row.fault)] if row.fault else []
+            facts += (
+                [translate("skills: {names}").format(names=" ".join(row.skills))]
+                if row.skills
+                else []
+            )
+            if row.trajectory:
+                facts += [counted(row.rounds, "round"), format_duration(row.seconds)]
+                if row.tokens:
+                    facts.append(format_usage(row.tokens, row.cost_usd))
+            st.caption(escape_markdown(", ".join(facts)))
 
 
 def _filtered(rows: Sequence[AnsweredQuestion]) -> list[AnsweredQuestion]:
@@ -204,14 +206,3 @@ def _filter_box(
     return choice_param(
         label, [ANY, *choices], key, partial(column.selectbox, disabled=not choices)
     )
-
-
-def _facts(row: AnsweredQuestion) -> list[str]:
-    facts = [row.arm, *row.types]
-    facts += [translate(row.fault)] if row.fault else []
-    facts += [translate("skills: {names}").format(names=" ".join(row.skills))] if row.skills else []
-    if row.trajectory:
-        facts += [counted(row.rounds, "round"), format_duration(row.seconds)]
-        if row.tokens:
-            facts.append(format_usage(row.tokens, row.cost_usd))
-    return facts

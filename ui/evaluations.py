@@ -133,7 +133,18 @@ def _show_run() -> None:
                 page_link("skills", escape_markdown(skill.name), skill=skill.name)
     show_questions(report.questions)
     _show_comparison_form(store, report.run)
-    _show_export(report)
+    st.header(translate("Export"), anchor=False)
+    st.write(
+        translate("An HTML page that works without a network, and a CSV table of all questions.")
+    )
+    if st.button(translate("Make the files"), key="make_report"):
+        name = report.run.name
+        # The files are the same in every language, as those of the terminal are.
+        with st.spinner(translate("Writing ...")), in_english():
+            page, lines = as_page(report), as_csv(report.questions)
+        with st.container(horizontal=True, key="report_files"):
+            st.download_button(translate("Download the page"), page, f"{name}.html", "text/html")
+            st.download_button(translate("Download the table"), lines, f"{name}.csv", "text/csv")
 
 
 def _show_figures(report: RunReport) -> None:
@@ -233,18 +244,3 @@ def _show_change(change: Flip, first: str, second: str) -> None:
             if all(runs.values()):
                 both = {"trajectory": change.first_trajectory, "with_": change.second_trajectory}
                 page_link("trajectory", translate("Compare both searches"), **both)
-
-
-def _show_export(report: RunReport) -> None:
-    st.header(translate("Export"), anchor=False)
-    st.write(
-        translate("An HTML page that works without a network, and a CSV table of all questions.")
-    )
-    if st.button(translate("Make the files"), key="make_report"):
-        name = report.run.name
-        # The files are the same in every language, as those of the terminal are.
-        with st.spinner(translate("Writing ...")), in_english():
-            page, lines = as_page(report), as_csv(report.questions)
-        with st.container(horizontal=True, key="report_files"):
-            st.download_button(translate("Download the page"), page, f"{name}.html", "text/html")
-            st.download_button(translate("Download the table"), lines, f"{name}.csv", "text/csv")

@@ -16,7 +16,6 @@ from models.profile import load_profile, profile_names
 from retrieval.search_cost import searches_so_far
 from services.health import (
     Check,
-    DiskSpace,
     RecentFailure,
     check_setup,
     disk_space,
@@ -80,7 +79,19 @@ def _body() -> None:
                 searches=searches
             )
         )
-    _show_disk_space(disk_space(state.store))
+    space = disk_space(state.store)
+    st.header(translate("Disk space"), anchor=False)
+    for column, name, size in zip(
+        st.columns(3),
+        (
+            translate("Database"),
+            translate("Images"),
+            translate("Free of {size}").format(size=format_bytes(space.total)),
+        ),
+        (space.database, space.images, space.free),
+        strict=True,
+    ):
+        column.metric(name, format_bytes(size))
     _show_failures(recent_failures(state.store))
     st.header(translate("Versions"), anchor=False)
     show_table(
@@ -159,21 +170,6 @@ def _show_checks(checks: Sequence[Check]) -> None:
 
 def _state(check: Check) -> str:
     return translate("ok") if check.ok else translate("MISSING")
-
-
-def _show_disk_space(space: DiskSpace) -> None:
-    st.header(translate("Disk space"), anchor=False)
-    for column, name, size in zip(
-        st.columns(3),
-        (
-            translate("Database"),
-            translate("Images"),
-            translate("Free of {size}").format(size=format_bytes(space.total)),
-        ),
-        (space.database, space.images, space.free),
-        strict=True,
-    ):
-        column.metric(name, format_bytes(size))
 
 
 def _show_failures(failures: Sequence[RecentFailure]) -> None:

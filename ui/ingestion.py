@@ -28,7 +28,6 @@ from models.profile import profile_names
 from perception.source import find_media
 from services.daemon import JobState
 from store.database import Store
-from store.home import Home
 from store.queries.clips import StoredClip
 from store.queries.library import LibraryEntry
 from ui.app_state import PageState, page_state, show_error, show_errors
@@ -202,7 +201,14 @@ def _watch(
         HomerError: nothing is watched.
     """
     named = parse_source(source)
-    uploads = _store_uploads(store.home, files)
+    # Store uploads; those that cannot be stored are listed as failed with the reason.
+    uploads: list[Path] = []
+    for file in files:
+        try:
+            with file.getbuffer() as data:
+                uploads.append(store_upload(store.home, file.name, data))
+        except InputError as error:
+            st.session_state.setdefault(FAILED_UPLOADS, []).append((file.name, str(error)))
     if not (uploads or named.paths or named.urls):
         return
     try:
@@ -225,18 +231,6 @@ class UploadedFile(Protocol):
 
     def getbuffer(self) -> memoryview:
         """Return its content."""
-
-
-def _store_uploads(home: Home, files: Sequence[UploadedFile]) -> list[Path]:
-    """Store uploads; those that cannot be stored are listed as failed with the reason."""
-    stored: list[Path] = []
-    for file in files:
-        try:
-            with file.getbuffer() as data:
-                stored.append(store_upload(home, file.name, data))
-        except InputError as error:
-            st.session_state.setdefault(FAILED_UPLOADS, []).append((file.name, str(error)))
-    return stored
 
 
 def show_failed_uploads() -> None:
@@ -305,20 +299,17 @@ def _show_jobs() -> None:
             _show_progress(state.store, video)
             if load_stream_details(state.store, video.id) is not None:
                 page_link("video", translate("See it live"), video=video.id, show="Live")
-    _rerun_if_changed([*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)])
+    # Draw the whole page again when a job began or ended since the last poll.
+    current = [*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)]
+    before = st.session_state.get(LAST_SEEN)
+    st.session_state[LAST_SEEN] = list(current)
+    if before is not None and before != list(current):
+        st.rerun()
 
 
 def _job_of(video: LibraryEntry, all_jobs: Sequence[Job]) -> Job | None:
     """Return the running job of a video."""
     return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
-
-
-def _rerun_if_changed(current: Sequence[str]) -> None:
-    """Draw the whole page again when a job began or ended since the last poll."""
-    before = st.session_state.get(LAST_SEEN)
-    st.session_state[LAST_SEEN] = list(current)
-    if before is not None and before != list(current):
-        st.rerun()
 
 
 def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[LibraryEntry]) -> None:
@@ -345,41 +336,37 @@ def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[LibraryEn
             _show_progress(state.store, video)
         if job.running and not videos:
             st.caption(escape_markdown(job.said[-1]) if job.said else translate("starting ..."))
-        _show_buttons(jobs, job)
-
-
-def _show_buttons(jobs: Jobs, job: Job) -> None:
-    names = escape_markdown(", ".join(job.names[:5]))
-    with st.container(horizontal=True, key=f"press_{job.id}"):
-        if job.running:
-            tooltip, action = translate("Pause: {names}").format(names=names), jobs.pause
-            key, elsewhere = f"pause_{job.id}", not job.here
+        names = escape_markdown(", ".join(job.names[:5]))
+        with st.container(horizontal=True, key=f"press_{job.id}"):
+            if job.running:
+                tooltip, action = translate("Pause: {names}").format(names=names), jobs.pause
+                key, elsewhere = f"pause_{job.id}", not job.here
+                st.button(
+                    translate("Pause"),
+                    key=key,
+                    help=tooltip,
+                    on_click=action,
+                    args=(job.id,),
+                    disabled=elsewhere,
+                )
+                return
+            if job.unfinished:
+                tooltip = translate("Continue {names}").format(names=names)
+                st.button(
+                    translate("Continue"),
+                    key=f"on_{job.id}",
+                    help=tooltip,
+                    on_click=_resume,
+                    args=(jobs, job),
+                )
+            tooltip = translate("Remove from this page: {names}").format(names=names)
             st.button(
-                translate("Pause"),
-                key=key,
+                translate("Clear"),
+                key=f"clear_{job.id}",
                 help=tooltip,
-                on_click=action,
-                args=(job.id,),
-                disabled=elsewhere,
-            )
-            return
-        if job.unfinished:
-            tooltip = translate("Continue {names}").format(names=names)
-            st.button(
-                translate("Continue"),
-                key=f"on_{job.id}",
-                help=tooltip,
-                on_click=_resume,
+                on_click=_clear,
                 args=(jobs, job),
             )
-        tooltip = translate("Remove from this page: {names}").format(names=names)
-        st.button(
-            translate("Clear"),
-            key=f"clear_{job.id}",
-            help=tooltip,
-            on_click=_clear,
-            args=(jobs, job),
-        )
 
 
 def _resume(jobs: Jobs, job: Job) -> None:

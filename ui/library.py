@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 
@@ -21,7 +20,6 @@ from flows.jobs import Job, Jobs
 from flows.video_locks import is_watched
 from library.videos import page_of_videos
 from perception.source import original_file
-from store.home import Home
 from store.queries.library import LibraryEntry
 from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_bytes
@@ -95,7 +93,9 @@ def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[LibraryEntry], t
             _show_video(state, jobs, video, all_jobs)
     deleted = next((video for video in videos if video.id == text_param("delete")), None)
     if deleted is not None and state.store.may_change:
-        _confirm_deletion(state, deleted)
+        # Show what would be deleted, and delete it once confirmed.
+        dialog = st.dialog(translate("Delete this video?"), on_dismiss=_keep)
+        dialog(_show_deletion)(state, deleted)
 
 
 def _show_video(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Sequence[Job]) -> None:
@@ -116,7 +116,28 @@ def _show_video(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Seq
             vertical_alignment="center",
             key=f"line_{video.id}",
         ):
-            st.caption(escape_markdown(_summary(state, video)))
+            # The length of a video and how far it is.
+            clips = translate("{done} of {clips}").format(
+                done=video.done, clips=counted(video.clips, "clip")
+            )
+            if video.state == WATCHING:
+                # The jobs above show the progress, and are refreshed.
+                state_words = (
+                    translate("Being watched")
+                    if is_watched(state.store, video.id)
+                    else translate("Paused, {clips}").format(clips=clips)
+                )
+            elif video.failed:
+                state_words = translate("{clips}, {failed} failed").format(
+                    clips=clips, failed=video.failed
+                )
+            else:
+                state_words = (
+                    translate("Ready")
+                    if video.state == DONE
+                    else capitalized(translate(video.state))
+                )
+            st.caption(escape_markdown(f"{format_time(video.duration_ms)} · {state_words}"))
             with st.popover(
                 translate("More"),
                 type="tertiary",
@@ -130,27 +151,6 @@ def _show_video(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Seq
         if video.failed and video.path:
             show_failed_clips(state.store, video.id, video.failed)
             retry_button(state.store, video.id)
-
-
-def _summary(state: PageState, video: LibraryEntry) -> str:
-    """Return the length of a video and how far it is."""
-    clips = translate("{done} of {clips}").format(
-        done=video.done, clips=counted(video.clips, "clip")
-    )
-    if video.state == WATCHING:
-        # The jobs above show the progress, and are refreshed.
-        state_words = (
-            translate("Being watched")
-            if is_watched(state.store, video.id)
-            else translate("Paused, {clips}").format(clips=clips)
-        )
-    elif video.failed:
-        state_words = translate("{clips}, {failed} failed").format(clips=clips, failed=video.failed)
-    else:
-        state_words = (
-            translate("Ready") if video.state == DONE else capitalized(translate(video.state))
-        )
-    return f"{format_time(video.duration_ms)} · {state_words}"
 
 
 def _show_menu(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Sequence[Job]) -> None:
@@ -181,38 +181,24 @@ def _resume_button(jobs: Jobs, video: LibraryEntry) -> None:
     ):
         return
     try:
-        jobs.start([_original(jobs.home, video)], video.profile)
+        # The file of an unfinished video. Raises: InputError: it is missing or has changed.
+        path = original_file(jobs.home, video.id, video.path)
+        if path is None:
+            raise InputError(
+                translate(
+                    "the file at {path} is missing or has changed: put it back, or add it again "
+                    "from its new place"
+                ).format(path=video.path)
+            )
+        jobs.start([path], video.profile)
     except HomerError as error:
         show_error(error)
         return
     st.rerun()
 
 
-def _original(home: Home, video: LibraryEntry) -> Path:
-    """Return the file of an unfinished video.
-
-    Raises:
-        InputError: it is missing or has changed.
-    """
-    path = original_file(home, video.id, video.path)
-    if path is None:
-        raise InputError(
-            translate(
-                "the file at {path} is missing or has changed: put it back, or add it again "
-                "from its new place"
-            ).format(path=video.path)
-        )
-    return path
-
-
 def _keep() -> None:
     set_params(delete=None)
-
-
-def _confirm_deletion(state: PageState, video: LibraryEntry) -> None:
-    """Show what would be deleted, and delete it once confirmed."""
-    dialog = st.dialog(translate("Delete this video?"), on_dismiss=_keep)
-    dialog(_show_deletion)(state, video)
 
 
 def _show_deletion(state: PageState, video: LibraryEntry) -> None:

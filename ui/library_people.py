@@ -44,11 +44,47 @@ def show_library_people(store: Store) -> None:
     if not found.items:
         st.write(translate("Nobody is known by name yet, or joined across videos."))
     for person in found.items:
-        _show_person(store, person)
+        first, last = person.characters[0], person.last_seen
+        key = f"{first.video}_{first.number}"
+        name = "" if person.label.startswith("<") else person.label
+        shown = name or display_name(first)
+        with st.container(border=True, key=f"person_{key}"):
+            name_field(store, first, name, shown)
+            if last is not None:
+                text = (
+                    translate("Last seen {time} of {title}")
+                    if last.seen
+                    else translate("Last heard {time} of {title}")
+                ).format(time=format_span(last.span), title=last.title)
+                page_link(
+                    "video", escape_markdown(text), video=last.video, t=last.span.start_ms // 1000
+                )
+            with st.container(horizontal=True, key=f"videos_{key}"):
+                for one in person.characters:
+                    _show_character(store, one, joined=len(person.characters) > 1)
+            if store.may_change:
+                title = translate("Forget this person in all their videos")
+                forget_form(title, shown, key, partial(_forget, person, shown))
     with st.container(horizontal=True, key="pages"):
         _page_button(translate("Previous"), page - 1, disabled=page == 1)
         _page_button(translate("Next"), page + 1, disabled=found.next is None)
-    _show_likely(store)
+    if not store.may_change:
+        return
+    st.header(translate("Same person?"), anchor=False)
+    pairs = acts.likely_same_people(store, limit=MOST_LIKELY)
+    if not pairs:
+        st.caption(translate("No likely pairs in different videos."))
+        return
+    sure = [pair for pair in pairs if pair.sure]
+    st.button(
+        translate("Join {pairs}").format(pairs=counted(len(sure), "sure pair")),
+        disabled=not sure,
+        help=translate("Join the pairs that are far above the threshold of their model"),
+        on_click=_join_sure,
+        args=(store, [pair.one.video for pair in sure]),
+    )
+    for pair in pairs:
+        _show_pair(store, pair)
 
 
 def show_other_videos(person: LibraryPerson, video: str) -> None:
@@ -74,30 +110,6 @@ def _page_button(label: str, page: int, *, disabled: bool) -> None:
     if st.button(label, disabled=disabled, key=f"page_{page}"):
         set_params(page=page if page > 1 else None)
         st.rerun()
-
-
-def _show_person(store: Store, person: LibraryPerson) -> None:
-    first, last = person.characters[0], person.last_seen
-    key = f"{first.video}_{first.number}"
-    name = "" if person.label.startswith("<") else person.label
-    shown = name or display_name(first)
-    with st.container(border=True, key=f"person_{key}"):
-        name_field(store, first, name, shown)
-        if last is not None:
-            text = (
-                translate("Last seen {time} of {title}")
-                if last.seen
-                else translate("Last heard {time} of {title}")
-            ).format(time=format_span(last.span), title=last.title)
-            page_link(
-                "video", escape_markdown(text), video=last.video, t=last.span.start_ms // 1000
-            )
-        with st.container(horizontal=True, key=f"videos_{key}"):
-            for one in person.characters:
-                _show_character(store, one, joined=len(person.characters) > 1)
-        if store.may_change:
-            title = translate("Forget this person in all their videos")
-            forget_form(title, shown, key, partial(_forget, person, shown))
 
 
 def _forget(person: LibraryPerson, shown: str, *, keep_file: bool) -> None:
@@ -131,26 +143,6 @@ def _show_character(store: Store, one: PersonOfVideo, *, joined: bool) -> None:
                     title=one.title,
                 ),
             )
-
-
-def _show_likely(store: Store) -> None:
-    if not store.may_change:
-        return
-    st.header(translate("Same person?"), anchor=False)
-    pairs = acts.likely_same_people(store, limit=MOST_LIKELY)
-    if not pairs:
-        st.caption(translate("No likely pairs in different videos."))
-        return
-    sure = [pair for pair in pairs if pair.sure]
-    st.button(
-        translate("Join {pairs}").format(pairs=counted(len(sure), "sure pair")),
-        disabled=not sure,
-        help=translate("Join the pairs that are far above the threshold of their model"),
-        on_click=_join_sure,
-        args=(store, [pair.one.video for pair in sure]),
-    )
-    for pair in pairs:
-        _show_pair(store, pair)
 
 
 def _show_pair(store: Store, pair: LikelySame[PersonOfVideo]) -> None:

@@ -101,24 +101,6 @@ def _show_parts(
     if offset != requested:
         here = zoomed.here.id if zoomed.here else None
         parts = load_zoomed(state.store, video.id, outline, here, offset, PARTS_PER_PAGE).parts
-    picked = _show_bars(video, zoomed, parts)
-    if picked:
-        _zoom(int(picked))
-        st.rerun()
-    for node in parts:
-        with st.container(horizontal=True, vertical_alignment="center", key=f"part_{node.id}"):
-            _play_button(video, node, "play_n")
-            st.button(
-                escape_markdown(node.title or translate(node.noun)),
-                key=f"zoom_{node.id}",
-                type="tertiary",
-                on_click=_zoom,
-                args=(node.id,),
-                wrap=True,
-            )
-
-
-def _show_bars(video: Video, zoomed: ZoomedOutline, parts: tuple[ZoomNode, ...]) -> str | None:
     bars = [
         TimelineBar(
             str(node.id),
@@ -134,13 +116,27 @@ def _show_bars(video: Video, zoomed: ZoomedOutline, parts: tuple[ZoomNode, ...])
     end = zoomed.here.span.end_ms if zoomed.here else video.duration_ms
     lane = Lane(capitalized(counted(zoomed.total, zoomed.noun)), bars)
     title = zoomed.here.title if zoomed.here else video.title
-    return show_timeline(
+    picked = show_timeline(
         translate("Parts of {title}").format(title=title),
         end - start,
         [lane],
         "outline_timeline",
         start_ms=start,
     )
+    if picked:
+        _zoom(int(picked))
+        st.rerun()
+    for node in parts:
+        with st.container(horizontal=True, vertical_alignment="center", key=f"part_{node.id}"):
+            _play_button(video, node, "play_n")
+            st.button(
+                escape_markdown(node.title or translate(node.noun)),
+                key=f"zoom_{node.id}",
+                type="tertiary",
+                on_click=_zoom,
+                args=(node.id,),
+                wrap=True,
+            )
 
 
 def _show_graph(state: PageState, video: Video, outline: BuiltOutline, node: ZoomNode) -> None:

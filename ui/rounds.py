@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import streamlit as st
@@ -22,7 +22,6 @@ from domain.words import (
 )
 from library.rounds import History, Round, ShownCall, calls_in_round, place_in_words, round_headline
 from library.videos import videos_named
-from store.database import Store
 from ui.app_state import PageState
 from ui.evidence import show_moment, video_title
 from ui.formatting import escape_markdown, format_cost, format_duration, format_usage
@@ -39,7 +38,13 @@ def show_rounds(state: PageState, inspected: History) -> None:
     """Draw the steps as sentences, and beside them the step that the address names."""
     store, videos = state.store, videos_named(state.store, inspected.row.question.videos)
     numbers = [0, *(round_.number for round_ in inspected.rounds)]
-    chosen = _selected_round(numbers)
+    # The round that the address names, else the first round.
+    requested = int_param("round")
+    chosen = (
+        requested
+        if requested is not None and requested in numbers
+        else numbers[min(1, len(numbers) - 1)]
+    )
     st.header(translate("Rounds"), anchor=False)
     story, step = st.columns([2, 3])
     with story:
@@ -115,14 +120,6 @@ def _sentence(inspected: History, number: int) -> str:
     return translate("Before the first round: the plan has {plan}").format(plan=plan)
 
 
-def _selected_round(numbers: Sequence[int]) -> int:
-    """Return the round that the address names, else the first round."""
-    requested = int_param("round")
-    if requested is not None and requested in numbers:
-        return requested
-    return numbers[min(1, len(numbers) - 1)]
-
-
 def _show_timeline(inspected: History, video: Video, chosen: int) -> None:
     lanes = [_lane(round_, video.id) for round_ in inspected.rounds]
     if not any(lane.spans for lane in lanes):
@@ -169,26 +166,7 @@ def _show_round(
             st.markdown(f"- {escape_markdown(tags_in_words(subtask.text))}")
         return
     cited = {citation.ref for citation in (inspected.row.answer or NO_ANSWER).citations}
-    _show_input(round_)
-    show_step_tools(state, inspected, chosen)
-    st.subheader(translate("Results"), anchor=False)
-    _show_evidence(store, round_.evidence, videos, f"r{chosen}", cited)
-    st.subheader(translate("Decision"), anchor=False)
-    st.markdown(escape_markdown(_decision(round_)))
-
-
-STORY = """<style>
-.st-key-story button { justify-content: start; text-align: start; }
-.st-key-story [class*=st-key-branch_] { padding-inline-start: .75rem;
-  border-inline-start: 2px solid #9ca3af; }
-</style>"""
-"""Sentences that are buttons begin at one edge; those of a part are indented."""
-NO_ANSWER = Answer(text="", confidence=0)
-"""Stands for the answer of a search that has none: nothing is cited."""
-
-
-def _show_input(round_: Round) -> None:
-    """Draw what the step was given: the part of the question, the query, the reason; its cost."""
+    # Draw what the step was given: the part of the question, the query, the reason; its cost.
     st.subheader(translate("Input"), anchor=False)
     st.markdown(escape_markdown(tags_in_words(round_.text)))
     action = round_.action
@@ -216,6 +194,31 @@ def _show_input(round_: Round) -> None:
         )
         facts = f"{used}, {format_duration(seconds)}"
         st.caption(escape_markdown(facts))
+    show_step_tools(state, inspected, chosen)
+    st.subheader(translate("Results"), anchor=False)
+    # Draw pieces of evidence, the first ones unfolded; those that the answer cites are marked.
+    evidence = round_.evidence
+    key = f"r{chosen}"
+    if not evidence:
+        st.caption(translate("Nothing."))
+    for number, piece in enumerate(evidence[:MAX_EVIDENCE]):
+        show_moment(store, piece, videos, f"{key}_{number}", cited=piece.ref in cited)
+    if len(evidence) > MAX_EVIDENCE:
+        with st.expander(translate("{count} more").format(count=len(evidence) - MAX_EVIDENCE)):
+            for number, piece in enumerate(evidence[MAX_EVIDENCE:], start=MAX_EVIDENCE):
+                show_moment(store, piece, videos, f"{key}_{number}", cited=piece.ref in cited)
+    st.subheader(translate("Decision"), anchor=False)
+    st.markdown(escape_markdown(_decision(round_)))
+
+
+STORY = """<style>
+.st-key-story button { justify-content: start; text-align: start; }
+.st-key-story [class*=st-key-branch_] { padding-inline-start: .75rem;
+  border-inline-start: 2px solid #9ca3af; }
+</style>"""
+"""Sentences that are buttons begin at one edge; those of a part are indented."""
+NO_ANSWER = Answer(text="", confidence=0)
+"""Stands for the answer of a search that has none: nothing is cited."""
 
 
 def _decision(round_: Round) -> str:
@@ -234,24 +237,6 @@ def _decision(round_: Round) -> str:
         answer = short_times("; ".join(map(tags_in_words, resolved)))
         return f"{new} " + translate("Answers this part: {answer}").format(answer=answer)
     return f"{new} {translate('Continues searching.')}"
-
-
-def _show_evidence(
-    store: Store,
-    evidence: Sequence[Evidence],
-    videos: Mapping[str, Video],
-    key: str,
-    cited: Collection[str],
-) -> None:
-    """Draw pieces of evidence, the first ones unfolded; those that the answer cites are marked."""
-    if not evidence:
-        st.caption(translate("Nothing."))
-    for number, piece in enumerate(evidence[:MAX_EVIDENCE]):
-        show_moment(store, piece, videos, f"{key}_{number}", cited=piece.ref in cited)
-    if len(evidence) > MAX_EVIDENCE:
-        with st.expander(translate("{count} more").format(count=len(evidence) - MAX_EVIDENCE)):
-            for number, piece in enumerate(evidence[MAX_EVIDENCE:], start=MAX_EVIDENCE):
-                show_moment(store, piece, videos, f"{key}_{number}", cited=piece.ref in cited)
 
 
 def _show_round_video(inspected: History, videos: Mapping[str, Video], chosen: int) -> None:

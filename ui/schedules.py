@@ -17,7 +17,7 @@ from ui.app_state import page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_date
 
 if TYPE_CHECKING:
-    from flows.schedules.kinds import ScheduleEntry
+    pass
 
 EXAMPLE = "homer schedule set watch folder=~/Videos"
 """A schedule that is created in a terminal."""
@@ -50,7 +50,31 @@ def show_schedules(home: Home) -> None:
         st.write(translate("There is no schedule yet. Add one in a terminal:"))
         st.code(EXAMPLE, language=None)
     for entry in entries:
-        _show_schedule(home, api, entry)
+        with st.container(border=True, key=f"schedule_{entry.name}"):
+            next_run = (
+                translate(", next {date}").format(date=format_date(entry.next))
+                if entry.next
+                else ""
+            )
+            name, when = escape_markdown(entry.name), escape_markdown(entry.when)
+            st.markdown(
+                f"**{name}** {when}, {translate('on') if entry.on else translate('paused')}"
+            )
+            st.caption(escape_markdown(f"{entry.kind}{next_run}"))
+            if entry.last:
+                st.write(escape_markdown(f"{entry.last.state}: {entry.last.told}"))
+            with st.container(horizontal=True, key=f"turn_{entry.name}"):
+                turn = (
+                    ("pause", translate("Pause")) if entry.on else ("resume", translate("Resume"))
+                )
+                for action, label in (turn, ("run", translate("Run now"))):
+                    st.button(
+                        label,
+                        key=f"{action}_schedule_{entry.name}",
+                        help=escape_markdown(f"{label}: {entry.name}"),
+                        on_click=_change_schedule,
+                        args=(home, api, action, entry.name),
+                    )
     st.link_button(translate("Open Prefect"), f"{api.removesuffix('/api')}/deployments")
 
 
@@ -67,28 +91,6 @@ def prefect_api(home: Home) -> str | None:
     """Return the address of Prefect's API if it runs; a page starts no server."""
     own = PrefectServer(home).address()
     return os.environ.get("PREFECT_API_URL") or (f"{own}/api" if own else None)
-
-
-def _show_schedule(home: Home, api: str, entry: ScheduleEntry) -> None:
-    with st.container(border=True, key=f"schedule_{entry.name}"):
-        next_run = (
-            translate(", next {date}").format(date=format_date(entry.next)) if entry.next else ""
-        )
-        name, when = escape_markdown(entry.name), escape_markdown(entry.when)
-        st.markdown(f"**{name}** {when}, {translate('on') if entry.on else translate('paused')}")
-        st.caption(escape_markdown(f"{entry.kind}{next_run}"))
-        if entry.last:
-            st.write(escape_markdown(f"{entry.last.state}: {entry.last.told}"))
-        with st.container(horizontal=True, key=f"turn_{entry.name}"):
-            turn = ("pause", translate("Pause")) if entry.on else ("resume", translate("Resume"))
-            for action, label in (turn, ("run", translate("Run now"))):
-                st.button(
-                    label,
-                    key=f"{action}_schedule_{entry.name}",
-                    help=escape_markdown(f"{label}: {entry.name}"),
-                    on_click=_change_schedule,
-                    args=(home, api, action, entry.name),
-                )
 
 
 def _change_schedule(home: Home, api: str, action: str, name: str) -> None:

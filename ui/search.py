@@ -83,7 +83,20 @@ def _show() -> None:
     _show_filters(query, found)
     _show_save(state, saved, query)
     if found.with_words:
-        st.header(_heading(query, found), anchor=False)
+        whole = counted(found.total, "moment")
+        if found.more:
+            whole = translate("More than {moments}").format(moments=whole)
+        first = (
+            translate(", the best {count}").format(count=len(found.with_words))
+            if len(found.with_words) < found.total
+            else ""
+        )
+        heading = (
+            translate("{whole} with these words{first}").format(whole=whole, first=first)
+            if query.words.strip()
+            else f"{whole}{first}"
+        )
+        st.header(heading, anchor=False)
         _show_cards(state, query, found.with_words, "found")
     if found.close:
         st.header(translate("Close in meaning"), anchor=False)
@@ -160,22 +173,6 @@ def _set_query(query: LibraryQuery) -> None:
     set_params(
         person=query.person or None,
         added=None if query.added is Added.EVER else str(query.added),
-    )
-
-
-def _heading(query: LibraryQuery, found: LibraryResults) -> str:
-    whole = counted(found.total, "moment")
-    if found.more:
-        whole = translate("More than {moments}").format(moments=whole)
-    first = (
-        translate(", the best {count}").format(count=len(found.with_words))
-        if len(found.with_words) < found.total
-        else ""
-    )
-    return (
-        translate("{whole} with these words{first}").format(whole=whole, first=first)
-        if query.words.strip()
-        else f"{whole}{first}"
     )
 
 

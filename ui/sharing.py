@@ -26,7 +26,6 @@ from library.answers import answer_line, confidence_line, note_line
 from library.sharing import (
     CitedMoment,
     SharedAnswer,
-    SharedMoment,
     load_shared,
     open_link,
     revoke_link,
@@ -187,7 +186,10 @@ def render_link(store: Store, link: SharedLink) -> str:
     if isinstance(shown, SharedAnswer):
         title, body = shown.question.text, _answer(store, shown)
     else:
-        title, body = f"{shown.title}, {format_span(shown.span)}", _moment(store, shown)
+        title, body = (
+            f"{shown.title}, {format_span(shown.span)}",
+            _box(store, shown.frame, "", *shown.lines),
+        )
     foot = translate(
         "Shared from Homer, which watches videos and can err. This link is valid until {date}."
     )
@@ -210,10 +212,6 @@ def _answer(store: Store, shown: SharedAnswer) -> str:
 def _cited(store: Store, one: CitedMoment) -> str:
     head = escape(f"{format_span(one.citation.span)} {one.title}")
     return _box(store, one.frame, head, one.citation.full_text)
-
-
-def _moment(store: Store, shown: SharedMoment) -> str:
-    return _box(store, shown.frame, "", *shown.lines)
 
 
 def _box(store: Store, frame: Moment | None, head: str, *lines: str) -> str:

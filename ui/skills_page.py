@@ -92,7 +92,16 @@ def _show_skills() -> None:
     if offset != requested:
         skills, _ = list_skills_page(store, offset, PAGE_SIZE, query)
     for entry in skills:
-        _show_entry(entry)
+        skill = entry.skill
+        with st.container(border=True, key=f"skill_{skill.name}"):
+            page_link("skills", escape_markdown(skill.name), skill=skill.name)
+            st.write(escape_markdown(skill.description))
+            uses = translate("used for {questions}").format(
+                questions=counted(entry.uses, "question")
+            )
+            st.caption(
+                escape_markdown(f"{_facts(skill)}, {uses}, {translate(STATES[entry.banned])}")
+            )
     page_link("skills", translate("See an example"), example=1)
 
 
@@ -138,15 +147,6 @@ def _show_waiting(count: int) -> None:
                 answers=answers, skills=counted(written, "skill")
             )
             st.rerun()
-
-
-def _show_entry(entry: LibrarySkill) -> None:
-    skill = entry.skill
-    with st.container(border=True, key=f"skill_{skill.name}"):
-        page_link("skills", escape_markdown(skill.name), skill=skill.name)
-        st.write(escape_markdown(skill.description))
-        uses = translate("used for {questions}").format(questions=counted(entry.uses, "question"))
-        st.caption(escape_markdown(f"{_facts(skill)}, {uses}, {translate(STATES[entry.banned])}"))
 
 
 def _facts(skill: Skill) -> str:
@@ -232,15 +232,39 @@ def _show_record(record: SkillUseRecord) -> None:
     rows = [_chart_row(record, index) for index in range(len(record.tallies))]
     left, right = st.columns(2)
     with left:
-        charts.column_chart(_uses_caption(record), rows, record.unit, "given", "used")
+        first, last = record.tallies[0].start, record.tallies[-1].start
+        uses_caption = translate(
+            "Used for {questions} between {first} and {last}, shown by {unit}."
+        ).format(
+            questions=counted(record.given, "question"),
+            first=format_day(first),
+            last=format_day(last),
+            unit=translate(record.unit),
+        )
+        charts.column_chart(uses_caption, rows, record.unit, "given", "used")
     with right:
         judged = [row for row in rows if row["judged"]]
         if judged:
-            charts.share_chart(_success_caption(record), judged, record.unit, "share right", "went")
+            success_caption = translate(
+                "{right} of {judged} judged answers were right ({share}). Of comparable "
+                "answers without it {expected} are: same type, profile and run."
+            ).format(
+                right=record.right,
+                judged=record.judged,
+                share=format_number(record.right / record.judged, ".0%"),
+                expected=format_number(record.expected / record.judged, ".0%"),
+            )
+            charts.share_chart(success_caption, judged, record.unit, "share right", "went")
         else:
             st.caption(translate("No answer to these questions was judged yet."))
     charts.numbers_table(
-        [{name: _format_value(value) for name, value in row.items()} for row in rows]
+        [
+            {
+                name: (f"{value:.0%}" if isinstance(value, float) else str(value))
+                for name, value in row.items()
+            }
+            for row in rows
+        ]
     )
 
 
@@ -254,32 +278,6 @@ def _chart_row(record: SkillUseRecord, index: int) -> dict[str, str | int | floa
         "right": tally.right,
     }
     return row | ({"share right": tally.right / tally.judged} if tally.judged else {})
-
-
-def _format_value(value: str | float) -> str:
-    return f"{value:.0%}" if isinstance(value, float) else str(value)
-
-
-def _uses_caption(record: SkillUseRecord) -> str:
-    first, last = record.tallies[0].start, record.tallies[-1].start
-    return translate("Used for {questions} between {first} and {last}, shown by {unit}.").format(
-        questions=counted(record.given, "question"),
-        first=format_day(first),
-        last=format_day(last),
-        unit=translate(record.unit),
-    )
-
-
-def _success_caption(record: SkillUseRecord) -> str:
-    return translate(
-        "{right} of {judged} judged answers were right ({share}). Of comparable "
-        "answers without it {expected} are: same type, profile and run."
-    ).format(
-        right=record.right,
-        judged=record.judged,
-        share=format_number(record.right / record.judged, ".0%"),
-        expected=format_number(record.expected / record.judged, ".0%"),
-    )
 
 
 def _show_questions(

@@ -32,18 +32,6 @@ def trajectory_page() -> None:
 def _show_trajectory() -> None:
     state = page_state()
     inspected = load_history(state.store, text_param("trajectory"))
-    _show_head(state, inspected)
-    if inspected.running:
-        _show_unfinished(state, inspected)
-    if text_param("with_"):  # Who came to compare need not scroll.
-        show_tools(state, inspected)
-        show_rounds(state, inspected)
-        return
-    show_rounds(state, inspected)
-    show_tools(state, inspected)
-
-
-def _show_head(state: PageState, inspected: History) -> None:
     row, errors = inspected.row, inspected.of(Failed)
     page_link("history", translate("← History"))
     st.header(escape_markdown(row.question.text), anchor=False)
@@ -71,6 +59,14 @@ def _show_head(state: PageState, inspected: History) -> None:
         )
     show_judgement(state.store, row)
     page_link("ask", translate("Open the answer with its citations"), trajectory=row.id)
+    if inspected.running:
+        _show_unfinished(state, inspected)
+    if text_param("with_"):  # Who came to compare need not scroll.
+        show_tools(state, inspected)
+        show_rounds(state, inspected)
+        return
+    show_rounds(state, inspected)
+    show_tools(state, inspected)
 
 
 def _show_unfinished(state: PageState, inspected: History) -> None:

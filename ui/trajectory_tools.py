@@ -67,7 +67,17 @@ def show_step_tools(state: PageState, inspected: History, number: int) -> None:
         edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
     if edit is not None:
         _start_fork(state, inspected, number, edit, edit.profile or original.profile)
-    _show_started_fork(inspected, number)
+    # Link the last fork that was started from this step. It is held in the session: the player
+    # reruns the page whenever it reports its time, and a form is sent in one run only. Not in the
+    # expander, which closes when what is above it changes.
+    of, step, name = st.session_state.get(_STARTED_FORK, ("", 0, ""))
+    if (of, step) != (inspected.row.id, number):
+        return
+    st.success(translate("The fork has started."))
+    page_link("trajectory", translate("Open the fork"), trajectory=name)
+    page_link(
+        "trajectory", translate("Compare it with this one"), trajectory=inspected.row.id, with_=name
+    )
 
 
 def show_tools(state: PageState, inspected: History) -> None:
@@ -136,22 +146,6 @@ def _start_fork(
         show_error(error)
         return
     st.session_state[_STARTED_FORK] = (inspected.row.id, number, name)
-
-
-def _show_started_fork(inspected: History, number: int) -> None:
-    """Link the last fork that was started from this step.
-
-    It is held in the session: the player reruns the page whenever it reports its time, and
-    a form is sent in one run only. Not in the expander, which closes when what is above it changes.
-    """
-    of, step, name = st.session_state.get(_STARTED_FORK, ("", 0, ""))
-    if (of, step) != (inspected.row.id, number):
-        return
-    st.success(translate("The fork has started."))
-    page_link("trajectory", translate("Open the fork"), trajectory=name)
-    page_link(
-        "trajectory", translate("Compare it with this one"), trajectory=inspected.row.id, with_=name
-    )
 
 
 def _edit_form(
@@ -244,7 +238,22 @@ def _show_compare(state: PageState, inspected: History) -> None:
             "their answers."
         )
     )
-    other = _choose_other(state, inspected.row)
+    # Draw the choice of another search: that of the address, then the newest. Searches for the
+    # same question come first.
+    row = inspected.row
+    requested = _requested(state)
+    newest, _ = page_of_trajectories(state.store, MAX_OTHERS)
+    others = sorted(newest, key=lambda other: other.question != row.question)
+    offered = [*requested, *(other for other in others if other.id != row.id)]
+    rows = {other.id: other for other in offered}
+    forks = forks_among(state.store, list(rows))
+    other = st.selectbox(
+        translate("The other search"),
+        list(rows),
+        index=0 if requested else None,
+        format_func=lambda name: _search_line(rows[name], forks.get(name)),
+        placeholder=translate("Choose one"),
+    )
     if other is None:
         return
     if other != text_param("with_"):
@@ -255,26 +264,6 @@ def _show_compare(state: PageState, inspected: History) -> None:
         _poll_comparison(first.row.id, second.row.id)
     else:
         _show_comparison(first, second)
-
-
-def _choose_other(state: PageState, row: StoredTrajectory) -> str | None:
-    """Draw the choice of another search: that of the address, then the newest.
-
-    Searches for the same question come first.
-    """
-    requested = _requested(state)
-    newest, _ = page_of_trajectories(state.store, MAX_OTHERS)
-    others = sorted(newest, key=lambda other: other.question != row.question)
-    offered = [*requested, *(other for other in others if other.id != row.id)]
-    rows = {other.id: other for other in offered}
-    forks = forks_among(state.store, list(rows))
-    return st.selectbox(
-        translate("The other search"),
-        list(rows),
-        index=0 if requested else None,
-        format_func=lambda name: _search_line(rows[name], forks.get(name)),
-        placeholder=translate("Choose one"),
-    )
 
 
 def _requested(state: PageState) -> list[StoredTrajectory]:

@@ -111,15 +111,12 @@ def _show_window(state: PageState, video: Video, start_ms: int, groups: Sequence
     if window is None:
         st.caption(translate("Nothing is remembered of this video yet."))
         return
-    _draw(video, [_part(window.lines, none=_nothing(groups))], at_ms, seek_token, window)
-
-
-def _nothing(groups: Sequence[str]) -> str:
-    return (
+    nothing = (
         translate("Nothing of this was said or shown here.")
         if groups
         else translate("Choose what is shown.")
     )
+    _draw(video, [_part(window.lines, none=nothing)], at_ms, seek_token, window)
 
 
 def _moved_to(video: Video, seek_token: str, at_ms: int) -> int:

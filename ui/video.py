@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -123,7 +123,20 @@ def _body() -> None:
             show_transcript(state, video, start_ms)
     if event is not None:
         with st.container(border=True, key="opened_event"):
-            _show_segment(state.store, video, event, linked)
+            store = state.store
+            st.header(escape_markdown(event.label), anchor=False)
+            with st.container(horizontal=True, key=f"ways_{event.ref}"):
+                _play_button(
+                    video, event.span.start_ms, format_span(event.span), f"play_{event.ref}"
+                )
+                save_button(store, video, event.span, event.ref)
+            st.write(escape_markdown(event.text))
+            for edge in event.edges:
+                if edge.target in linked:
+                    _show_edge(store, video, edge, "→", event, linked[edge.target])
+            for other in linked.values():
+                for edge in other.edges if other is not event else ():
+                    _show_edge(store, video, edge, "←", event, other)
     show_outline(state, video)
     _show_people(state.store, video)
     stream = load_stream_details(state.store, video.id)
@@ -230,20 +243,6 @@ def _show_gaps(stream: StreamDetails, video: Video) -> None:
                 st.write(escape_markdown(f"{format_span(gap.span)}  {describe_gap(gap)}"))
 
 
-def _show_segment(store: Store, video: Video, event: Event, linked: Mapping[int, Event]) -> None:
-    st.header(escape_markdown(event.label), anchor=False)
-    with st.container(horizontal=True, key=f"ways_{event.ref}"):
-        _play_button(video, event.span.start_ms, format_span(event.span), f"play_{event.ref}")
-        save_button(store, video, event.span, event.ref)
-    st.write(escape_markdown(event.text))
-    for edge in event.edges:
-        if edge.target in linked:
-            _show_edge(store, video, edge, "→", event, linked[edge.target])
-    for other in linked.values():
-        for edge in other.edges if other is not event else ():
-            _show_edge(store, video, edge, "←", event, other)
-
-
 def _show_edge(
     store: Store, video: Video, edge: Edge, arrow: str, here: Event, other: Event
 ) -> None:
@@ -304,7 +303,11 @@ def _show_events(state: PageState, video: Video) -> None:
         arcs_name=translate("Links"),
     )
     st.caption(translate("Dashed grey lines are temporal links, orange lines causal ones."))
-    _open_picked(video, segments, picked)
+    # Open the event of a clicked bar, or the source of a clicked arc with its evidence.
+    targets: dict[str, tuple[Event, int | None]] = {one.ref: (one, None) for one in segments}
+    targets |= {f"e{edge.id}": (one, edge.id) for one in segments for edge in one.edges}
+    if picked in targets:
+        _open_segment(video, *targets[picked])
     st.caption(translate("Click an event to see its summary and evidence."))
     for segment in segments[:MAX_LISTED]:
         with st.container(horizontal=True, vertical_alignment="center", key=f"event_{segment.ref}"):
@@ -323,14 +326,6 @@ def _show_events(state: PageState, video: Video) -> None:
                 count=MAX_LISTED, total=len(segments)
             )
         )
-
-
-def _open_picked(video: Video, shown: Sequence[Event], picked: str | None) -> None:
-    """Open the event of a clicked bar, or the source of a clicked arc with its evidence."""
-    targets: dict[str, tuple[Event, int | None]] = {one.ref: (one, None) for one in shown}
-    targets |= {f"e{edge.id}": (one, edge.id) for one in shown for edge in one.edges}
-    if picked in targets:
-        _open_segment(video, *targets[picked])
 
 
 def _event_rows(segments: Sequence[Event]) -> list[list[TimelineBar]]:

@@ -65,7 +65,26 @@ def _show(store: Store, moment: MemoryOfMoment, title: str) -> None:
                     )
         for level, nodes in groupby(moment.nodes, key=lambda node: node.kind):
             _show_level(level, list(nodes))
-        _show_relations(moment)
+        if not moment.relations:
+            return
+        count = moment.relations_total
+        more = (
+            translate(", {count} are shown").format(count=len(moment.relations))
+            if count > len(moment.relations)
+            else ""
+        )
+        with st.expander(
+            translate("Relations that hold then ({count}{more})").format(count=count, more=more)
+        ):
+            lines = [
+                f"{escape_markdown(_shortened(one.text))} "
+                f"({escape_markdown(translate(one.kind))}, {format_span(one.span)})"
+                for one in moment.relations
+            ]
+            st.markdown("  \n".join(lines))
+            if moment.entities:
+                named = join_words([_shortened(text) for text in moment.entities.values()])
+                st.caption(escape_markdown(translate("Between: {named}").format(named=named)))
 
 
 def _show_level(level: str, nodes: list[Moment]) -> None:
@@ -81,26 +100,3 @@ def _labelled(node: Moment) -> str:
 def _shortened(text: str) -> str:
     shown = " ".join(tags_in_words(text).split())
     return shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rstrip() + " …"
-
-
-def _show_relations(moment: MemoryOfMoment) -> None:
-    if not moment.relations:
-        return
-    count = moment.relations_total
-    more = (
-        translate(", {count} are shown").format(count=len(moment.relations))
-        if count > len(moment.relations)
-        else ""
-    )
-    with st.expander(
-        translate("Relations that hold then ({count}{more})").format(count=count, more=more)
-    ):
-        lines = [
-            f"{escape_markdown(_shortened(one.text))} "
-            f"({escape_markdown(translate(one.kind))}, {format_span(one.span)})"
-            for one in moment.relations
-        ]
-        st.markdown("  \n".join(lines))
-        if moment.entities:
-            named = join_words([_shortened(text) for text in moment.entities.values()])
-            st.caption(escape_markdown(translate("Between: {named}").format(named=named)))
