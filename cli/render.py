@@ -322,7 +322,7 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "VideoDetails": _from("portrait", "portrait_lines"),
     "VideoCheck": _checked,
     "Cut": _cut,
-    "Outline": _from("outline", "outline_lines"),
+    "Outline": _from("portrait", "outline_lines"),
     "Found": _found,
     "Asked": _asked,
     "Answered": _from("answers", "answered_lines"),

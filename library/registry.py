@@ -178,9 +178,9 @@ ACTS = (
     ),
     # Searching
     Act("search.search", "search", "GET /search", "search", viewers=True, limited=True),
-    Act("retrievers.as_retriever"),
-    Act("retrievers.as_llama_index_retriever"),
-    Act("retrievers.as_tools"),
+    Act("search.as_retriever"),
+    Act("search.as_llama_index_retriever"),
+    Act("search.as_tools"),
     Act("search.tools", "tools", "GET /tools", viewers=True),
     Act("search.use_tool", "tool", "POST /tools/{name}", viewers=True, limited=True),
     # Questions
@@ -266,10 +266,10 @@ ACTS = (
     Act("upkeep.audit", "audit", empty="nothing of that kind is on record"),
     Act("upkeep.recap", "recap"),
     Act("upkeep.doctor", "doctor"),
-    Act("backups.backup", "backup"),
-    Act("backups.restore", "restore"),
-    Act("backups.upgrade_database", "db upgrade"),
-    Act("backups.build_index", "db index"),
+    Act("upkeep.backup", "backup"),
+    Act("upkeep.restore", "restore"),
+    Act("upkeep.upgrade_database", "db upgrade"),
+    Act("upkeep.build_index", "db index"),
     Act("weights.models", "models list"),
     Act("weights.pull_models", "models pull"),
     # What is made of what was watched

@@ -10,19 +10,12 @@ from domain.asking import PICTURES_NOT_SEARCHED, Citation, Evidence
 from domain.media import Video
 from domain.moments import SearchCost
 from domain.people import tags_in_words
-from domain.trajectory import Forked
-from domain.words import capitalized, format_number, format_span, short_times, shortened, translate
-from library.answers import answer_line
+from domain.words import format_number, format_span, short_times, translate
 from library.moments import frame_at
-from library.rounds import forks_among
-from library.trajectories import page_of_trajectories
 from models.yolox import coco_labels
 from store.database import Store
-from ui.app_state import page_state, show_errors
-from ui.formatting import escape_markdown, format_date
-from ui.harness_remarks import changed_parts, state_in_words
+from ui.formatting import escape_markdown
 from ui.media import stored_image
-from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, show_empty
 from ui.player import seek_button
 from ui.saving import save_button
 from ui.sharing import share_button
@@ -66,11 +59,7 @@ def show_moment(
             title = escape_markdown(_shorten_title(video_title(videos, item.video)))
             mark = "" if number is None else f"**\\[{number}\\]**"
             seek_button(item.video, item.span, title, key, player_key, mark)
-            shown = short_times(tags_in_words(item.full_text))
-            shorten_text = (
-                shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rstrip() + " …"
-            )
-            st.write(escape_markdown(shorten_text))
+            st.write(escape_markdown(_shorten_text(item.full_text)))
             facts = [translate("cited in the answer")] if cited else []
             st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))
             if item.video in videos:
@@ -106,58 +95,10 @@ def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
         )
 
 
+def _shorten_text(text: str) -> str:
+    shown = short_times(tags_in_words(text))
+    return shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rstrip() + " …"
+
+
 def _shorten_title(text: str) -> str:
     return text if len(text) <= 40 else text[:39].rstrip() + "…"
-
-
-# The page History: every question that was asked, the newest first.
-
-MAX_ANSWER_CHARS = 240
-"""Characters shown of an answer in the list."""
-
-
-def history_page() -> None:
-    """Draw the questions that were asked, with their answers."""
-    st.title(translate("History"))
-    show_errors(show_history)
-
-
-def show_history() -> None:
-    """Draw a page of the questions, and the box that searches them."""
-    state = page_state()
-    query = st.text_input(
-        translate("Search the questions"), key="q", bind="query-params", icon=":material/search:"
-    )
-    requested = requested_offset()
-    rows, total = page_of_trajectories(state.store, PAGE_SIZE, requested, query or "")
-    if not total:
-        if query:
-            st.write(translate("No question matches."))
-        else:
-            show_empty(translate("Nothing has been asked yet."), translate("Ask a question"), "ask")
-        return
-    offset = paginate(total)
-    if offset != requested:
-        rows, _ = page_of_trajectories(state.store, PAGE_SIZE, offset, query or "")
-    forks = forks_among(state.store, [row.id for row in rows])
-    for row in rows:
-        fork = forks.get(row.id)
-        with st.container(border=True, key=f"entry_{row.id}"):
-            page_link("trajectory", escape_markdown(row.question.text), trajectory=row.id)
-            answer = answer_line(row.answer, row.question) if row.answer else translate("No answer")
-            st.write(escape_markdown(shortened(answer, MAX_ANSWER_CHARS)))
-            status = capitalized(state_in_words(row.state))
-            st.caption(escape_markdown(f"{status}, {format_date(row.started_at)}"))
-            if fork is not None:
-                show_fork(row.id, fork)
-
-
-def show_fork(name: str, fork: Forked) -> None:
-    """Say what a fork changed, with links to what it was forked from and to their comparison."""
-    line = translate("Forked from an earlier search at round {number}: {change}").format(
-        number=fork.at, change=changed_parts(fork)
-    )
-    with st.container(horizontal=True, vertical_alignment="center", key=f"fork_{name}"):
-        st.caption(escape_markdown(line))
-        page_link("trajectory", translate("Open the original"), trajectory=fork.parent)
-        page_link("trajectory", translate("Compare"), trajectory=fork.parent, with_=name)

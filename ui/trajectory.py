@@ -11,9 +11,9 @@ from library.answers import answer_line
 from library.rounds import History, forks_among, load_history
 from ui.answer import show_judgement
 from ui.app_state import PageState, page_state, show_errors
-from ui.evidence import show_fork, show_history
 from ui.formatting import escape_markdown, format_date, format_duration, format_usage
 from ui.harness_remarks import state_in_words
+from ui.history import show_fork, show_history
 from ui.navigation import page_link, text_param, update_address_bar
 from ui.rounds import show_rounds
 from ui.trajectory_tools import show_tools
