@@ -25,7 +25,7 @@ from domain.trajectory import PartialReply, RunEvent
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
-from library.asking import answer_of
+from library.answering import answer_of
 from models.json_repair import latest_text
 
 # Stop a stream of events when its client disconnects.

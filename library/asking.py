@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from domain.asking import Question, check_options
 from domain.base import first_problem
-from domain.errors import HomerError, InputError, NotFound
+from domain.errors import HomerError, InputError
+from domain.later import Later
 from domain.moments import Answered
 from domain.trajectory import ForkEdit, PartialReply, RunEvent, RunListener
-from flows.workspace import Workspace, open_trajectory_workspace
-from graphs.ask_result import AskResult, StoppedEarly
-from graphs.runner import Runner
-from graphs.stream import iterate, stream
-from library.moments import cited_images
-from library.params import AsOf, OnCommandLine, ProfileName, Videos, several, split_names
-from library.rounds import SideBySide, load_history, side_by_side
-from library.trajectories import Id, answered
-from models.preload import Name, preloading
-from models.toolbox import Toolbox
-from store.database import Store
+from library.params import AsOf, Id, OnCommandLine, ProfileName, Videos, several, split_names
 from store.home import Home
-from store.queries.trajectories import find_trajectory
-from store.queries.videos import named_or_all, video_titles
-from strategies.registry import check_strategy, strategy_names
+
+if TYPE_CHECKING:
+    from flows import workspace as workspaces
+    from graphs import stream as streams
+    from library import answering, rounds
+    from store.queries import videos
+    from strategies import registry
+else:
+    # The help of these commands is asked for most, and must not wait for what answers.
+    workspaces, streams = Later("flows.workspace"), Later("graphs.stream")
+    answering, rounds = Later("library.answering"), Later("library.rounds")
+    videos, registry = Later("store.queries.videos"), Later("strategies.registry")
 
 Opener = Callable[[Sequence[Path]], None]
 """Shows the images in these files."""
@@ -54,38 +52,8 @@ StrategyName = Annotated[
 ]
 
 
-def make_question(
-    store: Store,
-    text: str,
-    videos: Sequence[str] = (),
-    options: Sequence[str] = (),
-    as_of_ms: int | None = None,
-) -> Question:
-    """Return a question about these videos, or about all.
-
-    Args:
-        store: has the videos.
-        text: the question.
-        videos: ids, unambiguous beginnings, or titles.
-        options: answers to choose from.
-        as_of_ms: what was known by then; None: at the end.
-
-    Raises:
-        InputError: the question is empty, options cannot be told apart, or nothing was watched.
-        NotFound: there is no such video.
-    """
-    if not text.strip():
-        raise InputError("the question is empty")
-    choices = check_options(options)
-    with store.begin() as session:
-        ids = named_or_all(session, videos)
-    if not ids:
-        raise InputError("nothing has been watched yet: homer ingest FILE")
-    return Question(text=text.strip(), videos=ids, options=choices, as_of_ms=as_of_ms)
-
-
 def ask(
-    workspace: Workspace,
+    workspace: workspaces.Workspace,
     question: Words,
     video: Videos = (),
     options: Options = (),
@@ -110,15 +78,15 @@ def ask(
         NotFound: there is no such video or strategy.
         ModelError: the language model cannot be reached.
     """
-    asked = make_question(workspace.store, question, video, options, as_of)
-    with answering(workspace) as runner:
-        return shown(
+    asked = answering.make_question(workspace.store, question, video, options, as_of)
+    with answering.open_runner(workspace) as runner:
+        return answering.shown(
             workspace.store, lambda: runner.ask(asked, listener, strategy=strategy), opener
         )
 
 
 def ask_stream(
-    workspace: Workspace,
+    workspace: workspaces.Workspace,
     question: Words,
     video: Videos = (),
     options: Options = (),
@@ -129,14 +97,14 @@ def ask_stream(
 
     Ending the iteration early ends the search; the best answer so far is stored.
     """
-    asked = make_question(workspace.store, question, video, options, as_of)
-    with answering(workspace) as runner:
-        for event in iterate(runner, asked, strategy):
-            yield answer_of(workspace.store, event) if isinstance(event, AskResult) else event
+    asked = answering.make_question(workspace.store, question, video, options, as_of)
+    with answering.open_runner(workspace) as runner:
+        for event in streams.iterate(runner, asked, strategy):
+            yield answering.told(workspace.store, event)
 
 
 async def aask_stream(
-    workspace: Workspace,
+    workspace: workspaces.Workspace,
     question: Words,
     video: Videos = (),
     options: Options = (),
@@ -144,10 +112,10 @@ async def aask_stream(
     strategy: StrategyName = None,
 ) -> AsyncIterator[RunEvent | Answered]:
     """Answer a question as ``ask_stream`` does, for asynchronous programs."""
-    asked = make_question(workspace.store, question, video, options, as_of)
-    with answering(workspace) as runner:
-        async for event in stream(runner, asked, strategy=strategy):
-            yield answer_of(workspace.store, event) if isinstance(event, AskResult) else event
+    asked = answering.make_question(workspace.store, question, video, options, as_of)
+    with answering.open_runner(workspace) as runner:
+        async for event in streams.stream(runner, asked, strategy=strategy):
+            yield answering.told(workspace.store, event)
 
 
 def resume(
@@ -169,10 +137,10 @@ def resume(
         NotFound: there is no such trajectory.
     """
     with (
-        open_trajectory_workspace(home, id, profile) as (workspace, row),
-        answering(workspace) as runner,
+        workspaces.open_trajectory_workspace(home, id, profile) as (workspace, row),
+        answering.open_runner(workspace) as runner,
     ):
-        found = shown(workspace.store, lambda: runner.resume(row.id, listener), opener)
+        found = answering.shown(workspace.store, lambda: runner.resume(row.id, listener), opener)
     known = row.answer is not None and row.state == "done"
     note = f"this question is answered already; {found.note}".rstrip("; ")
     return found.model_copy(update={"note": note}) if known else found
@@ -219,14 +187,16 @@ def fork(
     if profile:
         change = change.model_copy(update={"profile": profile})
     with (
-        open_trajectory_workspace(home, id, change.profile) as (workspace, row),
-        answering(workspace) as runner,
+        workspaces.open_trajectory_workspace(home, id, change.profile) as (workspace, row),
+        answering.open_runner(workspace) as runner,
     ):
-        return shown(workspace.store, lambda: runner.fork(row.id, number, change, listener))
+        return answering.shown(
+            workspace.store, lambda: runner.fork(row.id, number, change, listener)
+        )
 
 
 def compare(
-    workspace: Workspace,
+    workspace: workspaces.Workspace,
     question: Words,
     video: Videos = (),
     options: Options = (),
@@ -238,7 +208,7 @@ def compare(
         OnCommandLine("--strategy", "-s", metavar="NAME,..."),
     ] = (),
     listener: RunListener | None = None,
-) -> SideBySide:
+) -> rounds.SideBySide:
     """Answer a question by several strategies, and compare them.
 
     A row for each strategy: its answer, confidence, number of
@@ -254,11 +224,13 @@ def compare(
         NotFound: there is no such video or strategy.
         HomerError: all of them failed; the first error.
     """
-    names = tuple(dict.fromkeys(map(check_strategy, strategy or strategy_names())))
+    names = tuple(
+        dict.fromkeys(map(registry.check_strategy, strategy or registry.strategy_names()))
+    )
     store = workspace.store
-    asked = make_question(store, question, video, options, as_of)
+    asked = answering.make_question(store, question, video, options, as_of)
     histories, failures = [], dict[str, HomerError]()
-    with answering(workspace) as runner:
+    with answering.open_runner(workspace) as runner:
         for place, name in enumerate(names, start=1):
             if listener is not None:
                 purpose = f"{name} ({place} of {len(names)})"
@@ -268,55 +240,14 @@ def compare(
             except HomerError as error:
                 failures[name] = error
                 continue
-            histories.append(load_history(store, result.trajectory_id))
+            histories.append(rounds.load_history(store, result.trajectory_id))
     if not histories:
         raise next(iter(failures.values()))
     with store.begin() as session:
-        titles = video_titles(session)
-    return side_by_side(histories).model_copy(
+        titles = videos.video_titles(session)
+    return rounds.side_by_side(histories).model_copy(
         update={
             "titles": {one: titles.get(one, one) for one in asked.videos},
             "failed": {name: str(error) for name, error in failures.items()},
         }
     )
-
-
-@contextmanager
-def answering(workspace: Workspace) -> Iterator[Runner]:
-    """Open what answers, and load the models that it needs in the background meanwhile."""
-    toolbox: Toolbox = workspace.toolbox
-    # Without a language model, evidence is ranked again.
-    needed: tuple[Name, ...] = ("text", "reranker")
-    needed = needed if toolbox.profile.reasoner == "local" else needed[:1]
-    with preloading(toolbox, needed), Runner(workspace.store, toolbox) as runner:
-        yield runner
-
-
-def shown(store: Store, run: Callable[[], AskResult], opener: Opener | None = None) -> Answered:
-    """Return the answer that a run ends with, as doors show it.
-
-    Raises:
-        StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
-    """
-    try:
-        found = answer_of(store, run())
-    except StoppedEarly as stopped:
-        stopped.shown = answer_of(store, stopped.asked)
-        raise
-    if opener is not None:
-        opener(cited_images(store, found.citations))
-    return found
-
-
-def answer_of(store: Store, result: AskResult) -> Answered:
-    """Return the recorded answer of a run.
-
-    Raises:
-        NotFound: its question was deleted meanwhile.
-    """
-    with store.begin() as session:
-        row = find_trajectory(session, result.trajectory_id)
-    found = answered(store, row, result.rounds, result.choice)
-    if found is None:
-        raise NotFound(f"question {row.id} has no answer any more")
-    return found

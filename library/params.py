@@ -56,6 +56,11 @@ Time = Annotated[
     WithJsonSchema({"type": ["string", "number"], "examples": ["12:30"]}),
 ]
 """A time of a video, in milliseconds."""
+Id = Annotated[
+    str,
+    Field(max_length=64, description="Id of a trajectory, or an unambiguous beginning of it."),
+    OnCommandLine(metavar="ID"),
+]
 VideoName = Annotated[
     str,
     Field(max_length=400, description="The video's id, the beginning of it, or its title."),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -61,8 +62,10 @@ class Act:
 
     @cached_property
     def hints(self) -> dict[str, Any]:
-        """The types of its parameters and of its ``return``, with what is said about each."""
-        return get_type_hints(self.function, include_extras=True)
+        """The types of what it is asked for and of its ``return``, with what is said about each."""
+        told = {k: v for k, v in self.function.__annotations__.items() if k != self.where}
+        names: dict[str, Any] = self.function.__globals__
+        return get_type_hints(SimpleNamespace(__annotations__=told), names, include_extras=True)
 
     @cached_property
     def _signature(self) -> dict[str, inspect.Parameter]:

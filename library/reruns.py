@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphs.replay import Replayed
 from graphs.replay import replay as run_replay
-from library.trajectories import Id
+from library.params import Id
 from store.database import Store
 
 

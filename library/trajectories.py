@@ -14,7 +14,7 @@ from domain.trajectory import Failed, ForkEdit
 from graphs.forks import editable, fork_line
 from library.answers import chosen_option, event_lines
 from library.moments import moments_of
-from library.params import DEFAULT_LIMIT, Limit, Offset, OnCommandLine, Page, page
+from library.params import DEFAULT_LIMIT, Id, Limit, Offset, OnCommandLine, Page, page
 from library.rounds import (
     Difference,
     compare_trajectories,
@@ -27,12 +27,6 @@ from store.database import Store
 from store.queries import trajectories as queries
 from store.queries.calls import embeddings_of
 from store.queries.trajectories import StoredTrajectory
-
-Id = Annotated[
-    str,
-    Field(max_length=64, description="Id of a trajectory, or an unambiguous beginning of it."),
-    OnCommandLine(metavar="ID"),
-]
 
 
 def trajectories(

@@ -21,7 +21,7 @@ from domain.trajectory import RoundOpened
 from domain.words import client_text
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
-from library.asking import make_question
+from library.answering import make_question
 from library.usage import usage_in
 from library.videos import newest_titles
 from store.queries.trajectories import events_of

@@ -14,7 +14,7 @@ from api.sse import MEDIA_TYPE, ClientGone, EventStream, RunningQuestion, wants_
 from domain.asking import Question
 from domain.moments import Answered
 from graphs.runner import Runner
-from library.asking import make_question
+from library.answering import make_question
 from library.registry import act_of
 from strategies.registry import check_strategy
 

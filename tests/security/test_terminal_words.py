@@ -24,8 +24,8 @@ from domain.moments import Moment
 from domain.time import TimeSpan
 from graphs.ask import ask
 from homer_video.moments import FoundMoments, VideoAnswer
+from library.answering import answer_of
 from library.answers import reply_tail
-from library.asking import answer_of
 from library.trajectories import trajectory
 from store.database import Store
 from tests.support.asking import PARTY, WordToolbox, remember_party

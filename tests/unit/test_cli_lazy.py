@@ -27,6 +27,7 @@ STORED = {"numpy", "psycopg", "pydantic", "sqlalchemy"}
 HELP: list[list[str]] = [
     [],
     ["--help"],
+    ["ask", "--help"],
     ["ingest", "--help"],
     ["eval", "run", "--help"],
 ]
