@@ -11,6 +11,7 @@ import typer
 from benchmarks.perception.metrics import COLLAR_MS, TOLERANCE_MS, Cuts, SpeakerErrors
 from benchmarks.perception.report import PerceptionReport, evaluate_perception, total
 from cli.console import say, say_json, say_table
+from cli.edge import ErrorBoundary
 from cli.eval_bars import code_of, report_json, show_bars
 from cli.options import Json, Profile
 from cli.progress import meter
@@ -142,5 +143,8 @@ def _show(report: PerceptionReport) -> None:
     show_bars(report.bars)
 
 
+app = typer.Typer(cls=ErrorBoundary, rich_markup_mode=None)
+app.callback(invoke_without_command=True)(perception)
+
 if __name__ == "__main__":
-    typer.run(perception)
+    app(prog_name="python -m benchmarks.perception")

@@ -92,6 +92,7 @@ def _video_mme(length: Length | None) -> Specification:
 
 
 _OPTION = re.compile(r"\n[^\S\n]*+\(([A-Z])\)[ \t]*")
+_CLOCK = re.compile(r"\d{1,5}(:\d{1,2}){0,2}", re.ASCII)
 _SPAN = re.compile(r"(?<![\d:])([\d:]++)\s*+-\s*+([\d:]++)")
 
 
@@ -138,8 +139,7 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
 
 def spans(text: str) -> tuple[TimeSpan, ...]:
     """Parse the spans in ``12:01-12:09, 1:02:00-1:03:00``; anything else is skipped."""
-    clock = re.compile(r"\d{1,5}(:\d{1,2}){0,2}", re.ASCII)
-    ends = [pair for pair in _SPAN.findall(text) if all(map(clock.fullmatch, pair))]
+    ends = [pair for pair in _SPAN.findall(text) if all(map(_CLOCK.fullmatch, pair))]
     times = [(parse_clock(start), parse_clock(end)) for start, end in ends]
     return tuple(TimeSpan.of(start, end) for start, end in times if start <= end)
 

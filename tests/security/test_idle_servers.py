@@ -80,7 +80,7 @@ def test_a_server_process_stops_when_idle_or_its_directory_is_gone(tmp_path: Pat
     script = (
         "import signal, sys, time\n"
         "from pathlib import Path\n"
-        "from services.lifetime import stop_when_unused\n"
+        "from services.daemon import stop_when_unused\n"
         "from store.home import Home\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
         "stop_when_unused(Home(Path(sys.argv[1])), float(sys.argv[2]) or None)\n"
@@ -102,7 +102,7 @@ def test_a_killed_process_uses_nothing_any_more(place: Home) -> None:
     clock = IdleClock(place.make())
     script = (
         "import sys, time; from pathlib import Path; from store.home import Home\n"
-        "from store.usage import UsageLock\n"
+        "from store.idle_stop import UsageLock\n"
         "hold = UsageLock(Home(Path(sys.argv[1]))); print('held', flush=True); time.sleep(60)"
     )
     user = subprocess.Popen([sys.executable, "-c", script, str(place.root)], stdout=-1, text=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from benchmarks.perception import report as perception
+from benchmarks.perception import __main__ as command
 from benchmarks.perception.faces import FaceReport
 from benchmarks.perception.joins import JoinReport
 from benchmarks.perception.metrics import Cuts, Pairs, SpeakerErrors, WordErrors
@@ -17,7 +17,6 @@ from benchmarks.perception.report import PACKAGED, PerceptionReport, in_clips_of
 from benchmarks.perception.shots import ShotReport
 from benchmarks.perception.sounds import SoundReport
 from benchmarks.perception.voices import VoiceReport, WordReport
-from cli.main import app
 from domain.errors import InputError
 from models.profile import load_profile
 from store.home import Home
@@ -87,12 +86,12 @@ def reported(monkeypatch: pytest.MonkeyPatch, home: Home) -> list[Any]:
         found: PerceptionReport = reports[0]
         return found
 
-    monkeypatch.setattr(perception, "evaluate_perception", evaluate)
+    monkeypatch.setattr(command, "evaluate_perception", evaluate)
     return reports
 
 
 def homer(*words: str, code: int) -> Result:
-    done = CliRunner().invoke(app, ["eval", "perception", "media", *words])
+    done = CliRunner().invoke(command.app, [*words, "media"])
     assert done.exit_code == code, done.output
     return done
 
