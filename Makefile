@@ -21,7 +21,7 @@ PACKAGES := domain store telemetry auth models perception people memory retrieva
     services flows evals library cli ui api homer_video benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
-.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz catalogues bench eval eval-local eval-first eval-egolife eval-perception eval-reader screenshots lock clean
+.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz catalogues documents bench eval eval-local eval-first eval-egolife eval-perception eval-reader screenshots lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -75,6 +75,9 @@ fuzz: .venv/.dev ## mutated files and replies through every parser, and a table 
 
 catalogues: .venv/.dev ## take new words of the app into ui/locale, and compile its translations
 	@$(BIN)/python -m tests.support.catalogues
+
+documents: .venv/.dev ## write the tables of commands, requests and tools into docs
+	@$(BIN)/python -m tests.support.documents
 
 bench: dev models ## speed, compared with plain references
 	@$(COMPILE)
