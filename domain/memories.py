@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, NonNegativeInt, PlainSerializer, PositiveInt
+from pydantic import BaseModel, BeforeValidator, Field, NonNegativeInt, PlainSerializer, PositiveInt
 
 from domain.base import Frozen
 from domain.people import IdentityStatement
@@ -145,17 +145,17 @@ class Relation(StrEnum):
         return EdgeType.TEMPORAL if self in temporal else EdgeType.CAUSAL
 
 
-class SegmentDraft(Frozen):
-    """A segment proposed by a writer; ``extends`` is the label of the segment it replaces."""
+class WrittenSegment(BaseModel, frozen=True):
+    """A stretch of clips in which one thing happens."""
 
     label: str = Field(min_length=1)
     summary: str
     clips: tuple[NonNegativeInt, ...]
-    extends: str | None = None
+    extends: str | None = Field(default=None, description="exact label of the one it goes on with")
 
 
-class EdgeDraft(Frozen):
-    """An edge proposed by a writer, between segment labels. ``removed`` closes it."""
+class WrittenEdge(BaseModel, frozen=True):
+    """How one segment stands to another, by exact labels."""
 
     source: str
     target: str
@@ -167,11 +167,14 @@ class EdgeDraft(Frozen):
     removed: bool = False
 
 
-class EventPatch(Frozen):
-    """A change to the event graph proposed by a writer after a window of clips."""
+class WrittenPatch(BaseModel, frozen=True):
+    """A patch to the event graph."""
 
-    segments: tuple[SegmentDraft, ...] = ()
-    edges: tuple[EdgeDraft, ...] = ()
+    # The names, descriptions and fields are the schema by which a language model answers: what it
+    # adds to them is ignored.
+
+    segments: tuple[WrittenSegment, ...]
+    edges: tuple[WrittenEdge, ...] = ()
 
 
 class Segment(Frozen):

@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from domain.base import Frozen
-from domain.memories import Edge, EdgeDraft, EventPatch, Relation, Segment, SegmentDraft
+from domain.memories import Edge, Relation, Segment, WrittenEdge, WrittenPatch, WrittenSegment
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class GraphChange:
 
 
 def change_from_patch(
-    graph: OpenGraph, patch: EventPatch, at_clip: int, next_number: int
+    graph: OpenGraph, patch: WrittenPatch, at_clip: int, next_number: int
 ) -> GraphChange:
     """Compute the change that a checked patch makes.
 
@@ -131,7 +131,7 @@ def change_from_patch(
 
 
 def _add_segments(
-    graph: OpenGraph, drafts: Sequence[SegmentDraft], next_number: int
+    graph: OpenGraph, drafts: Sequence[WrittenSegment], next_number: int
 ) -> tuple[dict[int, OpenSegment], dict[str, int]]:
     segments = dict(graph.segments)
     labels = {segment.label: segment.number for segment in segments.values()}
@@ -150,7 +150,7 @@ def _add_segments(
 
 
 def _apply_edge(
-    edges: dict[EdgeKey, OpenEdge], draft: EdgeDraft, labels: Mapping[str, int]
+    edges: dict[EdgeKey, OpenEdge], draft: WrittenEdge, labels: Mapping[str, int]
 ) -> None:
     key = (labels[draft.source], labels[draft.target], str(draft.relation))
     if draft.removed:

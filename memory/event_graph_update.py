@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.calls import CallRecord
 from domain.errors import ModelError
-from domain.memories import EventPatch
+from domain.memories import WrittenPatch
 from domain.settings import MemorySettings
 from memory.drafts import WindowRecording
 from memory.event_graph import (
@@ -91,7 +91,7 @@ class Proposal:
     ``writers`` wrote it: rules, or a model by name.
     """
 
-    patch: EventPatch
+    patch: WrittenPatch
     dropped: tuple[DroppedItem, ...] = ()
     pending: tuple[int, ...] = ()
     repairs: int = 0
@@ -117,7 +117,7 @@ class _GraphUpdate:
         self._vectors = TransactionEmbedder(models.text)
         self._at_clip: int | None = None
         self._written_for: object = None
-        self._written: tuple[EventPatch, int] = (EventPatch(), 0)
+        self._written: tuple[WrittenPatch, int] = (WrittenPatch(segments=()), 0)
 
     def run(self, session: Session) -> bool:
         """Apply the next patch; False where none is due.
@@ -160,7 +160,7 @@ class _GraphUpdate:
     def _propose(self, session: Session, due: DueWindow, window: EventWindow) -> Proposal:
         """Return the written patch without items that the memory does not support."""
         if not window.new:
-            return Proposal(EventPatch())
+            return Proposal(WrittenPatch(segments=()))
         if self._written_for != (due, _window_key(window)):
             raise ModelCallNeeded(lambda: self._write(due, window))
         patch, repairs = self._written
@@ -188,7 +188,7 @@ def _window_key(window: EventWindow) -> object:
 
 def _write_patch(
     store: Store, window: EventWindow, writer: EventWriter, settings: MemorySettings
-) -> tuple[EventPatch, int]:
+) -> tuple[WrittenPatch, int]:
     """Write a patch and have it repaired; return it with the number of repairs."""
     patch, repairs = writer.patch(window), 0
     while repairs < settings.patch_repairs:
@@ -204,7 +204,7 @@ def _write_patch(
     return patch, repairs
 
 
-def _labels_and_clips(patch: EventPatch) -> tuple[set[str], set[int]]:
+def _labels_and_clips(patch: WrittenPatch) -> tuple[set[str], set[int]]:
     """Return the labels and clips that a patch mentions."""
     labels = {draft.label for draft in patch.segments}
     labels |= {draft.extends for draft in patch.segments if draft.extends}
@@ -213,7 +213,7 @@ def _labels_and_clips(patch: EventPatch) -> tuple[set[str], set[int]]:
     return labels, clips | {clip for edge in patch.edges for clip in edge.evidence}
 
 
-def read_patch_context(session: Session, window: EventWindow, patch: EventPatch) -> PatchContext:
+def read_patch_context(session: Session, window: EventWindow, patch: WrittenPatch) -> PatchContext:
     """Read what ``patch`` is checked against: the labels and clips it mentions."""
     labels, clips = _labels_and_clips(patch)
     segments = stored.open_segments_near(session, window.video, labels=labels)

@@ -19,11 +19,11 @@ import numpy as np
 from domain.built import RULES
 from domain.memories import (
     BACKGROUND_SOURCES,
-    EdgeDraft,
-    EventPatch,
     MemorySource,
     Relation,
-    SegmentDraft,
+    WrittenEdge,
+    WrittenPatch,
+    WrittenSegment,
 )
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
@@ -158,17 +158,17 @@ class LocalEventWriter:
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings
 
-    def patch(self, window: EventWindow) -> EventPatch:
+    def patch(self, window: EventWindow) -> WrittenPatch:
         """Topics of the window, in order of time, and what joins them."""
         topics = self._label_topics(window, self._find_topics(window))
         edges = [*_temporal_edges(window, topics), *_causal_edges(window, topics)]
-        return EventPatch(
+        return WrittenPatch(
             segments=tuple(_draft(topic) for topic in topics), edges=tuple(_unique_edges(edges))
         )
 
     def repair(
-        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
-    ) -> EventPatch:
+        self, window: EventWindow, patch: WrittenPatch, complaints: Sequence[str]
+    ) -> WrittenPatch:
         """Return the same patch with the time in the labels that are taken."""
         wrong_labels = {
             d.label for d in patch.segments if any(repr(d.label) in c for c in complaints)
@@ -192,7 +192,7 @@ class LocalEventWriter:
             )
             for edge in patch.edges
         ]
-        return EventPatch(segments=tuple(segments), edges=tuple(edges))
+        return WrittenPatch(segments=tuple(segments), edges=tuple(edges))
 
     def _find_topics(self, window: EventWindow) -> list[_Topic]:
         open_segment = _extendable_segment(window)
@@ -296,9 +296,9 @@ def _extendable_segment(window: EventWindow) -> KnownSegment | None:
     return previous if follows and len(previous.clips) < MAX_CLIPS else None
 
 
-def _draft(topic: _Topic) -> SegmentDraft:
+def _draft(topic: _Topic) -> WrittenSegment:
     blank = "Nothing was said or read, and nobody was recognised."
-    return SegmentDraft(
+    return WrittenSegment(
         label=topic.label,
         summary=summarise(topic.lines) or blank,
         clips=topic.clips,
@@ -313,7 +313,7 @@ def with_time(label: str, span: TimeSpan, max_words: int) -> str:
     return f"{' '.join(words).rstrip(',')} at {time}"
 
 
-def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
+def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[WrittenEdge]:
     """``overlap`` where neighbours share a clip, else ``before``."""
     timeline: list[_Topic] = list(topics)
     if window.previous and not any(topic.extends for topic in topics):
@@ -324,7 +324,7 @@ def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[E
         shared = sorted(set(earlier.clips) & set(later.clips))
         relation = Relation.OVERLAP if earlier.span.overlap_ms(later.span) else Relation.BEFORE
         relation_text = "overlaps" if relation == Relation.OVERLAP else "is over before"
-        yield EdgeDraft(
+        yield WrittenEdge(
             source=earlier.label,
             target=later.label,
             relation=relation,
@@ -335,7 +335,7 @@ def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[E
         )
 
 
-def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
+def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[WrittenEdge]:
     earlier = [
         _Topic(segment.clips, (), segment.span, segment, segment.label)
         for segment in [*window.previous, *window.related]
@@ -350,12 +350,14 @@ def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[Edg
                 yield _causal_edge(cause, line, *segments)
 
 
-def _causal_edge(cause: StatedCause, line: WindowLine, source: _Topic, target: _Topic) -> EdgeDraft:
+def _causal_edge(
+    cause: StatedCause, line: WindowLine, source: _Topic, target: _Topic
+) -> WrittenEdge:
     quote = re.sub(r"\s+", " ", cause.quote).strip().rstrip(".")
     rationale = (
         f'{line.speaker or "Someone"} says at {format_clock(line.span.start_ms)}: "{quote}".'
     )
-    return EdgeDraft(
+    return WrittenEdge(
         source=source.label,
         target=target.label,
         relation=cause.relation,
@@ -425,6 +427,6 @@ def _count_words(topic: _Topic) -> Counter[str]:
     return Counter(word for text in texts for word in set(content_words(text)))
 
 
-def _unique_edges(edges: Iterable[EdgeDraft]) -> list[EdgeDraft]:
+def _unique_edges(edges: Iterable[WrittenEdge]) -> list[WrittenEdge]:
     """Return the first of edges with the same ends and relation."""
     return list({(e.source, e.target, e.relation): e for e in reversed([*edges])}.values())[::-1]

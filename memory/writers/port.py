@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.media import KEYFRAMES_ONLY, ClipView, Percept
-from domain.memories import ClipMemories, EventPatch, Memory, MemorySource, with_attribution
+from domain.memories import ClipMemories, Memory, MemorySource, WrittenPatch, with_attribution
 from domain.time import TimeSpan
 from models.chat import Replay, Sink
 from people.characters import ClipPeople
@@ -155,7 +155,7 @@ class EventWriter(Protocol):
     def name(self) -> str:
         """Return who writes, for the record: ``domain.built.RULES``, or a model by name."""
 
-    def patch(self, window: EventWindow) -> EventPatch:
+    def patch(self, window: EventWindow) -> WrittenPatch:
         """Segments that cover the window's new clips, and edges between segments.
 
         Raises:
@@ -163,8 +163,8 @@ class EventWriter(Protocol):
         """
 
     def repair(
-        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
-    ) -> EventPatch:
+        self, window: EventWindow, patch: WrittenPatch, complaints: Sequence[str]
+    ) -> WrittenPatch:
         """Return a whole new patch in place of ``patch`` that answers every complaint.
 
         Raises:

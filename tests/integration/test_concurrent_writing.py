@@ -18,7 +18,7 @@ from sqlalchemy import text
 from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.media import ClipState, Percept
-from domain.memories import ClipMemories, EventPatch, MemoryDraft, MemoryKind, MemorySource
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource, WrittenPatch
 from domain.people import IdentityStatement
 from flows import clip_memory, ingest_video
 from flows.ingest_files import watch_files
@@ -220,7 +220,7 @@ def test_nobody_waits_for_a_clip_or_a_patch_that_a_model_writes(store: Store) ->
             return memories(percept, people, "Fact.")
 
     class Events(LocalEventWriter):
-        def patch(self, window: EventWindow) -> EventPatch:
+        def patch(self, window: EventWindow) -> WrittenPatch:
             free.append(lock_is_free(store))
             return super().patch(window)
 
@@ -309,7 +309,7 @@ def test_a_patch_is_written_anew_where_its_window_changed_meanwhile(store: Store
     speakers: list[str | None] = []
 
     class Events(LocalEventWriter):
-        def patch(self, window: EventWindow) -> EventPatch:
+        def patch(self, window: EventWindow) -> WrittenPatch:
             speakers.extend([line.speaker for line in window.lines if line.text == "Words."])
             if len(speakers) == 1:
                 rename(store, VIDEO, "<voice_0>", "Ada")

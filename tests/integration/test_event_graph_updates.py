@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from domain.errors import ModelError
 from domain.media import ClipState
-from domain.memories import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import WrittenEdge, WrittenPatch, WrittenSegment
 from flows.delete import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import check_video
@@ -135,17 +135,17 @@ class Scripted:
     name = "scripted"
 
     def __init__(
-        self, *patches: EventPatch, repairs: Sequence[EventPatch | Exception] = ()
+        self, *patches: WrittenPatch, repairs: Sequence[WrittenPatch | Exception] = ()
     ) -> None:
         self.patches, self.repairs = list(patches), list(repairs)
         self.complaints: list[list[str]] = []
 
-    def patch(self, window: EventWindow) -> EventPatch:
+    def patch(self, window: EventWindow) -> WrittenPatch:
         return self.patches.pop(0)
 
     def repair(
-        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
-    ) -> EventPatch:
+        self, window: EventWindow, patch: WrittenPatch, complaints: Sequence[str]
+    ) -> WrittenPatch:
         self.complaints.append(list(complaints))
         answer = self.repairs.pop(0) if self.repairs else patch
         if isinstance(answer, Exception):
@@ -153,17 +153,17 @@ class Scripted:
         return answer
 
 
-def segment(label: str, *clips: int, extends: str | None = None) -> SegmentDraft:
-    return SegmentDraft(label=label, summary="They talk.", clips=clips, extends=extends)
+def segment(label: str, *clips: int, extends: str | None = None) -> WrittenSegment:
+    return WrittenSegment(label=label, summary="They talk.", clips=clips, extends=extends)
 
 
-def whole(*more: EdgeDraft) -> EventPatch:
-    return EventPatch(segments=(segment("All of it", *range(10)),), edges=more)
+def whole(*more: WrittenEdge) -> WrittenPatch:
+    return WrittenPatch(segments=(segment("All of it", *range(10)),), edges=more)
 
 
 def test_complaints_go_back_to_the_writer_word_for_word_at_most_twice(store: Store) -> None:
     video = watched(store, 10)
-    part = EventPatch(segments=(segment("Half", 0, 1, 2, 3, 4),))
+    part = WrittenPatch(segments=(segment("Half", 0, 1, 2, 3, 4),))
     writer = Scripted(part, repairs=[part, whole()])
     assert update_graph(store, video, writer) == 1
     output = ["clips 5, 6, 7, 8, 9 are in no segment: every new clip must be in one"]
@@ -176,7 +176,7 @@ def test_complaints_go_back_to_the_writer_word_for_word_at_most_twice(store: Sto
 @pytest.mark.parametrize("repairs", [[], [ModelError("away")]])
 def test_what_stays_wrong_is_dropped_by_item(store: Store, repairs: list[Exception]) -> None:
     video = watched(store, 10)
-    bad = EdgeDraft(source="All of it", target="Nowhere", relation="before", rationale="So.")
+    bad = WrittenEdge(source="All of it", target="Nowhere", relation="before", rationale="So.")
     assert update_graph(store, video, Scripted(whole(bad), repairs=repairs)) == 1
     assert [one.label for one in show_video(store, video).segments] == ["All of it"]
     with store.begin() as session:
@@ -187,7 +187,7 @@ def test_what_stays_wrong_is_dropped_by_item(store: Store, repairs: list[Excepti
 
 def test_a_writer_that_fails_leaves_the_window_for_the_next_time(store: Store) -> None:
     class Away(Scripted):
-        def patch(self, window: EventWindow) -> EventPatch:
+        def patch(self, window: EventWindow) -> WrittenPatch:
             raise ModelError("away")
 
     video = watched(store, 10)
@@ -199,7 +199,7 @@ def test_a_writer_that_fails_leaves_the_window_for_the_next_time(store: Store) -
 
 def test_a_new_revision_hides_the_old_one_only_from_its_clip_on(store: Store) -> None:
     video = watched(store, 20)
-    longer = EventPatch(segments=(segment("All and more", *range(20), extends="All of it"),))
+    longer = WrittenPatch(segments=(segment("All and more", *range(20), extends="All of it"),))
     update_graph(store, video, Scripted(whole(), longer))
     then, now = show_video(store, video, as_of=300_000), show_video(store, video)
     assert [(one.label, one.revision, len(one.clips)) for one in then.segments] == [
@@ -218,7 +218,7 @@ class Seeded(Scripted):
         super().__init__()
         self.seeds = list(seeds)
 
-    def patch(self, window: EventWindow) -> EventPatch:
+    def patch(self, window: EventWindow) -> WrittenPatch:
         known = {one.label: one.clips for one in (*window.previous, *window.related)}
         edges = [(one.source, one.target, one.relation) for one in window.edges]
         return self.seeds.pop(0).patch(window.at_clip, known, edges)
@@ -230,7 +230,7 @@ def rebuild_graph(patches: Sequence[PatchAt]) -> OpenGraph:
     for patch in patches:
         for step in patch.applied["steps"]:
             change = change_from_patch(
-                graph, EventPatch.model_validate(step), patch.at_clip, number
+                graph, WrittenPatch.model_validate(step), patch.at_clip, number
             )
             graph = apply_change(graph, change)
             number = max([number - 1, *change.segments]) + 1

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from domain.errors import ModelError
 from domain.media import ClipState
-from domain.memories import EventPatch
+from domain.memories import WrittenPatch
 from flows.delete import delete_video_rows
 from library.memory import show_video
 from library.videos import check_video
 from memory.event_graph import GraphFault
-from memory.writers.llm_event import LlmEventWriter, WrittenPatch
+from memory.writers.llm_event import LlmEventWriter
 from memory.writers.port import EventWindow, Writers
 from models.chat import read_value
 from store.database import Store
@@ -142,13 +142,13 @@ class Counting:
     def __init__(self) -> None:
         self.windows: list[EventWindow] = []
 
-    def patch(self, window: EventWindow) -> EventPatch:
+    def patch(self, window: EventWindow) -> WrittenPatch:
         self.windows.append(window)
-        return EventPatch()
+        return WrittenPatch(segments=())
 
     def repair(
-        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
-    ) -> EventPatch:
+        self, window: EventWindow, patch: WrittenPatch, complaints: Sequence[str]
+    ) -> WrittenPatch:
         return patch
 
 

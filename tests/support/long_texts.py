@@ -15,7 +15,7 @@ from agent.reasoners.replies import read_lines
 from benchmarks.perception.metrics import words_of
 from domain import words
 from domain.media import IdentityKind
-from domain.memories import EventPatch, MemorySource, SegmentDraft
+from domain.memories import MemorySource, WrittenPatch, WrittenSegment
 from domain.people import Character, Identity, escape_tags, tags_in_words
 from domain.schedules import parse_when
 from domain.settings import MemorySettings, WatchSettings
@@ -140,8 +140,8 @@ def events(text: str) -> object:
 def _patch(text: str) -> object:
     watched = {number: span(30 * number, 30 * number + 30) for number in range(5)}
     ground = PatchContext(4, (3, 4), watched, {}, frozenset())
-    segment = SegmentDraft(label=text, summary=text, clips=(3, 4))
-    kept, _ = drop_invalid_items(EventPatch(segments=(segment,)), ground, SETTINGS)
+    segment = WrittenSegment(label=text, summary=text, clips=(3, 4))
+    kept, _ = drop_invalid_items(WrittenPatch(segments=(segment,)), ground, SETTINGS)
     return check_patch(kept, ground, SETTINGS)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from domain.memories import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import WrittenEdge, WrittenPatch, WrittenSegment
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.event_graph import OpenGraph, OpenSegment, apply_change, change_from_patch
@@ -20,20 +20,20 @@ from tests.support.patch_strategies import SEEDS, Seed
 SETTINGS = MemorySettings()
 
 
-def segment(label: str, *clips: int, extends: str | None = None) -> SegmentDraft:
-    return SegmentDraft(label=label, summary=f"About {label}.", clips=clips, extends=extends)
+def segment(label: str, *clips: int, extends: str | None = None) -> WrittenSegment:
+    return WrittenSegment(label=label, summary=f"About {label}.", clips=clips, extends=extends)
 
 
-def edge(source: str, target: str, relation: str = "before", **more: object) -> EdgeDraft:
-    return EdgeDraft(
+def edge(source: str, target: str, relation: str = "before", **more: object) -> WrittenEdge:
+    return WrittenEdge(
         source=source, target=target, relation=relation, **({"rationale": "So."} | more)
     )
 
 
-def woven(*patches: tuple[Sequence[SegmentDraft], Sequence[EdgeDraft]]) -> OpenGraph:
+def woven(*patches: tuple[Sequence[WrittenSegment], Sequence[WrittenEdge]]) -> OpenGraph:
     graph, number = OpenGraph(), 0
     for at, (segments, edges) in enumerate(patches):
-        patch = EventPatch(segments=tuple(segments), edges=tuple(edges))
+        patch = WrittenPatch(segments=tuple(segments), edges=tuple(edges))
         change = change_from_patch(graph, patch, at, number)
         graph = apply_change(graph, change)
         number = max([number - 1, *change.segments]) + 1
@@ -110,7 +110,7 @@ def ground_of(graph: OpenGraph, at_clip: int, new: Sequence[int]) -> PatchContex
     )
 
 
-def proposed(seed: Seed, graph: OpenGraph, at_clip: int) -> EventPatch:
+def proposed(seed: Seed, graph: OpenGraph, at_clip: int) -> WrittenPatch:
     ground = ground_of(graph, at_clip, ())
     return seed.patch(at_clip, ground.open_segments, sorted(ground.edges))
 

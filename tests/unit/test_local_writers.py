@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from domain.media import IdentityKind, Percept
-from domain.memories import ClipMemories, EventPatch, MemoryKind, MemorySource, Relation
+from domain.memories import ClipMemories, MemoryKind, MemorySource, Relation, WrittenPatch
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import PatchContext, check_patch
@@ -175,7 +175,7 @@ def window(*clips: list[str], **more: Any) -> EventWindow:
     return EventWindow(VIDEO, len(clips) - 1, spans, lines=tuple(lines), **values)
 
 
-def patch_of(given: EventWindow) -> EventPatch:
+def patch_of(given: EventWindow) -> WrittenPatch:
     patch = LocalEventWriter(SETTINGS).patch(given)
     known = {one.label: one.clips for one in [*given.previous, *given.related]}
     ground = PatchContext(given.at_clip, given.new, given.clips, known)

@@ -161,9 +161,9 @@ def replies() -> tuple[type[BaseModel], ...]:
         ReplanReply,
         TimedActReply,
     )
+    from domain.memories import WrittenPatch
     from evals.judging import Ruling
     from memory.writers.llm_clip import WrittenClip
-    from memory.writers.llm_event import WrittenPatch
     from skills.writer import WrittenSkill
 
     return (
