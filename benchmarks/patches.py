@@ -40,22 +40,24 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, text
 
 from benchmarks.lines import RUNS, Line, Taken
-from domain.memories import WrittenEdge, WrittenPatch, WrittenSegment
-from memory.event_graph import (
+from domain.memories import (
     AbsorbedSegment,
     EdgeKey,
     OpenEdge,
-    OpenGraph,
     OpenSegment,
-    change_from_patch,
+    WrittenEdge,
+    WrittenPatch,
+    WrittenSegment,
 )
-from memory.event_graph_update import Proposal, apply_patch, to_open_edge, to_open_segment
+from memory.event_graph import OpenGraph, change_from_patch
+from memory.event_graph_update import Proposal, apply_patch
 from memory.writers.port import EventWindow
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries import events as stored
 from store.tables.schema import SegmentRow
+from tests.support.event_graphs import stored_graph
 from tests.support.memory import VIDEO, known_video
 
 SIZES = (750, 1_500, 3_000)
@@ -307,13 +309,7 @@ def absorb(
 def open_graph(store: Store) -> OpenGraph:
     """Return the graph as it is stored."""
     with store.begin() as session:
-        segments = stored.segments_at(session, VIDEO)
-        edges = stored.edges_at(session, VIDEO)
-    numbers = {one.id: one.number for one in segments}
-    links = [to_open_edge(one, numbers) for one in edges]
-    return OpenGraph(
-        {one.number: to_open_segment(one) for one in segments}, {one.key: one for one in links}
-    )
+        return stored_graph(session, VIDEO)
 
 
 @dataclass(frozen=True)

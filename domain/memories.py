@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -219,6 +220,53 @@ class Edge(Frozen):
     confidence: float = Field(ge=0, le=1)
     rationale: str
     evidence: tuple[NonNegativeInt, ...] = ()
+
+
+@dataclass(frozen=True)
+class AbsorbedSegment:
+    """Label and summary of a segment that was merged into another."""
+
+    number: int
+    label: str
+    summary: str
+    at_clip: int
+
+
+@dataclass(frozen=True)
+class OpenSegment:
+    """A segment to be changed; ``history`` are the segments it absorbed, in order.
+
+    It may not be stored yet: so it goes by its number, and its span by its clips.
+    """
+
+    number: int
+    revision: int
+    label: str
+    summary: str
+    clips: tuple[int, ...]
+    history: tuple[AbsorbedSegment, ...] = ()
+
+
+EdgeKey = tuple[int, int, str]
+"""The key of an edge: source number, target number, relation."""
+
+
+@dataclass(frozen=True)
+class OpenEdge:
+    """An edge to be changed, between segment numbers."""
+
+    source: int
+    target: int
+    relation: str
+    explicit: bool
+    confidence: float
+    rationale: str
+    evidence: tuple[int, ...]
+
+    @property
+    def key(self) -> EdgeKey:
+        """Return source number, target number and relation, which identify the edge."""
+        return (self.source, self.target, self.relation)
 
 
 class Scope(Frozen):

@@ -13,51 +13,18 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from domain.base import Frozen
-from domain.memories import Edge, Relation, Segment, WrittenEdge, WrittenPatch, WrittenSegment
-
-
-@dataclass(frozen=True)
-class AbsorbedSegment:
-    """Label and summary of a segment that was merged into another."""
-
-    number: int
-    label: str
-    summary: str
-    at_clip: int
-
-
-@dataclass(frozen=True)
-class OpenSegment:
-    """An open segment; ``history`` are the segments it absorbed, in order."""
-
-    number: int
-    revision: int
-    label: str
-    summary: str
-    clips: tuple[int, ...]
-    history: tuple[AbsorbedSegment, ...] = ()
-
-
-EdgeKey = tuple[int, int, str]
-"""The key of an edge: source number, target number, relation."""
-
-
-@dataclass(frozen=True)
-class OpenEdge:
-    """An open edge, between segment numbers."""
-
-    source: int
-    target: int
-    relation: str
-    explicit: bool
-    confidence: float
-    rationale: str
-    evidence: tuple[int, ...]
-
-    @property
-    def key(self) -> EdgeKey:
-        """Return source number, target number and relation, which identify the edge."""
-        return (self.source, self.target, self.relation)
+from domain.memories import (
+    AbsorbedSegment,
+    Edge,
+    EdgeKey,
+    OpenEdge,
+    OpenSegment,
+    Relation,
+    Segment,
+    WrittenEdge,
+    WrittenPatch,
+    WrittenSegment,
+)
 
 
 @dataclass(frozen=True)

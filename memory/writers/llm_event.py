@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from domain.errors import ModelError, NoReply, ReplayMiss
-from domain.memories import WrittenPatch
+from domain.memories import OpenEdge, OpenSegment, WrittenPatch
 from domain.settings import MemorySettings
 from memory.writers.clip_page import subsample
 from memory.writers.llm_clip import ChatFactory
-from memory.writers.port import EventWindow, KnownEdge, KnownSegment
+from memory.writers.port import EventWindow
 from models.messages import Message, assistant, request_tokens, system, text_tokens, user
 from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
 
@@ -102,10 +102,11 @@ class LlmEventWriter:
             # A third is left for the rules, the earlier segments and the reply.
             room, taken = 2 * self._context // 3, sum(map(text_tokens, _memory_lines(window)))
             lines = subsample(lines, len(lines) * min(room, taken) // max(1, taken))
+        labels = {segment.number: segment.label for segment in window.previous}
         page = prompt(
             "events",
             previous=join_lines(_segment_line(segment, window) for segment in window.previous),
-            edges=join_lines(_edge_line(edge) for edge in window.edges),
+            edges=join_lines(_edge_line(edge, labels) for edge in window.edges),
             related=join_lines(_segment_line(segment, window) for segment in window.related),
             new=", ".join(str(clip) for clip in window.new),
             memories=join_lines(_memory_lines(replace(window, lines=lines))),
@@ -142,18 +143,17 @@ def _plain_label(label: str) -> str:
     return sanitise_generated(label).strip()
 
 
-def _segment_line(segment: KnownSegment, window: EventWindow) -> str:
+def _segment_line(segment: OpenSegment, window: EventWindow) -> str:
     clips = ", ".join(str(clip) for clip in segment.clips)
     label = sanitise_generated(segment.label)
     summary = sanitise_generated(window.people.display(segment.summary))
-    return f'"{label}" ({segment.span}, clips {clips}): {summary}'
+    return f'"{label}" ({window.span(segment.clips)}, clips {clips}): {summary}'
 
 
-def _edge_line(edge: KnownEdge) -> str:
-    names = (
-        f'"{sanitise_generated(edge.source)}" {edge.relation} "{sanitise_generated(edge.target)}"'
-    )
-    return f"{names} ({edge.confidence:.2f}): {sanitise_generated(edge.rationale)}"
+def _edge_line(edge: OpenEdge, labels: Mapping[int, str]) -> str:
+    source, target = (sanitise_generated(labels[end]) for end in edge.key[:2])
+    why = sanitise_generated(edge.rationale)
+    return f'"{source}" {edge.relation} "{target}" ({edge.confidence:.2f}): {why}'
 
 
 def _memory_lines(window: EventWindow) -> Iterable[str]:

@@ -20,6 +20,7 @@ from domain.built import RULES
 from domain.memories import (
     BACKGROUND_SOURCES,
     MemorySource,
+    OpenSegment,
     Relation,
     WrittenEdge,
     WrittenPatch,
@@ -38,7 +39,7 @@ from memory.writers.labels import (
     summarise,
     summary_size,
 )
-from memory.writers.port import EventWindow, KnownSegment, WindowLine
+from memory.writers.port import EventWindow, WindowLine
 
 # Finds causal relations that speech states, by causal connectives; pure.
 
@@ -146,7 +147,7 @@ class _Topic:
     clips: tuple[int, ...]
     lines: tuple[WindowLine, ...]
     span: TimeSpan
-    extends: KnownSegment | None = None
+    extends: OpenSegment | None = None
     label: str = ""
 
 
@@ -175,7 +176,7 @@ class LocalEventWriter:
         }
         max_words = self._settings.label_words
         new = {
-            draft.label: with_time(draft.label, _span(draft.clips, window), max_words)
+            draft.label: with_time(draft.label, window.span(draft.clips), max_words)
             for draft in patch.segments
             if draft.label in wrong_labels
         }
@@ -212,7 +213,7 @@ class LocalEventWriter:
             _Topic(
                 tuple(run),
                 tuple(line for line in lines if line.clip in run),
-                _span(run, window),
+                window.span(run),
                 open_segment if open_segment and set(open_segment.clips) <= set(run) else None,
             )
             for run in runs
@@ -224,7 +225,7 @@ class LocalEventWriter:
         window: EventWindow,
         clips: Sequence[int],
         content: Sequence[WindowLine],
-        open_segment: KnownSegment | None,
+        open_segment: OpenSegment | None,
         separate: bool,
     ) -> list[int]:
         first_new = next(
@@ -281,19 +282,18 @@ def expected_summary_lines(lines: float, clips: int, settings: MemorySettings) -
     return windows * topics * min(of_topic, summary_size(int(of_topic)))
 
 
-def _span(clips: Iterable[int], window: EventWindow) -> TimeSpan:
-    spans = [window.clips[clip] for clip in clips]
-    return TimeSpan.of(min(s.start_ms for s in spans), max(s.end_ms for s in spans))
-
-
-def _extendable_segment(window: EventWindow) -> KnownSegment | None:
+def _extendable_segment(window: EventWindow) -> OpenSegment | None:
     """Return the open segment, where the window goes on right after it."""
     if not window.previous or not window.new:
         return None
     previous = window.previous[-1]
-    pause = window.clips[window.new[0]].start_ms - previous.span.end_ms
+    pause = window.clips[window.new[0]].start_ms - window.span(previous.clips).end_ms
     follows = 0 <= pause <= MAX_PAUSE_MS and max(previous.clips) < window.new[0]
     return previous if follows and len(previous.clips) < MAX_CLIPS else None
+
+
+def _topic_of(segment: OpenSegment, window: EventWindow) -> _Topic:
+    return _Topic(segment.clips, (), window.span(segment.clips), segment, segment.label)
 
 
 def _draft(topic: _Topic) -> WrittenSegment:
@@ -318,7 +318,7 @@ def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[W
     timeline: list[_Topic] = list(topics)
     if window.previous and not any(topic.extends for topic in topics):
         previous = window.previous[-1]
-        timeline.insert(0, _Topic(previous.clips, (), previous.span, previous, previous.label))
+        timeline.insert(0, _topic_of(previous, window))
     timeline.sort(key=lambda topic: (topic.span.start_ms, topic.span.end_ms))
     for earlier, later in pairwise(timeline):
         shared = sorted(set(earlier.clips) & set(later.clips))
@@ -337,7 +337,7 @@ def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[W
 
 def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[WrittenEdge]:
     earlier = [
-        _Topic(segment.clips, (), segment.span, segment, segment.label)
+        _topic_of(segment, window)
         for segment in [*window.previous, *window.related]
         if all(topic.extends is not segment for topic in topics)
     ]

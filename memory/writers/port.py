@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.media import KEYFRAMES_ONLY, ClipView, Percept
-from domain.memories import ClipMemories, Memory, MemorySource, WrittenPatch, with_attribution
+from domain.memories import (
+    ClipMemories,
+    Memory,
+    MemorySource,
+    OpenEdge,
+    OpenSegment,
+    WrittenPatch,
+    with_attribution,
+)
 from domain.time import TimeSpan
 from models.chat import Replay, Sink
 from people.characters import ClipPeople
@@ -93,36 +101,13 @@ class WindowLine:
 
 
 @dataclass(frozen=True)
-class KnownSegment:
-    """A segment that holds before the window's patch."""
-
-    number: int
-    label: str
-    summary: str
-    clips: tuple[int, ...]
-    span: TimeSpan
-    vector: Sequence[float] | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True)
-class KnownEdge:
-    """An edge that holds before the window's patch, between labels."""
-
-    source: str
-    target: str
-    relation: str
-    confidence: float = 0.5
-    rationale: str = ""
-
-
-@dataclass(frozen=True)
 class EventWindow:
     """An event writer's input for one window (section 3.3).
 
     Attributes:
         video: The video's id.
         at_clip: The clip after which the patch will hold.
-        clips: The span of each clip that is new, and of those the previous segments hold.
+        clips: The span of each clip that is new, or in a previous or related segment.
         new: The clips that the patch must cover, in order.
         lines: The memories of the new clips, in order of time.
         before: The memories of the open segment's clips, the last of ``previous``.
@@ -140,12 +125,17 @@ class EventWindow:
     new: tuple[int, ...]
     lines: tuple[WindowLine, ...] = ()
     before: tuple[WindowLine, ...] = ()
-    previous: tuple[KnownSegment, ...] = ()
-    edges: tuple[KnownEdge, ...] = ()
-    related: tuple[KnownSegment, ...] = ()
+    previous: tuple[OpenSegment, ...] = ()
+    edges: tuple[OpenEdge, ...] = ()
+    related: tuple[OpenSegment, ...] = ()
     people: ClipPeople = field(default_factory=ClipPeople)
     sink: Sink | None = None
     replay: Replay | None = None
+
+    def span(self, clips: Collection[int]) -> TimeSpan:
+        """Return the span from the first to the last of some of its clips."""
+        spans = [self.clips[clip] for clip in clips]
+        return TimeSpan.of(min(s.start_ms for s in spans), max(s.end_ms for s in spans))
 
 
 class EventWriter(Protocol):

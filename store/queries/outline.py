@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from domain.memories import Edge, Scope, Segment
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text, valid_at
-from store.queries.events import as_edge, edge_at
 from store.tables.schema import (
     ClipRow,
     EdgeRow,
@@ -180,6 +179,11 @@ _CLIPS = SegmentRevisionRow.clips
 _BY_TIME = (_CLIPS[1], _CLIPS[func.cardinality(_CLIPS)], SegmentRow.id)
 
 
+def segments_at(session: Session, video_id: str, clip: int) -> list[Segment]:
+    """Return the segments of a video as of ``clip``, by number."""
+    return _parts(session, video_id, _segments(video_id, clip).order_by(SegmentRow.number))
+
+
 def segments_in_time(
     session: Session, video_id: str, clip: int, offset: int, limit: int
 ) -> list[Segment]:
@@ -221,6 +225,11 @@ def count_segments(session: Session, video_id: str, clip: int) -> int:
     """Return the number of segments of a video as of ``clip``."""
     query = _segments(video_id, clip).with_only_columns(func.count(), maintain_column_froms=True)
     return session.scalar(query) or 0
+
+
+def edges_at(session: Session, video_id: str, clip: int) -> list[Edge]:
+    """Return the edges of a video as of ``clip``, by id."""
+    return _edges(session, clip, EdgeRow.video_id == video_id)
 
 
 def edges_among(session: Session, ids: Sequence[int], clip: int) -> list[Edge]:
@@ -274,5 +283,8 @@ def _covering_span(spans: Sequence[tuple[int, int]]) -> TimeSpan:
 
 
 def _edges(session: Session, clip: int, *conditions: ColumnElement[bool]) -> list[Edge]:
-    query = select(EdgeRow).where(*conditions, valid_at(EdgeRow, clip)).order_by(EdgeRow.id)
-    return [as_edge(edge_at(row)) for row in session.scalars(query)]
+    row = EdgeRow
+    query = select(row.id, row.source_id.label("source"), row.target_id.label("target"))
+    query = query.add_columns(row.relation, row.explicit, row.confidence, row.rationale)
+    query = query.add_columns(row.evidence).where(*conditions, valid_at(row, clip))
+    return [Edge(**edge) for edge in session.execute(query.order_by(row.id)).mappings()]

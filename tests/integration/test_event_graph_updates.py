@@ -16,12 +16,11 @@ from flows.delete import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import check_video
 from memory.event_graph import GraphFault, OpenGraph, apply_change, change_from_patch
-from memory.event_graph_update import to_open_edge, to_open_segment
 from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
-from store.queries.events import PatchAt, edges_at, patches_of, segments_at
-from tests.support.event_graphs import update_event_graph
+from store.queries.events import PatchAt, patches_of
+from tests.support.event_graphs import stored_graph, update_event_graph
 from tests.support.full_suite import examples
 from tests.support.memory import (
     SETTINGS,
@@ -220,7 +219,8 @@ class Seeded(Scripted):
 
     def patch(self, window: EventWindow) -> WrittenPatch:
         known = {one.label: one.clips for one in (*window.previous, *window.related)}
-        edges = [(one.source, one.target, one.relation) for one in window.edges]
+        labels = {one.number: one.label for one in window.previous}
+        edges = [(labels[one.source], labels[one.target], one.relation) for one in window.edges]
         return self.seeds.pop(0).patch(window.at_clip, known, edges)
 
 
@@ -249,23 +249,16 @@ def test_graph_built_anew_from_its_patches_is_stored_one(store: Store, seeds: li
     with store.begin() as session:
         for n in range(24):
             mark_clip(session, video, n, ClipState.DONE)
-    views = []
     assert update_graph(store, video, Seeded(seeds), final=True) == 3
     with store.begin() as session:
-        open_now = segments_at(session, video)
-        numbers = {one.id: one.number for one in open_now}
-        edges = edges_at(session, video)
         patches = patches_of(session, video)
-        graph = rebuild_graph(patches)
-        views = [segments_at(session, video, n) for n in range(24)]
-    assert {one.number: to_open_segment(one) for one in open_now} == graph.segments
-    assert {(link := to_open_edge(one, numbers)).key: link for one in edges} == graph.edges
+        assert stored_graph(session, video) == rebuild_graph(patches)
+        views = [stored_graph(session, video, n).segments for n in range(24)]
     for count, patch in enumerate(patches, 1):
         # What was told at the time is told of that time still, word for word.
-        then = {one.number: to_open_segment(one) for one in views[patch.at_clip]}
-        assert then == rebuild_graph(patches[:count]).segments
+        assert views[patch.at_clip] == rebuild_graph(patches[:count]).segments
     for n, view in enumerate(views):
-        assert all(max(one.clips) <= n and one.from_clip <= n for one in view)
+        assert all(max(one.clips) <= n for one in view.values())
     for end in (10, 20, 24):
         # What a writer says may be foolish; what code keeps of it is whole.
         found = check_video(store, video, as_of=30_000 * end).findings

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from domain.memories import WrittenEdge, WrittenPatch, WrittenSegment
+from domain.memories import OpenSegment, WrittenEdge, WrittenPatch, WrittenSegment
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from memory.event_graph import OpenGraph, OpenSegment, apply_change, change_from_patch
+from memory.event_graph import OpenGraph, apply_change, change_from_patch
 from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
 from tests.support.full_suite import examples
 from tests.support.patch_strategies import SEEDS, Seed
