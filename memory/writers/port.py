@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
@@ -134,8 +135,7 @@ class EventWindow:
 
     def span(self, clips: Collection[int]) -> TimeSpan:
         """Return the span from the first to the last of some of its clips."""
-        spans = [self.clips[clip] for clip in clips]
-        return TimeSpan.of(min(s.start_ms for s in spans), max(s.end_ms for s in spans))
+        return reduce(TimeSpan.union, (self.clips[clip] for clip in clips))
 
 
 class EventWriter(Protocol):

@@ -43,6 +43,18 @@ from store.tables.schema import (
     VideoRow,
 )
 
+EDGES = select(
+    EdgeRow.id,
+    EdgeRow.source_id.label("source"),
+    EdgeRow.target_id.label("target"),
+    EdgeRow.relation,
+    EdgeRow.explicit,
+    EdgeRow.confidence,
+    EdgeRow.rationale,
+    EdgeRow.evidence,
+).order_by(EdgeRow.id)
+"""The fields of edges by id, in order of id."""
+
 EMPTY: Mapping[int, int] = MappingProxyType({})
 
 

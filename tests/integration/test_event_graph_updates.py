@@ -48,6 +48,14 @@ def watched(store: Store, clips: int, upto: int | None = None) -> str:
     return video
 
 
+def done_video(store: Store, clips: int) -> str:
+    video = known_video(store, clips)
+    with store.begin() as session:
+        for n in range(clips):
+            mark_clip(session, video, n, ClipState.DONE)
+    return video
+
+
 def talk_about(store: Store, video: str, n: int) -> None:
     words = SENTENCES[n // 4 % len(SENTENCES)].split()
     lines = [said(30 * n + 3 * k, " ".join(words[k % 3 :])) for k in range(6)]
@@ -138,8 +146,10 @@ class Scripted:
     ) -> None:
         self.patches, self.repairs = list(patches), list(repairs)
         self.complaints: list[list[str]] = []
+        self.windows: list[EventWindow] = []
 
     def patch(self, window: EventWindow) -> WrittenPatch:
+        self.windows.append(window)
         return self.patches.pop(0)
 
     def repair(
@@ -245,10 +255,7 @@ def rebuild_graph(patches: Sequence[PatchAt]) -> OpenGraph:
 )
 @given(st.lists(SEEDS, min_size=3, max_size=3))
 def test_graph_built_anew_from_its_patches_is_stored_one(store: Store, seeds: list[Seed]) -> None:
-    video = known_video(store, 24)
-    with store.begin() as session:
-        for n in range(24):
-            mark_clip(session, video, n, ClipState.DONE)
+    video = done_video(store, 24)
     assert update_graph(store, video, Seeded(seeds), final=True) == 3
     with store.begin() as session:
         patches = patches_of(session, video)

@@ -39,7 +39,7 @@ def stored_graph(session: Session, video_id: str, clip: int = 2**30) -> OpenGrap
     row = SegmentRevisionRow
     query = select(SegmentRow.number, row).join(row, row.segment_id == SegmentRow.id)
     query = query.where(SegmentRow.video_id == video_id, valid_at(row, clip))
-    found = {number: one for number, one in session.execute(query.order_by(SegmentRow.number))}
+    found = dict(session.execute(query).all())
     edges = open_edges_of(session, [one.segment_id for one in found.values()])
     segments = {number: open_segment(number, one) for number, one in found.items()}
     return OpenGraph(segments, {edge.key: edge for edge in edges.values()})
