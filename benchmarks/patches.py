@@ -40,17 +40,10 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, text
 
 from benchmarks.lines import RUNS, Line, Taken
-from domain.memories import (
-    AbsorbedSegment,
-    EdgeKey,
-    OpenEdge,
-    OpenSegment,
-    WrittenEdge,
-    WrittenPatch,
-    WrittenSegment,
-)
+from domain.memories import AbsorbedSegment, EdgeKey, OpenEdge, OpenSegment
 from memory.event_graph import OpenGraph, change_from_patch
 from memory.event_graph_update import Proposal, apply_patch
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.writers.port import EventWindow
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, Field, NonNegativeInt, PlainSerializer, PositiveInt
+from pydantic import BeforeValidator, Field, NonNegativeInt, PlainSerializer, PositiveInt
 
 from domain.base import Frozen
 from domain.people import IdentityStatement
@@ -144,38 +144,6 @@ class Relation(StrEnum):
         """The family of this relation."""
         temporal = (Relation.BEFORE, Relation.OVERLAP, Relation.CONCURRENT, Relation.CONTAINS)
         return EdgeType.TEMPORAL if self in temporal else EdgeType.CAUSAL
-
-
-class WrittenSegment(BaseModel, frozen=True):
-    """A stretch of clips in which one thing happens."""
-
-    label: str = Field(min_length=1)
-    summary: str
-    clips: tuple[NonNegativeInt, ...]
-    extends: str | None = Field(default=None, description="exact label of the one it goes on with")
-
-
-class WrittenEdge(BaseModel, frozen=True):
-    """How one segment stands to another, by exact labels."""
-
-    source: str
-    target: str
-    relation: str
-    explicit: bool = False
-    confidence: float = 0.5
-    rationale: str = ""
-    evidence: tuple[NonNegativeInt, ...] = ()
-    removed: bool = False
-
-
-class WrittenPatch(BaseModel, frozen=True):
-    """A patch to the event graph."""
-
-    # The names, descriptions and fields are the schema by which a language model answers: what it
-    # adds to them is ignored.
-
-    segments: tuple[WrittenSegment, ...]
-    edges: tuple[WrittenEdge, ...] = ()
 
 
 class Segment(Frozen):

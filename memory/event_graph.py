@@ -13,18 +13,8 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from domain.base import Frozen
-from domain.memories import (
-    AbsorbedSegment,
-    Edge,
-    EdgeKey,
-    OpenEdge,
-    OpenSegment,
-    Relation,
-    Segment,
-    WrittenEdge,
-    WrittenPatch,
-    WrittenSegment,
-)
+from domain.memories import AbsorbedSegment, Edge, EdgeKey, OpenEdge, OpenSegment, Relation, Segment
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.calls import CallRecord
 from domain.errors import ModelError
-from domain.memories import OpenEdge, OpenSegment, WrittenPatch
+from domain.memories import OpenEdge, OpenSegment
 from domain.settings import MemorySettings
 from memory.drafts import WindowRecording
 from memory.event_graph import GraphChange, OpenGraph, change_from_patch
@@ -25,6 +25,7 @@ from memory.patch_window import DueWindow, due_window, read_window
 from memory.patches import (
     DroppedItem,
     PatchContext,
+    WrittenPatch,
     check_patch,
     drop_invalid_items,
     uncovered_clips,

@@ -1,4 +1,4 @@
-"""Checks a patch of the event graph before it is applied, and drops invalid items; pure.
+"""A patch of the event graph as it is written; checks it, and drops invalid items; pure.
 
 Complaints name the item and what to do, since the writer gets them word for word.
 """
@@ -11,12 +11,46 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from domain.memories import Relation, WrittenEdge, WrittenPatch, WrittenSegment
+from pydantic import BaseModel, Field, NonNegativeInt
+
+from domain.memories import Relation
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 
 MAX_SUMMARY_SENTENCES = 8
 """Most sentences of a summary (section 3.3 asks for 4 to 8)."""
+
+
+class WrittenSegment(BaseModel, frozen=True):
+    """A stretch of clips in which one thing happens."""
+
+    label: str = Field(min_length=1)
+    summary: str
+    clips: tuple[NonNegativeInt, ...]
+    extends: str | None = Field(default=None, description="exact label of the one it goes on with")
+
+
+class WrittenEdge(BaseModel, frozen=True):
+    """How one segment stands to another, by exact labels."""
+
+    source: str
+    target: str
+    relation: str
+    explicit: bool = False
+    confidence: float = 0.5
+    rationale: str = ""
+    evidence: tuple[NonNegativeInt, ...] = ()
+    removed: bool = False
+
+
+class WrittenPatch(BaseModel, frozen=True):
+    """A patch to the event graph."""
+
+    # The names, descriptions and fields are the schema by which a language model answers: what it
+    # adds to them is ignored.
+
+    segments: tuple[WrittenSegment, ...]
+    edges: tuple[WrittenEdge, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import groupby
 
 from domain.errors import ModelError, NoReply, ReplayMiss
-from domain.memories import OpenEdge, OpenSegment, WrittenPatch
+from domain.memories import OpenEdge, OpenSegment
 from domain.settings import MemorySettings
+from memory.patches import WrittenPatch
 from memory.writers.clip_page import subsample
 from memory.writers.llm_clip import ChatFactory
 from memory.writers.port import EventWindow

@@ -17,10 +17,10 @@ from domain.memories import (
     MemorySource,
     OpenEdge,
     OpenSegment,
-    WrittenPatch,
     with_attribution,
 )
 from domain.time import TimeSpan
+from memory.patches import WrittenPatch
 from models.chat import Replay, Sink
 from people.characters import ClipPeople
 

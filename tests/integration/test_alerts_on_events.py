@@ -8,12 +8,13 @@ import pytest
 
 from domain.alerts import Hit
 from domain.media import Box, ClipState, SeenObject
-from domain.memories import ClipMemories, MemorySource, WrittenPatch, WrittenSegment
+from domain.memories import ClipMemories, MemorySource
 from domain.time import TimeSpan
 from flows.delete import delete_video_span
 from flows.workspace import Workspace
 from library.alerts import try_alert
 from memory.event_graph_update import apply_next_patch
+from memory.patches import WrittenPatch, WrittenSegment
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import EventWindow, Writers

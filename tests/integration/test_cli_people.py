@@ -7,9 +7,9 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.asking import Mode, Question
-from domain.memories import WrittenEdge, WrittenPatch, WrittenSegment
 from domain.settings import Settings
 from graphs.ask import ask
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
 from people.across_videos import rename

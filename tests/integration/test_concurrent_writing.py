@@ -18,7 +18,7 @@ from sqlalchemy import text
 from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.media import ClipState, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource, WrittenPatch
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from flows import clip_memory, ingest_video
 from flows.ingest_files import watch_files
@@ -26,6 +26,7 @@ from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.drafts import WrittenDraft
+from memory.patches import WrittenPatch
 from memory.write_clip import draft_ahead, remember
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from domain.errors import ModelError
 from domain.media import ClipState
-from domain.memories import WrittenEdge, WrittenPatch, WrittenSegment
 from flows.delete import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import check_video
 from memory.event_graph import GraphFault, OpenGraph, apply_change, change_from_patch
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -78,10 +78,7 @@ def test_a_patch_is_due_after_every_ten_clips_and_once(store: Store) -> None:
     for n in range(10, 25):
         talk_about(store, video, n)
     assert (update_graph(store, video), update_graph(store, video)) == (1, 0)
-    assert (update_graph(store, video, final=True), update_graph(store, video, final=True)) == (
-        1,
-        0,
-    )
+    assert [update_graph(store, video, final=True) for _ in range(2)] == [1, 0]
     with store.begin() as session:
         assert [one.at_clip for one in patches_of(session, video)] == [9, 19, 24]
 
@@ -127,10 +124,7 @@ def test_a_failed_clip_is_left_pending_and_covered_when_it_comes(store: Store) -
         assert patches_of(session, video)[-1].pending == (5,)
     assert update_graph(store, video, final=True) == 0
     talk_about(store, video, 5)
-    assert (update_graph(store, video, final=True), update_graph(store, video, final=True)) == (
-        1,
-        0,
-    )
+    assert [update_graph(store, video, final=True) for _ in range(2)] == [1, 0]
     shown = show_video(store, video)
     assert shown.pending == ()
     assert 5 in {clip for one in shown.segments for clip in one.clips}

@@ -12,11 +12,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from domain.errors import ModelError
-from domain.memories import WrittenPatch
 from flows.delete import delete_video_rows
 from library.memory import show_video
 from library.videos import check_video
 from memory.event_graph import GraphFault
+from memory.patches import WrittenPatch
 from memory.writers.llm_event import LlmEventWriter
 from memory.writers.port import Writers
 from models.chat import read_value

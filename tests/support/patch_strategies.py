@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from domain.memories import Relation, WrittenEdge, WrittenPatch, WrittenSegment
+from domain.memories import Relation
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 
 LABELS = st.sampled_from(
     ["L1", "L2", "l3", "", "A", "one two three four five six seven eight nine"]

@@ -9,11 +9,19 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from domain.memories import OpenSegment, WrittenEdge, WrittenPatch, WrittenSegment
+from domain.memories import AbsorbedSegment, OpenSegment
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.event_graph import OpenGraph, apply_change, change_from_patch
-from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
+from memory.patches import (
+    PatchContext,
+    WrittenEdge,
+    WrittenPatch,
+    WrittenSegment,
+    check_patch,
+    drop_invalid_items,
+    uncovered_clips,
+)
 from tests.support.full_suite import examples
 from tests.support.patch_strategies import SEEDS, Seed
 
@@ -58,12 +66,7 @@ def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_stored() -> 
     graph = woven(([segment("Small", 1, 2)], []), ([segment("Wide", 0, 1, 2, 3)], []))
     assert shape(graph) == {"Wide": (0, 1, 2, 3)}
     (output,) = graph.segments[1].history
-    assert (output.number, output.label, output.summary, output.at_clip) == (
-        0,
-        "Small",
-        "About Small.",
-        1,
-    )
+    assert output == AbsorbedSegment(0, "Small", "About Small.", 1)
 
 
 def test_edges_of_an_absorbed_segment_go_to_the_survivor() -> None:

@@ -8,17 +8,10 @@ from typing import Any
 import pytest
 
 from domain.media import IdentityKind, Percept
-from domain.memories import (
-    ClipMemories,
-    MemoryKind,
-    MemorySource,
-    OpenSegment,
-    Relation,
-    WrittenPatch,
-)
+from domain.memories import ClipMemories, MemoryKind, MemorySource, OpenSegment, Relation
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
-from memory.patches import PatchContext, check_patch
+from memory.patches import PatchContext, WrittenPatch, check_patch
 from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter, find_stated_causes

@@ -6,11 +6,13 @@ import math
 
 import pytest
 
-from domain.memories import WrittenEdge, WrittenPatch, WrittenSegment
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.patches import (
     PatchContext,
+    WrittenEdge,
+    WrittenPatch,
+    WrittenSegment,
     check_patch,
     count_sentences,
     drop_invalid_items,

@@ -161,8 +161,8 @@ def replies() -> tuple[type[BaseModel], ...]:
         ReplanReply,
         TimedActReply,
     )
-    from domain.memories import WrittenPatch
     from evals.judging import Ruling
+    from memory.patches import WrittenPatch
     from memory.writers.llm_clip import WrittenClip
     from skills.writer import WrittenSkill
 
