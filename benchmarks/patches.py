@@ -40,22 +40,17 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, text
 
 from benchmarks.lines import RUNS, Line, Taken
-from domain.memories import EdgeDraft, EventPatch, SegmentDraft
-from memory.event_graph import (
-    AbsorbedSegment,
-    EdgeKey,
-    OpenEdge,
-    OpenGraph,
-    OpenSegment,
-    change_from_patch,
-)
-from memory.event_graph_update import Proposal, apply_patch, to_open_edge, to_open_segment
+from domain.memories import AbsorbedSegment, EdgeKey, OpenEdge, OpenSegment
+from memory.event_graph import OpenGraph, change_from_patch
+from memory.event_graph_update import Proposal, apply_patch
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.writers.port import EventWindow
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries import events as stored
 from store.tables.schema import SegmentRow
+from tests.support.event_graphs import stored_graph
 from tests.support.memory import VIDEO, known_video
 
 SIZES = (750, 1_500, 3_000)
@@ -145,30 +140,30 @@ def rewrite(store: Store, graph: OpenGraph) -> None:
         stored.add_edges(session, VIDEO, 0, edges)
 
 
-def patch_number(at: int, segments: int) -> EventPatch:
+def patch_number(at: int, segments: int) -> WrittenPatch:
     """The ``at``-th patch: new segments in a row, one that takes in an old one, one extended."""
     first = CLIPS_EACH * segments + 10 * at
     fresh = [
-        SegmentDraft(label=f"New {at} {n}", summary=summary(-n), clips=(first + n, first + n + 1))
+        WrittenSegment(label=f"New {at} {n}", summary=summary(-n), clips=(first + n, first + n + 1))
         for n in range(NEW - 1)
     ]
     old = (7 * at + 3) % (segments - 1)
     clips = range(CLIPS_EACH * old, CLIPS_EACH * (old + 1) + 1)
-    fresh.append(SegmentDraft(label=f"Wide {at}", summary=summary(at), clips=tuple(clips)))
+    fresh.append(WrittenSegment(label=f"Wide {at}", summary=summary(at), clips=tuple(clips)))
     if at == 0:
         fresh.append(extended(segments - 1, first))
     ends = [draft.label for draft in fresh]
     edges = [
-        EdgeDraft(source=a, target=b, relation="before", rationale="So.", evidence=(first,))
+        WrittenEdge(source=a, target=b, relation="before", rationale="So.", evidence=(first,))
         for a, b in pairwise(ends)
     ]
-    return EventPatch(segments=tuple(fresh), edges=tuple(edges))
+    return WrittenPatch(segments=tuple(fresh), edges=tuple(edges))
 
 
-def extended(number: int, clip: int) -> SegmentDraft:
+def extended(number: int, clip: int) -> WrittenSegment:
     """Return an old segment that goes on for one more clip."""
     clips = (*range(CLIPS_EACH * number, CLIPS_EACH * (number + 1)), clip)
-    return SegmentDraft(label="Grown", summary="More.", clips=clips, extends=f"Event {number}")
+    return WrittenSegment(label="Grown", summary="More.", clips=clips, extends=f"Event {number}")
 
 
 def at_clip(at: int, segments: int) -> int:
@@ -194,7 +189,7 @@ def timed(run: Callable[[int], None], count: int, cpu: Callable[[], float]) -> C
     return Cost(statistics.median(taken), (cpu() - before) * 1000 / count)
 
 
-def homer(store: Store, patches: Sequence[EventPatch], segments: int) -> Cost:
+def homer(store: Store, patches: Sequence[WrittenPatch], segments: int) -> Cost:
     """Return what a patch costs that is stored and committed."""
 
     def run(at: int) -> None:
@@ -217,7 +212,7 @@ def cpu_of(store: Store) -> Callable[[], float]:
     return cpu
 
 
-def alone(graph: OpenGraph, patch: EventPatch, segments: int) -> float:
+def alone(graph: OpenGraph, patch: WrittenPatch, segments: int) -> float:
     """Milliseconds of working out the last change to ``graph`` from the part that it touches."""
     clips = {clip for draft in patch.segments for clip in draft.clips}
     near = {n for n, node in graph.segments.items() if clips.intersection(node.clips)}
@@ -231,7 +226,7 @@ def alone(graph: OpenGraph, patch: EventPatch, segments: int) -> float:
 
 def plain(
     graph: OpenGraph,
-    patches: Sequence[EventPatch],
+    patches: Sequence[WrittenPatch],
     segments: int,
     keep: Callable[[OpenGraph], None] = lambda _: None,
     cpu: Callable[[], float] = time.process_time,
@@ -248,7 +243,7 @@ def plain(
     return state[-1][0], cost
 
 
-def plainly(graph: OpenGraph, patch: EventPatch, clip: int, number: int) -> tuple[OpenGraph, int]:
+def plainly(graph: OpenGraph, patch: WrittenPatch, clip: int, number: int) -> tuple[OpenGraph, int]:
     """One patch by copying, comparing every pair, and re-pointing every edge."""
     nodes = dict(graph.segments)
     labels = {node.label: n for n, node in nodes.items()}
@@ -307,13 +302,7 @@ def absorb(
 def open_graph(store: Store) -> OpenGraph:
     """Return the graph as it is stored."""
     with store.begin() as session:
-        segments = stored.segments_at(session, VIDEO)
-        edges = stored.edges_at(session, VIDEO)
-    numbers = {one.id: one.number for one in segments}
-    links = [to_open_edge(one, numbers) for one in edges]
-    return OpenGraph(
-        {one.number: to_open_segment(one) for one in segments}, {one.key: one for one in links}
-    )
+        return stored_graph(session, VIDEO)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -145,35 +146,6 @@ class Relation(StrEnum):
         return EdgeType.TEMPORAL if self in temporal else EdgeType.CAUSAL
 
 
-class SegmentDraft(Frozen):
-    """A segment proposed by a writer; ``extends`` is the label of the segment it replaces."""
-
-    label: str = Field(min_length=1)
-    summary: str
-    clips: tuple[NonNegativeInt, ...]
-    extends: str | None = None
-
-
-class EdgeDraft(Frozen):
-    """An edge proposed by a writer, between segment labels. ``removed`` closes it."""
-
-    source: str
-    target: str
-    relation: str
-    explicit: bool = False
-    confidence: float = 0.5
-    rationale: str = ""
-    evidence: tuple[NonNegativeInt, ...] = ()
-    removed: bool = False
-
-
-class EventPatch(Frozen):
-    """A change to the event graph proposed by a writer after a window of clips."""
-
-    segments: tuple[SegmentDraft, ...] = ()
-    edges: tuple[EdgeDraft, ...] = ()
-
-
 class Segment(Frozen):
     """A segment in a view: the revision that is valid at the view's last clip."""
 
@@ -216,6 +188,53 @@ class Edge(Frozen):
     confidence: float = Field(ge=0, le=1)
     rationale: str
     evidence: tuple[NonNegativeInt, ...] = ()
+
+
+@dataclass(frozen=True)
+class AbsorbedSegment:
+    """Label and summary of a segment that was merged into another."""
+
+    number: int
+    label: str
+    summary: str
+    at_clip: int
+
+
+@dataclass(frozen=True)
+class OpenSegment:
+    """A segment to be changed; ``history`` are the segments it absorbed, in order.
+
+    It may not be stored yet: so it goes by its number, and its span by its clips.
+    """
+
+    number: int
+    revision: int
+    label: str
+    summary: str
+    clips: tuple[int, ...]
+    history: tuple[AbsorbedSegment, ...] = ()
+
+
+EdgeKey = tuple[int, int, str]
+"""The key of an edge: source number, target number, relation."""
+
+
+@dataclass(frozen=True)
+class OpenEdge:
+    """An edge to be changed, between segment numbers."""
+
+    source: int
+    target: int
+    relation: str
+    explicit: bool
+    confidence: float
+    rationale: str
+    evidence: tuple[int, ...]
+
+    @property
+    def key(self) -> EdgeKey:
+        """Return source number, target number and relation, which identify the edge."""
+        return (self.source, self.target, self.relation)
 
 
 class Scope(Frozen):

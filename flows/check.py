@@ -10,7 +10,7 @@ from domain.media import ClipState
 from memory.event_graph import CheckedGraph, GraphFault, GraphFinding, find_faults
 from store.database import Store
 from store.progress import Megabytes, Progress
-from store.queries import blobs, clips, events
+from store.queries import blobs, clips, events, outline
 from store.queries.videos import find_video
 
 
@@ -46,7 +46,6 @@ def check_memory(
         video = find_video(session, name)
         last = clips.memory_view(session, [video.id], as_of_ms).scopes[0].last_clip
         stored = clips.clips_of(session, video.id)
-        spans = {clip.index: clip.span for clip in stored}
         patches = [one for one in events.patches_of(session, video.id) if one.at_clip <= last]
         covered = {clip for one in patches for clip in range(one.first_clip, one.at_clip + 1)}
         graph = CheckedGraph(
@@ -55,11 +54,8 @@ def check_memory(
             ),
             due=frozenset(covered),
             pending=frozenset(patches[-1].pending if patches else ()),
-            segments=tuple(
-                events.as_segment(video.id, row, spans)
-                for row in events.segments_at(session, video.id, last)
-            ),
-            edges=tuple(map(events.as_edge, events.edges_at(session, video.id, last))),
+            segments=tuple(outline.segments_at(session, video.id, last)),
+            edges=tuple(outline.edges_at(session, video.id, last)),
         )
         images = blobs.blobs_of(session, video.id)
     return VideoCheck(

@@ -95,7 +95,6 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
         state = video_state(session, known.id)
         assert state is not None  # noqa: S101 - the video was found in this very snapshot
         stored = stored_clips.clips_of(session, known.id)
-        spans = {clip.index: clip.span for clip in stored}
         people = characters_at(session, known.id, last)
         named = ClipPeople(characters=tuple(person.character for person in people))
         shown = tuple(shown_clips(session, known.id, stored, people, last))
@@ -110,13 +109,10 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
             clips=shown,
             people=tuple(_person(known, person) for person in people),
             segments=tuple(
-                display_segment(stored_events.as_segment(known.id, row, spans), named)
-                for row in stored_events.segments_at(session, known.id, last)
+                display_segment(segment, named)
+                for segment in outline.segments_at(session, known.id, last)
             ),
-            edges=tuple(
-                stored_events.as_edge(row)
-                for row in stored_events.edges_at(session, known.id, last)
-            ),
+            edges=tuple(outline.edges_at(session, known.id, last)),
             pending=pending[-1] if pending else (),
             cost=sum(usage_of_clips(session, known.id).values(), CallTotals()),
             seconds=sum(clip.seconds for clip in shown),

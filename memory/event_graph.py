@@ -13,51 +13,8 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from domain.base import Frozen
-from domain.memories import Edge, EdgeDraft, EventPatch, Relation, Segment, SegmentDraft
-
-
-@dataclass(frozen=True)
-class AbsorbedSegment:
-    """Label and summary of a segment that was merged into another."""
-
-    number: int
-    label: str
-    summary: str
-    at_clip: int
-
-
-@dataclass(frozen=True)
-class OpenSegment:
-    """An open segment; ``history`` are the segments it absorbed, in order."""
-
-    number: int
-    revision: int
-    label: str
-    summary: str
-    clips: tuple[int, ...]
-    history: tuple[AbsorbedSegment, ...] = ()
-
-
-EdgeKey = tuple[int, int, str]
-"""The key of an edge: source number, target number, relation."""
-
-
-@dataclass(frozen=True)
-class OpenEdge:
-    """An open edge, between segment numbers."""
-
-    source: int
-    target: int
-    relation: str
-    explicit: bool
-    confidence: float
-    rationale: str
-    evidence: tuple[int, ...]
-
-    @property
-    def key(self) -> EdgeKey:
-        """Return source number, target number and relation, which identify the edge."""
-        return (self.source, self.target, self.relation)
+from domain.memories import AbsorbedSegment, Edge, EdgeKey, OpenEdge, OpenSegment, Relation, Segment
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 
 
 @dataclass(frozen=True)
@@ -92,7 +49,7 @@ class GraphChange:
 
 
 def change_from_patch(
-    graph: OpenGraph, patch: EventPatch, at_clip: int, next_number: int
+    graph: OpenGraph, patch: WrittenPatch, at_clip: int, next_number: int
 ) -> GraphChange:
     """Compute the change that a checked patch makes.
 
@@ -131,7 +88,7 @@ def change_from_patch(
 
 
 def _add_segments(
-    graph: OpenGraph, drafts: Sequence[SegmentDraft], next_number: int
+    graph: OpenGraph, drafts: Sequence[WrittenSegment], next_number: int
 ) -> tuple[dict[int, OpenSegment], dict[str, int]]:
     segments = dict(graph.segments)
     labels = {segment.label: segment.number for segment in segments.values()}
@@ -150,7 +107,7 @@ def _add_segments(
 
 
 def _apply_edge(
-    edges: dict[EdgeKey, OpenEdge], draft: EdgeDraft, labels: Mapping[str, int]
+    edges: dict[EdgeKey, OpenEdge], draft: WrittenEdge, labels: Mapping[str, int]
 ) -> None:
     key = (labels[draft.source], labels[draft.target], str(draft.relation))
     if draft.removed:

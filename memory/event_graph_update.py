@@ -17,21 +17,15 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.calls import CallRecord
 from domain.errors import ModelError
-from domain.memories import EventPatch
+from domain.memories import OpenEdge, OpenSegment
 from domain.settings import MemorySettings
 from memory.drafts import WindowRecording
-from memory.event_graph import (
-    AbsorbedSegment,
-    GraphChange,
-    OpenEdge,
-    OpenGraph,
-    OpenSegment,
-    change_from_patch,
-)
+from memory.event_graph import GraphChange, OpenGraph, change_from_patch
 from memory.patch_window import DueWindow, due_window, read_window
 from memory.patches import (
     DroppedItem,
     PatchContext,
+    WrittenPatch,
     check_patch,
     drop_invalid_items,
     uncovered_clips,
@@ -49,7 +43,7 @@ from store.database import Store
 from store.queries import events as stored
 from store.queries.alerts import queue_segments
 from store.queries.encoders import record_encoder
-from store.queries.events import EdgeAt, PatchAt, SegmentAt
+from store.queries.events import PatchAt
 from store.queries.percepts import lock_video
 
 
@@ -91,7 +85,7 @@ class Proposal:
     ``writers`` wrote it: rules, or a model by name.
     """
 
-    patch: EventPatch
+    patch: WrittenPatch
     dropped: tuple[DroppedItem, ...] = ()
     pending: tuple[int, ...] = ()
     repairs: int = 0
@@ -116,8 +110,8 @@ class _GraphUpdate:
         self._writer, self._settings = writer, settings
         self._vectors = TransactionEmbedder(models.text)
         self._at_clip: int | None = None
-        self._written_for: object = None
-        self._written: tuple[EventPatch, int] = (EventPatch(), 0)
+        self._written_for: tuple[DueWindow, EventWindow] | None = None
+        self._written: tuple[WrittenPatch, int] = (WrittenPatch(segments=()), 0)
 
     def run(self, session: Session) -> bool:
         """Apply the next patch; False where none is due.
@@ -160,8 +154,8 @@ class _GraphUpdate:
     def _propose(self, session: Session, due: DueWindow, window: EventWindow) -> Proposal:
         """Return the written patch without items that the memory does not support."""
         if not window.new:
-            return Proposal(EventPatch())
-        if self._written_for != (due, _window_key(window)):
+            return Proposal(WrittenPatch(segments=()))
+        if self._written_for != (due, window):
             raise ModelCallNeeded(lambda: self._write(due, window))
         patch, repairs = self._written
         context = read_patch_context(session, window, patch)
@@ -173,22 +167,12 @@ class _GraphUpdate:
         recording = WindowRecording(self._store, self._video, due.at_clip, self._since)
         recorded = replace(window, sink=recording.record, replay=recording.recorded_reply)
         self._written = _write_patch(self._store, recorded, self._writer, self._settings)
-        self._written_for = (due, _window_key(window))
-
-
-def _window_key(window: EventWindow) -> object:
-    """Return a key that is equal where a patch writer's input is."""
-    lines = window.lines, window.before  # Their vectors are not compared.
-    segments = [
-        [(one.number, one.label, one.summary, one.clips, one.span) for one in some]
-        for some in (window.previous, window.related)
-    ]
-    return window.new, window.clips, lines, segments, window.edges, window.people.characters
+        self._written_for = (due, window)
 
 
 def _write_patch(
     store: Store, window: EventWindow, writer: EventWriter, settings: MemorySettings
-) -> tuple[EventPatch, int]:
+) -> tuple[WrittenPatch, int]:
     """Write a patch and have it repaired; return it with the number of repairs."""
     patch, repairs = writer.patch(window), 0
     while repairs < settings.patch_repairs:
@@ -204,7 +188,7 @@ def _write_patch(
     return patch, repairs
 
 
-def _labels_and_clips(patch: EventPatch) -> tuple[set[str], set[int]]:
+def _labels_and_clips(patch: WrittenPatch) -> tuple[set[str], set[int]]:
     """Return the labels and clips that a patch mentions."""
     labels = {draft.label for draft in patch.segments}
     labels |= {draft.extends for draft in patch.segments if draft.extends}
@@ -213,19 +197,19 @@ def _labels_and_clips(patch: EventPatch) -> tuple[set[str], set[int]]:
     return labels, clips | {clip for edge in patch.edges for clip in edge.evidence}
 
 
-def read_patch_context(session: Session, window: EventWindow, patch: EventPatch) -> PatchContext:
+def read_patch_context(session: Session, window: EventWindow, patch: WrittenPatch) -> PatchContext:
     """Read what ``patch`` is checked against: the labels and clips it mentions."""
     labels, clips = _labels_and_clips(patch)
     segments = stored.open_segments_near(session, window.video, labels=labels)
-    names = {segment.id: segment.label for segment in segments}
-    edges = stored.open_edges_of(session, names)
-    between = [edge for edge in edges if edge.source_id in names and edge.target_id in names]
+    names = {segment.number: segment.label for segment in segments.values()}
+    edges = stored.open_edges_of(session, segments).values()
+    between = [edge for edge in edges if edge.source in names and edge.target in names]
     return PatchContext(
         at_clip=window.at_clip,
         new=window.new,
         watched=stored.done_spans(session, window.video, {*clips, *window.new}, window.at_clip),
-        open_segments={segment.label: segment.clips for segment in segments},
-        edges=frozenset((names[e.source_id], names[e.target_id], e.relation) for e in between),
+        open_segments={segment.label: segment.clips for segment in segments.values()},
+        edges=frozenset((names[e.source], names[e.target], e.relation) for e in between),
     )
 
 
@@ -239,10 +223,8 @@ def apply_patch(
     """
     labels, clips = _labels_and_clips(proposal.patch)
     touched = stored.open_segments_near(session, window.video, labels=labels, clips=clips)
-    edges = stored.open_edges_of(session, [segment.id for segment in touched])
-    ends = {end for edge in edges for end in (edge.source_id, edge.target_id)}
-    around = stored.open_segments_near(session, window.video, ids=ends - {n.id for n in touched})
-    rows = _GraphRows(session, window.video, window.at_clip, [*touched, *around], edges)
+    edges = stored.open_edges_of(session, touched)
+    rows = _GraphRows(session, window.video, window.at_clip, touched, edges)
     number = stored.next_segment_number(session, window.video)
     rows.store(change_from_patch(rows.graph, proposal.patch, window.at_clip, number), vectors)
 
@@ -255,16 +237,18 @@ class _GraphRows:
         session: Session,
         video_id: str,
         at_clip: int,
-        segments: Sequence[SegmentAt],
-        edges: Sequence[EdgeAt],
+        segments: Mapping[int, OpenSegment],
+        edges: Mapping[int, OpenEdge],
     ) -> None:
         self.session, self.video_id, self.at_clip = session, video_id, at_clip
-        self.ids = {segment.number: segment.id for segment in segments}
-        numbers = {segment.id: segment.number for segment in segments}
-        open_edges = {edge.id: to_open_edge(edge, numbers) for edge in edges}
-        self.edge_ids = {edge.key: edge_id for edge_id, edge in open_edges.items()}
-        open_segments = {segment.number: to_open_segment(segment) for segment in segments}
-        self.graph = OpenGraph(open_segments, {edge.key: edge for edge in open_edges.values()})
+        self.ids = {segment.number: row for row, segment in segments.items()}
+        self.edge_ids = {edge.key: row for row, edge in edges.items()}
+        around = {end for edge in edges.values() for end in edge.key[:2]} - self.ids.keys()
+        self.graph = OpenGraph(
+            {segment.number: segment for segment in segments.values()},
+            {edge.key: edge for edge in edges.values()},
+        )
+        self.ids |= stored.segment_ids(session, video_id, around)
 
     def store(self, change: GraphChange, vectors: TransactionEmbedder) -> None:
         """Close what no longer holds, then open what holds now."""
@@ -309,25 +293,6 @@ class _GraphRows:
         row = asdict(edge)
         source, target = self.ids[row.pop("source")], self.ids[row.pop("target")]
         return row | {"source_id": source, "target_id": target, "evidence": list(edge.evidence)}
-
-
-def to_open_segment(row: SegmentAt) -> OpenSegment:
-    """Convert a stored revision."""
-    history = tuple(AbsorbedSegment(**absorbed) for absorbed in row.history)
-    return OpenSegment(row.number, row.revision, row.label, row.summary, row.clips, history)
-
-
-def to_open_edge(row: EdgeAt, numbers: Mapping[int, int]) -> OpenEdge:
-    """Convert a stored edge."""
-    return OpenEdge(
-        source=numbers[row.source_id],
-        target=numbers[row.target_id],
-        relation=row.relation,
-        explicit=row.explicit,
-        confidence=row.confidence,
-        rationale=row.rationale,
-        evidence=row.evidence,
-    )
 
 
 def _dropped_row(item: DroppedItem) -> dict[str, object]:

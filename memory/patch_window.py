@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from domain.memories import MemoryKind
-from domain.time import TimeSpan
-from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
+from domain.memories import MemoryKind, OpenSegment
+from memory.writers.port import EventWindow, WindowLine
 from people.characters import ClipPeople
 from people.model_transactions import TransactionEmbedder
 from people.names import search_text
 from people.overlay import characters_at
 from store.queries import events as stored
 from store.queries.clips import ClipStates, clip_states
-from store.queries.events import EdgeAt, PatchAt, SegmentAt
+from store.queries.events import PatchAt
 from store.queries.memories import MemoryAt, memories_of_clips
 
 RELATED_SEGMENTS = 5
@@ -96,23 +95,23 @@ def read_window(
     steps = last_patch.applied["steps"] if last_patch else []
     labels = {draft["label"] for step in steps for draft in step["segments"]}
     segments = stored.open_segments_near(session, video_id, labels=labels)
-    previous = sorted(segments, key=lambda segment: (max(segment.clips), segment.number))
+    previous = sorted(segments.values(), key=lambda segment: (max(segment.clips), segment.number))
     open_clips = previous[-1].clips if previous else ()
     open_memories = memories_of_clips(session, video_id, open_clips, window.at_clip)
-    edges = stored.open_edges_of(session, [segment.id for segment in previous])
-    related = _related_segments(session, video_id, lines, previous, vectors.name)
+    numbers = {segment.number for segment in previous}
+    edges = stored.open_edges_of(session, segments).values()
+    related = _related_segments(session, video_id, lines, numbers, vectors.name)
     clips = {*window.new, *(clip for segment in [*previous, *related] for clip in segment.clips)}
-    spans = stored.clip_spans(session, video_id, clips)
     return EventWindow(
         video=video_id,
         at_clip=window.at_clip,
-        clips=spans,
+        clips=stored.clip_spans(session, video_id, clips),
         new=window.new,
         lines=lines,
         before=to_window_lines(open_memories, people, vectors),
-        previous=tuple(_to_known_segment(segment, spans) for segment in previous),
-        edges=tuple(_to_known_edges(edges, previous)),
-        related=tuple(_to_known_segment(segment, spans) for segment in related),
+        previous=tuple(previous),
+        edges=tuple(edge for edge in edges if numbers.issuperset(edge.key[:2])),
+        related=tuple(related),
         people=people,
     )
 
@@ -159,34 +158,12 @@ def _related_segments(
     session: Session,
     video_id: str,
     lines: Sequence[WindowLine],
-    previous: Sequence[SegmentAt],
+    previous: Collection[int],
     encoder: str,
-) -> list[SegmentAt]:
+) -> list[OpenSegment]:
     if not lines:
         return []
     mean = np.asarray([line.vector for line in lines]).mean(axis=0).tolist()
-    previous_ids = {segment.id for segment in previous}
-    limit = RELATED_SEGMENTS + len(previous_ids)
-    closest = stored.closest_segments(session, video_id, mean, limit, encoder)
-    return [segment for segment in closest if segment.id not in previous_ids][:RELATED_SEGMENTS]
-
-
-def _to_known_segment(row: SegmentAt, spans: Mapping[int, TimeSpan]) -> KnownSegment:
-    clip_spans = [spans[clip] for clip in row.clips]
-    span = TimeSpan.of(min(s.start_ms for s in clip_spans), max(s.end_ms for s in clip_spans))
-    return KnownSegment(row.number, row.label, row.summary, row.clips, span, row.vector)
-
-
-def _to_known_edges(edges: Sequence[EdgeAt], segments: Sequence[SegmentAt]) -> list[KnownEdge]:
-    labels = {segment.id: segment.label for segment in segments}
-    return [
-        KnownEdge(
-            labels[edge.source_id],
-            labels[edge.target_id],
-            edge.relation,
-            edge.confidence,
-            edge.rationale,
-        )
-        for edge in edges
-        if edge.source_id in labels and edge.target_id in labels
-    ]
+    limit = RELATED_SEGMENTS + len(previous)
+    closest = stored.closest_segments(session, video_id, mean, limit, encoder).values()
+    return [segment for segment in closest if segment.number not in previous][:RELATED_SEGMENTS]

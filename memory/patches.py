@@ -1,4 +1,4 @@
-"""Checks a patch of the event graph before it is applied, and drops invalid items; pure.
+"""A patch of the event graph as it is written; checks it, and drops invalid items; pure.
 
 Complaints name the item and what to do, since the writer gets them word for word.
 """
@@ -11,12 +11,46 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
+from pydantic import BaseModel, Field, NonNegativeInt
+
+from domain.memories import Relation
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 
 MAX_SUMMARY_SENTENCES = 8
 """Most sentences of a summary (section 3.3 asks for 4 to 8)."""
+
+
+class WrittenSegment(BaseModel, frozen=True):
+    """A stretch of clips in which one thing happens."""
+
+    label: str = Field(min_length=1)
+    summary: str
+    clips: tuple[NonNegativeInt, ...]
+    extends: str | None = Field(default=None, description="exact label of the one it goes on with")
+
+
+class WrittenEdge(BaseModel, frozen=True):
+    """How one segment stands to another, by exact labels."""
+
+    source: str
+    target: str
+    relation: str
+    explicit: bool = False
+    confidence: float = 0.5
+    rationale: str = ""
+    evidence: tuple[NonNegativeInt, ...] = ()
+    removed: bool = False
+
+
+class WrittenPatch(BaseModel, frozen=True):
+    """A patch to the event graph."""
+
+    # The names, descriptions and fields are the schema by which a language model answers: what it
+    # adds to them is ignored.
+
+    segments: tuple[WrittenSegment, ...]
+    edges: tuple[WrittenEdge, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +92,7 @@ class Complaint:
 
 
 def check_patch(
-    patch: EventPatch, context: PatchContext, settings: MemorySettings
+    patch: WrittenPatch, context: PatchContext, settings: MemorySettings
 ) -> list[Complaint]:
     """Return all complaints about ``patch``; empty where it may be applied as it is."""
     return [
@@ -69,7 +103,7 @@ def check_patch(
 
 
 def _check_segments(
-    patch: EventPatch, context: PatchContext, settings: MemorySettings
+    patch: WrittenPatch, context: PatchContext, settings: MemorySettings
 ) -> Iterator[Complaint]:
     labels: set[str] = set()
     extended: set[str] = set()
@@ -92,7 +126,7 @@ def _normalise_label(label: str) -> str:
     return " ".join(label.casefold().split())
 
 
-def _check_wording(draft: SegmentDraft, settings: MemorySettings) -> Iterator[tuple[str, bool]]:
+def _check_wording(draft: WrittenSegment, settings: MemorySettings) -> Iterator[tuple[str, bool]]:
     if len(draft.label.split()) > settings.label_words:
         yield f"has a label of more than {settings.label_words} words: shorten it", True
     if not draft.label.strip():
@@ -109,7 +143,7 @@ def count_sentences(text: str) -> int:
 
 
 def _check_clips(
-    draft: SegmentDraft, context: PatchContext, settings: MemorySettings
+    draft: WrittenSegment, context: PatchContext, settings: MemorySettings
 ) -> Iterator[tuple[str, bool]]:
     if not draft.clips:
         yield "has no clips: list every clip it covers", True
@@ -131,7 +165,7 @@ def _join_clips(clips: Iterable[int]) -> str:
 
 
 def _check_extension(
-    draft: SegmentDraft, context: PatchContext, extended: set[str]
+    draft: WrittenSegment, context: PatchContext, extended: set[str]
 ) -> Iterator[tuple[str, bool]]:
     if draft.extends is None:
         return
@@ -149,7 +183,7 @@ def _check_extension(
 
 
 def _check_label(
-    draft: SegmentDraft, context: PatchContext, labels: set[str]
+    draft: WrittenSegment, context: PatchContext, labels: set[str]
 ) -> Iterator[tuple[str, bool]]:
     others = {_normalise_label(label) for label in context.open_segments if label != draft.extends}
     if _normalise_label(draft.label) in labels:
@@ -158,7 +192,7 @@ def _check_label(
         yield "has the label of an earlier segment: give it its own, or extend that one", True
 
 
-def edge_endpoints(patch: EventPatch, context: PatchContext) -> dict[str, str]:
+def edge_endpoints(patch: WrittenPatch, context: PatchContext) -> dict[str, str]:
     """What an edge may name, and the label it will have: new, open, and old labels of extended."""
     endpoints = {label: label for label in context.open_segments}
     endpoints |= {
@@ -167,7 +201,7 @@ def edge_endpoints(patch: EventPatch, context: PatchContext) -> dict[str, str]:
     return endpoints | {draft.label: draft.label for draft in patch.segments}
 
 
-def _check_edges(patch: EventPatch, context: PatchContext) -> Iterator[Complaint]:
+def _check_edges(patch: WrittenPatch, context: PatchContext) -> Iterator[Complaint]:
     endpoints = edge_endpoints(patch, context)
     keys: set[tuple[str | None, str | None, str]] = set()
     existing = {
@@ -191,7 +225,7 @@ def _check_edges(patch: EventPatch, context: PatchContext) -> Iterator[Complaint
             yield Complaint("edge", index, f"{name} {text}")
 
 
-def _check_endpoints(draft: EdgeDraft, key: tuple[str | None, str | None, str]) -> Iterator[str]:
+def _check_endpoints(draft: WrittenEdge, key: tuple[str | None, str | None, str]) -> Iterator[str]:
     source, target, _ = key
     for name, label in ((draft.source, source), (draft.target, target)):
         if label is None:
@@ -200,14 +234,14 @@ def _check_endpoints(draft: EdgeDraft, key: tuple[str | None, str | None, str]) 
         yield "leads from a segment to itself: drop it"
 
 
-def _check_relation(draft: EdgeDraft) -> Iterator[str]:
+def _check_relation(draft: WrittenEdge) -> Iterator[str]:
     if draft.relation not in set(Relation):
         yield f"has an unknown relation: use one of {', '.join(Relation)}"
     if not math.isfinite(draft.confidence) or not 0 <= draft.confidence <= 1:
         yield "has a confidence outside of 0 to 1"
 
 
-def _check_evidence(draft: EdgeDraft, context: PatchContext) -> Iterator[str]:
+def _check_evidence(draft: WrittenEdge, context: PatchContext) -> Iterator[str]:
     if draft.removed:
         return
     if not draft.rationale.strip():
@@ -222,13 +256,13 @@ def _check_evidence(draft: EdgeDraft, context: PatchContext) -> Iterator[str]:
         yield f"has evidence clips that do not exist: {_join_clips(missing)}"
 
 
-def uncovered_clips(patch: EventPatch, context: PatchContext) -> tuple[int, ...]:
+def uncovered_clips(patch: WrittenPatch, context: PatchContext) -> tuple[int, ...]:
     """Return the new clips that no segment of the patch covers, in order."""
     covered = {clip for draft in patch.segments for clip in draft.clips}
     return tuple(clip for clip in context.new if clip not in covered)
 
 
-def _check_coverage(patch: EventPatch, context: PatchContext) -> Iterator[Complaint]:
+def _check_coverage(patch: WrittenPatch, context: PatchContext) -> Iterator[Complaint]:
     clips = uncovered_clips(patch, context)
     if clips:
         text = f"clips {_join_clips(clips)} are in no segment: every new clip must be in one"
@@ -240,13 +274,13 @@ class DroppedItem:
     """An item that was not applied, and why."""
 
     item: Item
-    draft: SegmentDraft | EdgeDraft
+    draft: WrittenSegment | WrittenEdge
     reasons: tuple[str, ...]
 
 
 def drop_invalid_items(
-    patch: EventPatch, context: PatchContext, settings: MemorySettings
-) -> tuple[EventPatch, list[DroppedItem]]:
+    patch: WrittenPatch, context: PatchContext, settings: MemorySettings
+) -> tuple[WrittenPatch, list[DroppedItem]]:
     """Drop items until no fatal complaint is left.
 
     Segments are dropped first, one at a time, since dropping one frees its label, its position and

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from pydantic import BaseModel, Field, NonNegativeInt
-
 from domain.errors import ModelError, NoReply, ReplayMiss
-from domain.memories import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import OpenEdge, OpenSegment
 from domain.settings import MemorySettings
+from memory.patches import WrittenPatch
 from memory.writers.clip_page import subsample
 from memory.writers.llm_clip import ChatFactory
-from memory.writers.port import EventWindow, KnownEdge, KnownSegment
+from memory.writers.port import EventWindow
 from models.messages import Message, assistant, request_tokens, system, text_tokens, user
 from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
 
@@ -22,40 +21,10 @@ prompt = prompts_beside(__file__)
 MAX_TRIES = 2
 """Most requests for a patch while its reply cannot be parsed."""
 
-
 CLIPS_A_SEGMENT = 3
 """A window asks for a segment for so many of its clips at least."""
 MAX_LABEL, MAX_SUMMARY, MAX_RATIONALE = 200, 4_000, 1_000
 """Most characters that are stored, since later prompts repeat them."""
-
-
-class WrittenSegment(BaseModel):
-    """A stretch of clips in which one thing happens."""
-
-    label: str = Field(min_length=1)
-    summary: str
-    clips: list[NonNegativeInt]
-    extends: str | None = Field(default=None, description="exact label of the one it goes on with")
-
-
-class WrittenEdge(BaseModel):
-    """How one segment stands to another, by exact labels."""
-
-    source: str
-    target: str
-    relation: str
-    explicit: bool = False
-    confidence: float = 0.5
-    rationale: str = ""
-    evidence: list[NonNegativeInt] = []
-    removed: bool = False
-
-
-class WrittenPatch(BaseModel):
-    """A patch to the event graph."""
-
-    segments: list[WrittenSegment]
-    edges: list[WrittenEdge] = []
 
 
 class LlmEventWriter:
@@ -77,7 +46,7 @@ class LlmEventWriter:
         """Return the model's name in the profile."""
         return self._chat(None, None).model
 
-    def patch(self, window: EventWindow) -> EventPatch:
+    def patch(self, window: EventWindow) -> WrittenPatch:
         """Return the model's patch; the caller checks it.
 
         Raises:
@@ -86,8 +55,8 @@ class LlmEventWriter:
         return self._ask(window, self._first_messages(window), "events")
 
     def repair(
-        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
-    ) -> EventPatch:
+        self, window: EventWindow, patch: WrittenPatch, complaints: Sequence[str]
+    ) -> WrittenPatch:
         """Return the model's patch after the complaints.
 
         Raises:
@@ -100,11 +69,11 @@ class LlmEventWriter:
         turns = [*self._first_messages(window), assistant(patch.model_dump_json()), user(text)]
         return self._ask(window, turns, "events-repair")
 
-    def _ask(self, window: EventWindow, messages: list[Message], purpose: str) -> EventPatch:
+    def _ask(self, window: EventWindow, messages: list[Message], purpose: str) -> WrittenPatch:
         chat = self._chat(window.sink, window.replay)
         for tries_left in reversed(range(MAX_TRIES)):
             try:
-                return _to_patch(chat.ask(messages, WrittenPatch, purpose=purpose).value)
+                return clean_patch(chat.ask(messages, WrittenPatch, purpose=purpose).value)
             except (ReplayMiss, NoReply):
                 raise
             except ModelError as error:
@@ -134,10 +103,11 @@ class LlmEventWriter:
             # A third is left for the rules, the earlier segments and the reply.
             room, taken = 2 * self._context // 3, sum(map(text_tokens, _memory_lines(window)))
             lines = subsample(lines, len(lines) * min(room, taken) // max(1, taken))
+        labels = {segment.number: segment.label for segment in window.previous}
         page = prompt(
             "events",
             previous=join_lines(_segment_line(segment, window) for segment in window.previous),
-            edges=join_lines(_edge_line(edge) for edge in window.edges),
+            edges=join_lines(_edge_line(edge, labels) for edge in window.edges),
             related=join_lines(_segment_line(segment, window) for segment in window.related),
             new=", ".join(str(clip) for clip in window.new),
             memories=join_lines(_memory_lines(replace(window, lines=lines))),
@@ -145,46 +115,46 @@ class LlmEventWriter:
         return [system(rules), user(page)]
 
 
-def _to_patch(written: WrittenPatch) -> EventPatch:
+def clean_patch(patch: WrittenPatch) -> WrittenPatch:
+    """Return a patch with plain labels, and nothing longer than is stored."""
     segments = [
-        SegmentDraft(
-            label=_plain_label(segment.label)[:MAX_LABEL] or " ",
-            summary=segment.summary.strip()[:MAX_SUMMARY],
-            clips=tuple(segment.clips),
-            extends=_plain_label(segment.extends or "") or None,
+        segment.model_copy(
+            update={
+                "label": _plain_label(segment.label)[:MAX_LABEL] or " ",
+                "summary": segment.summary.strip()[:MAX_SUMMARY],
+                "extends": _plain_label(segment.extends or "") or None,
+            }
         )
-        for segment in written.segments
+        for segment in patch.segments
     ]
     edges = [
-        EdgeDraft.model_validate(
-            edge.model_dump()
-            | {
+        edge.model_copy(
+            update={
                 "source": _plain_label(edge.source)[:MAX_LABEL],
                 "target": _plain_label(edge.target)[:MAX_LABEL],
+                "rationale": edge.rationale[:MAX_RATIONALE],
             }
-            | {"rationale": edge.rationale[:MAX_RATIONALE]}
         )
-        for edge in written.edges
+        for edge in patch.edges
     ]
-    return EventPatch(segments=tuple(segments), edges=tuple(edges))
+    return WrittenPatch(segments=tuple(segments), edges=tuple(edges))
 
 
 def _plain_label(label: str) -> str:
     return sanitise_generated(label).strip()
 
 
-def _segment_line(segment: KnownSegment, window: EventWindow) -> str:
+def _segment_line(segment: OpenSegment, window: EventWindow) -> str:
     clips = ", ".join(str(clip) for clip in segment.clips)
     label = sanitise_generated(segment.label)
     summary = sanitise_generated(window.people.display(segment.summary))
-    return f'"{label}" ({segment.span}, clips {clips}): {summary}'
+    return f'"{label}" ({window.span(segment.clips)}, clips {clips}): {summary}'
 
 
-def _edge_line(edge: KnownEdge) -> str:
-    names = (
-        f'"{sanitise_generated(edge.source)}" {edge.relation} "{sanitise_generated(edge.target)}"'
-    )
-    return f"{names} ({edge.confidence:.2f}): {sanitise_generated(edge.rationale)}"
+def _edge_line(edge: OpenEdge, labels: Mapping[int, str]) -> str:
+    source, target = (sanitise_generated(labels[end]) for end in edge.key[:2])
+    why = sanitise_generated(edge.rationale)
+    return f'"{source}" {edge.relation} "{target}" ({edge.confidence:.2f}): {why}'
 
 
 def _memory_lines(window: EventWindow) -> Iterable[str]:

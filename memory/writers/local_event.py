@@ -17,17 +17,11 @@ from itertools import pairwise
 import numpy as np
 
 from domain.built import RULES
-from domain.memories import (
-    BACKGROUND_SOURCES,
-    EdgeDraft,
-    EventPatch,
-    MemorySource,
-    Relation,
-    SegmentDraft,
-)
+from domain.memories import BACKGROUND_SOURCES, MemorySource, OpenSegment, Relation
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
 from domain.wording import split_sentences
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.writers.labels import (
     CutLimits,
     Salience,
@@ -38,7 +32,7 @@ from memory.writers.labels import (
     summarise,
     summary_size,
 )
-from memory.writers.port import EventWindow, KnownSegment, WindowLine
+from memory.writers.port import EventWindow, WindowLine
 
 # Finds causal relations that speech states, by causal connectives; pure.
 
@@ -146,7 +140,7 @@ class _Topic:
     clips: tuple[int, ...]
     lines: tuple[WindowLine, ...]
     span: TimeSpan
-    extends: KnownSegment | None = None
+    extends: OpenSegment | None = None
     label: str = ""
 
 
@@ -158,24 +152,24 @@ class LocalEventWriter:
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings
 
-    def patch(self, window: EventWindow) -> EventPatch:
+    def patch(self, window: EventWindow) -> WrittenPatch:
         """Topics of the window, in order of time, and what joins them."""
         topics = self._label_topics(window, self._find_topics(window))
         edges = [*_temporal_edges(window, topics), *_causal_edges(window, topics)]
-        return EventPatch(
+        return WrittenPatch(
             segments=tuple(_draft(topic) for topic in topics), edges=tuple(_unique_edges(edges))
         )
 
     def repair(
-        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
-    ) -> EventPatch:
+        self, window: EventWindow, patch: WrittenPatch, complaints: Sequence[str]
+    ) -> WrittenPatch:
         """Return the same patch with the time in the labels that are taken."""
         wrong_labels = {
             d.label for d in patch.segments if any(repr(d.label) in c for c in complaints)
         }
         max_words = self._settings.label_words
         new = {
-            draft.label: with_time(draft.label, _span(draft.clips, window), max_words)
+            draft.label: with_time(draft.label, window.span(draft.clips), max_words)
             for draft in patch.segments
             if draft.label in wrong_labels
         }
@@ -192,7 +186,7 @@ class LocalEventWriter:
             )
             for edge in patch.edges
         ]
-        return EventPatch(segments=tuple(segments), edges=tuple(edges))
+        return WrittenPatch(segments=tuple(segments), edges=tuple(edges))
 
     def _find_topics(self, window: EventWindow) -> list[_Topic]:
         open_segment = _extendable_segment(window)
@@ -212,7 +206,7 @@ class LocalEventWriter:
             _Topic(
                 tuple(run),
                 tuple(line for line in lines if line.clip in run),
-                _span(run, window),
+                window.span(run),
                 open_segment if open_segment and set(open_segment.clips) <= set(run) else None,
             )
             for run in runs
@@ -224,7 +218,7 @@ class LocalEventWriter:
         window: EventWindow,
         clips: Sequence[int],
         content: Sequence[WindowLine],
-        open_segment: KnownSegment | None,
+        open_segment: OpenSegment | None,
         separate: bool,
     ) -> list[int]:
         first_new = next(
@@ -281,24 +275,23 @@ def expected_summary_lines(lines: float, clips: int, settings: MemorySettings) -
     return windows * topics * min(of_topic, summary_size(int(of_topic)))
 
 
-def _span(clips: Iterable[int], window: EventWindow) -> TimeSpan:
-    spans = [window.clips[clip] for clip in clips]
-    return TimeSpan.of(min(s.start_ms for s in spans), max(s.end_ms for s in spans))
-
-
-def _extendable_segment(window: EventWindow) -> KnownSegment | None:
+def _extendable_segment(window: EventWindow) -> OpenSegment | None:
     """Return the open segment, where the window goes on right after it."""
     if not window.previous or not window.new:
         return None
     previous = window.previous[-1]
-    pause = window.clips[window.new[0]].start_ms - previous.span.end_ms
+    pause = window.clips[window.new[0]].start_ms - window.span(previous.clips).end_ms
     follows = 0 <= pause <= MAX_PAUSE_MS and max(previous.clips) < window.new[0]
     return previous if follows and len(previous.clips) < MAX_CLIPS else None
 
 
-def _draft(topic: _Topic) -> SegmentDraft:
+def _topic_of(segment: OpenSegment, window: EventWindow) -> _Topic:
+    return _Topic(segment.clips, (), window.span(segment.clips), segment, segment.label)
+
+
+def _draft(topic: _Topic) -> WrittenSegment:
     blank = "Nothing was said or read, and nobody was recognised."
-    return SegmentDraft(
+    return WrittenSegment(
         label=topic.label,
         summary=summarise(topic.lines) or blank,
         clips=topic.clips,
@@ -313,18 +306,18 @@ def with_time(label: str, span: TimeSpan, max_words: int) -> str:
     return f"{' '.join(words).rstrip(',')} at {time}"
 
 
-def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
+def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[WrittenEdge]:
     """``overlap`` where neighbours share a clip, else ``before``."""
     timeline: list[_Topic] = list(topics)
     if window.previous and not any(topic.extends for topic in topics):
         previous = window.previous[-1]
-        timeline.insert(0, _Topic(previous.clips, (), previous.span, previous, previous.label))
+        timeline.insert(0, _topic_of(previous, window))
     timeline.sort(key=lambda topic: (topic.span.start_ms, topic.span.end_ms))
     for earlier, later in pairwise(timeline):
         shared = sorted(set(earlier.clips) & set(later.clips))
         relation = Relation.OVERLAP if earlier.span.overlap_ms(later.span) else Relation.BEFORE
         relation_text = "overlaps" if relation == Relation.OVERLAP else "is over before"
-        yield EdgeDraft(
+        yield WrittenEdge(
             source=earlier.label,
             target=later.label,
             relation=relation,
@@ -335,9 +328,9 @@ def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[E
         )
 
 
-def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
+def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[WrittenEdge]:
     earlier = [
-        _Topic(segment.clips, (), segment.span, segment, segment.label)
+        _topic_of(segment, window)
         for segment in [*window.previous, *window.related]
         if all(topic.extends is not segment for topic in topics)
     ]
@@ -350,12 +343,14 @@ def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[Edg
                 yield _causal_edge(cause, line, *segments)
 
 
-def _causal_edge(cause: StatedCause, line: WindowLine, source: _Topic, target: _Topic) -> EdgeDraft:
+def _causal_edge(
+    cause: StatedCause, line: WindowLine, source: _Topic, target: _Topic
+) -> WrittenEdge:
     quote = re.sub(r"\s+", " ", cause.quote).strip().rstrip(".")
     rationale = (
         f'{line.speaker or "Someone"} says at {format_clock(line.span.start_ms)}: "{quote}".'
     )
-    return EdgeDraft(
+    return WrittenEdge(
         source=source.label,
         target=target.label,
         relation=cause.relation,
@@ -425,6 +420,6 @@ def _count_words(topic: _Topic) -> Counter[str]:
     return Counter(word for text in texts for word in set(content_words(text)))
 
 
-def _unique_edges(edges: Iterable[EdgeDraft]) -> list[EdgeDraft]:
+def _unique_edges(edges: Iterable[WrittenEdge]) -> list[WrittenEdge]:
     """Return the first of edges with the same ends and relation."""
     return list({(e.source, e.target, e.relation): e for e in reversed([*edges])}.values())[::-1]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from domain.media import KEYFRAMES_ONLY, ClipView, Percept
-from domain.memories import ClipMemories, EventPatch, Memory, MemorySource, with_attribution
+from domain.memories import (
+    ClipMemories,
+    Memory,
+    MemorySource,
+    OpenEdge,
+    OpenSegment,
+    with_attribution,
+)
 from domain.time import TimeSpan
+from memory.patches import WrittenPatch
 from models.chat import Replay, Sink
 from people.characters import ClipPeople
 
@@ -93,36 +102,13 @@ class WindowLine:
 
 
 @dataclass(frozen=True)
-class KnownSegment:
-    """A segment that holds before the window's patch."""
-
-    number: int
-    label: str
-    summary: str
-    clips: tuple[int, ...]
-    span: TimeSpan
-    vector: Sequence[float] | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True)
-class KnownEdge:
-    """An edge that holds before the window's patch, between labels."""
-
-    source: str
-    target: str
-    relation: str
-    confidence: float = 0.5
-    rationale: str = ""
-
-
-@dataclass(frozen=True)
 class EventWindow:
     """An event writer's input for one window (section 3.3).
 
     Attributes:
         video: The video's id.
         at_clip: The clip after which the patch will hold.
-        clips: The span of each clip that is new, and of those the previous segments hold.
+        clips: The span of each clip that is new, or in a previous or related segment.
         new: The clips that the patch must cover, in order.
         lines: The memories of the new clips, in order of time.
         before: The memories of the open segment's clips, the last of ``previous``.
@@ -140,12 +126,16 @@ class EventWindow:
     new: tuple[int, ...]
     lines: tuple[WindowLine, ...] = ()
     before: tuple[WindowLine, ...] = ()
-    previous: tuple[KnownSegment, ...] = ()
-    edges: tuple[KnownEdge, ...] = ()
-    related: tuple[KnownSegment, ...] = ()
+    previous: tuple[OpenSegment, ...] = ()
+    edges: tuple[OpenEdge, ...] = ()
+    related: tuple[OpenSegment, ...] = ()
     people: ClipPeople = field(default_factory=ClipPeople)
     sink: Sink | None = None
     replay: Replay | None = None
+
+    def span(self, clips: Collection[int]) -> TimeSpan:
+        """Return the span from the first to the last of some of its clips."""
+        return reduce(TimeSpan.union, (self.clips[clip] for clip in clips))
 
 
 class EventWriter(Protocol):
@@ -155,7 +145,7 @@ class EventWriter(Protocol):
     def name(self) -> str:
         """Return who writes, for the record: ``domain.built.RULES``, or a model by name."""
 
-    def patch(self, window: EventWindow) -> EventPatch:
+    def patch(self, window: EventWindow) -> WrittenPatch:
         """Segments that cover the window's new clips, and edges between segments.
 
         Raises:
@@ -163,8 +153,8 @@ class EventWriter(Protocol):
         """
 
     def repair(
-        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
-    ) -> EventPatch:
+        self, window: EventWindow, patch: WrittenPatch, complaints: Sequence[str]
+    ) -> WrittenPatch:
         """Return a whole new patch in place of ``patch`` that answers every complaint.
 
         Raises:

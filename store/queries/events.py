@@ -24,15 +24,16 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    type_coerce,
     union_all,
     update,
 )
 from sqlalchemy.orm import Session, aliased
 
 from domain.media import ClipState
-from domain.memories import Edge, Relation, Segment
+from domain.memories import AbsorbedSegment, OpenEdge, OpenSegment
 from domain.time import TimeSpan
-from store.queries.conditions import is_any_of, is_any_text, valid_at
+from store.queries.conditions import is_any_of, is_any_text
 from store.tables.schema import (
     ClipRow,
     EdgeRow,
@@ -41,6 +42,18 @@ from store.tables.schema import (
     SegmentRow,
     VideoRow,
 )
+
+EDGES = select(
+    EdgeRow.id,
+    EdgeRow.source_id.label("source"),
+    EdgeRow.target_id.label("target"),
+    EdgeRow.relation,
+    EdgeRow.explicit,
+    EdgeRow.confidence,
+    EdgeRow.rationale,
+    EdgeRow.evidence,
+).order_by(EdgeRow.id)
+"""The fields of edges by id, in order of id."""
 
 EMPTY: Mapping[int, int] = MappingProxyType({})
 
@@ -60,42 +73,6 @@ class PatchAt:
     dropped: list[Any]
     pending: tuple[int, ...]
     writers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class SegmentAt:
-    """A segment's valid revision: ``id`` of the segment, ``revision_id`` of the row."""
-
-    id: int
-    revision_id: int
-    number: int
-    revision: int
-    label: str
-    summary: str
-    clips: tuple[int, ...]
-    history: tuple[dict[str, Any], ...]
-    from_clip: int
-    vector: Sequence[float] | None
-
-
-@dataclass(frozen=True)
-class EdgeAt:
-    """A valid edge, between segment ids."""
-
-    id: int
-    source_id: int
-    target_id: int
-    relation: str
-    explicit: bool
-    confidence: float
-    rationale: str
-    evidence: tuple[int, ...]
-
-
-def _holds(row: Any, clip: int | None) -> Any:
-    if clip is None:
-        return row.to_clip.is_(None)
-    return valid_at(row, clip)
 
 
 def patches_of(session: Session, video_id: str) -> list[PatchAt]:
@@ -159,34 +136,10 @@ def save_patch(session: Session, video_id: str, patch: PatchAt) -> None:
     session.execute(insert(PatchRow), [values])
 
 
-def _segments(video_id: str) -> Select[int, SegmentRevisionRow]:
-    return (
-        select(SegmentRow.number, SegmentRevisionRow)
-        .join(SegmentRevisionRow, SegmentRevisionRow.segment_id == SegmentRow.id)
-        .where(SegmentRow.video_id == video_id)
-        .order_by(SegmentRow.number)
-    )
-
-
-def _segment(number: int, row: SegmentRevisionRow) -> SegmentAt:
-    return SegmentAt(
-        id=row.segment_id,
-        revision_id=row.id,
-        number=number,
-        revision=row.revision,
-        label=row.label,
-        summary=row.summary,
-        clips=tuple(row.clips),
-        history=tuple(row.history),
-        from_clip=row.from_clip,
-        vector=row.embedding,
-    )
-
-
-def segments_at(session: Session, video_id: str, clip: int | None = None) -> list[SegmentAt]:
-    """Return the segments of a video as of ``clip`` (None: now), by number."""
-    query = _segments(video_id).where(_holds(SegmentRevisionRow, clip))
-    return [_segment(number, row) for number, row in session.execute(query)]
+def open_segment(number: int, row: SegmentRevisionRow) -> OpenSegment:
+    """Return a stored revision, detached from its session."""
+    history = tuple(AbsorbedSegment(**absorbed) for absorbed in row.history)
+    return OpenSegment(number, row.revision, row.label, row.summary, tuple(row.clips), history)
 
 
 def open_segments_near(
@@ -195,24 +148,19 @@ def open_segments_near(
     *,
     labels: Collection[str] = (),
     clips: Collection[int] = (),
-    ids: Collection[int] = (),
-) -> list[SegmentAt]:
-    """Return the open segments with one of these labels, clips or ids, by number.
+) -> dict[int, OpenSegment]:
+    """Return the open segments with one of these labels or clips, by id, in order of number.
 
-    Each of the three is looked up in its own index before the join: a planner without statistics of
+    Each of the two is looked up in its own index before the join: a planner without statistics of
     fresh tables would otherwise scan all segments of the video.
     """
-    wanted = {
-        "labels": sorted(set(labels)),
-        "clips": sorted(set(clips)),
-        "ids": sorted(set(ids)),
-    }
+    wanted = {"labels": sorted(set(labels)), "clips": sorted(set(clips))}
     given = {name: values for name, values in wanted.items() if values}
     if not given:
-        return []
+        return {}
     rows = session.execute(_near_query(tuple(given)), {"video": video_id, **given})
     unique: dict[int, SegmentRevisionRow] = dict(rows.all())
-    return [_segment(segment, row) for segment, row in sorted(unique.items())]
+    return {row.segment_id: open_segment(number, row) for number, row in sorted(unique.items())}
 
 
 @cache
@@ -223,66 +171,59 @@ def _near_query(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
     """
     row, open_now = SegmentRevisionRow, SegmentRevisionRow.to_clip.is_(None)
     labels = bindparam("labels", type_=ARRAY(Text))
-    clips, ids = (bindparam(name, type_=ARRAY(BigInteger)) for name in ("clips", "ids"))
+    clips = bindparam("clips", type_=ARRAY(BigInteger))
     conditions = {
         "labels": (row.label == any_(cast(labels, ARRAY(Text)))) & open_now,
         "clips": row.clips.bool_op("&&")(cast(clips, ARRAY(BigInteger))) & open_now,
-        # No open_now here: the planner would prefer an index of open rows.
-        "ids": row.segment_id == any_(cast(ids, ARRAY(BigInteger))),
     }
     candidates = union_all(*(select(SegmentRevisionRow).where(conditions[name]) for name in given))
     near = aliased(SegmentRevisionRow, candidates.cte().prefix_with("MATERIALIZED"))
     of_video = (SegmentRow.id == near.segment_id, SegmentRow.video_id == bindparam("video"))
     number = select(SegmentRow.number).where(*of_video).scalar_subquery()
     # Other videos have the same clips and labels: their rows are filtered in the database.
-    return select(number, near).where(near.to_clip.is_(None), number.is_not(None))
+    return select(number, near).where(number.is_not(None))
 
 
 def closest_segments(
     session: Session, video_id: str, vector: Sequence[float], limit: int, encoder: str
-) -> list[SegmentAt]:
-    """Return the open segments closest to ``vector``, closest first.
+) -> dict[int, OpenSegment]:
+    """Return the open segments closest to ``vector``, by id, closest first.
 
     Segments with a vector of another encoder than ``encoder`` are left out.
     """
     distance = SegmentRevisionRow.embedding.cosine_distance(vector)
     query = (
-        _segments(video_id)
+        select(SegmentRow.number, SegmentRevisionRow)
+        .join(SegmentRevisionRow, SegmentRevisionRow.segment_id == SegmentRow.id)
+        .where(SegmentRow.video_id == video_id, SegmentRevisionRow.encoder == encoder)
         .where(SegmentRevisionRow.to_clip.is_(None), SegmentRevisionRow.embedding.is_not(None))
-        .where(SegmentRevisionRow.encoder == encoder)
-        .order_by(None)
         .order_by(distance, SegmentRow.number)
         .limit(limit)
     )
-    return [_segment(number, row) for number, row in session.execute(query)]
+    return {row.segment_id: open_segment(number, row) for number, row in session.execute(query)}
 
 
-def open_edges_of(session: Session, segment_ids: Iterable[int]) -> list[EdgeAt]:
-    """Return the open edges that start or end at one of these segments, by id."""
-    ids = set(segment_ids)
-    touches = or_(is_any_of(EdgeRow.source_id, ids), is_any_of(EdgeRow.target_id, ids))
-    query = select(EdgeRow).where(touches, EdgeRow.to_clip.is_(None)).order_by(EdgeRow.id)
-    return [edge_at(row) for row in session.scalars(query)]
-
-
-def edges_at(session: Session, video_id: str, clip: int | None = None) -> list[EdgeAt]:
-    """Return the edges of a video as of ``clip`` (None: now), by id."""
-    query = select(EdgeRow).where(EdgeRow.video_id == video_id, _holds(EdgeRow, clip))
-    return [edge_at(row) for row in session.scalars(query.order_by(EdgeRow.id))]
-
-
-def edge_at(row: EdgeRow) -> EdgeAt:
-    """Return a stored edge, detached from its session."""
-    return EdgeAt(
-        row.id,
-        row.source_id,
-        row.target_id,
-        row.relation,
-        row.explicit,
-        row.confidence,
-        row.rationale,
-        tuple(row.evidence),
+def open_edges_of(session: Session, segment_ids: Iterable[int]) -> dict[int, OpenEdge]:
+    """Return the open edges that start or end at one of these segments, by id, in order of id."""
+    row, ids = EdgeRow, set(segment_ids)
+    # Looked up one by one: a join would go through all segments where there are no statistics.
+    source, target = (
+        select(SegmentRow.number).where(SegmentRow.id == end).scalar_subquery()
+        for end in (row.source_id, row.target_id)
     )
+    evidence = type_coerce(row.evidence, ARRAY(BigInteger, as_tuple=True))
+    touches = or_(is_any_of(row.source_id, ids), is_any_of(row.target_id, ids))
+    query = select(row.id, source, target, row.relation, row.explicit, row.confidence)
+    query = query.add_columns(row.rationale, evidence).where(touches, row.to_clip.is_(None))
+    rows = session.execute(query.order_by(row.id))
+    return {edge[0]: OpenEdge(*edge[1:]) for edge in rows}
+
+
+def segment_ids(session: Session, video_id: str, numbers: Iterable[int]) -> dict[int, int]:
+    """Return the ids of these segments of a video, by number."""
+    row = SegmentRow
+    query = select(row.number, row.id).where(row.video_id == video_id)
+    return dict(session.execute(query.where(is_any_of(row.number, numbers))).all())
 
 
 def next_segment_number(session: Session, video_id: str) -> int:
@@ -368,36 +309,3 @@ def done_spans(
         ClipRow.state == ClipState.DONE,
     )
     return clip_spans(session, video_id, session.scalars(done))
-
-
-def as_segment(video_id: str, segment: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:
-    """Return the domain's segment; its span reaches from its first clip to its last.
-
-    Missing clips are skipped: ``memory.event_graph`` reports them.
-    """
-    covered = [spans[clip] for clip in segment.clips if clip in spans] or [TimeSpan.of(0, 0)]
-    span = TimeSpan.of(min(s.start_ms for s in covered), max(s.end_ms for s in covered))
-    return Segment(
-        id=segment.id,
-        video=video_id,
-        number=segment.number,
-        label=segment.label,
-        summary=segment.summary,
-        clips=segment.clips,
-        span=span,
-        revision=segment.revision,
-    )
-
-
-def as_edge(edge: EdgeAt) -> Edge:
-    """Return the domain's edge."""
-    return Edge(
-        id=edge.id,
-        source=edge.source_id,
-        target=edge.target_id,
-        relation=Relation(edge.relation),
-        explicit=edge.explicit,
-        confidence=edge.confidence,
-        rationale=edge.rationale,
-        evidence=edge.evidence,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, func, literal, or_, select
@@ -11,9 +12,8 @@ from sqlalchemy.orm import Session
 from domain.memories import Edge, Scope, Segment
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text, valid_at
-from store.queries.events import as_edge, edge_at
+from store.queries.events import EDGES, clip_spans
 from store.tables.schema import (
-    ClipRow,
     EdgeRow,
     EntityRow,
     NodeRevisionRow,
@@ -180,6 +180,11 @@ _CLIPS = SegmentRevisionRow.clips
 _BY_TIME = (_CLIPS[1], _CLIPS[func.cardinality(_CLIPS)], SegmentRow.id)
 
 
+def segments_at(session: Session, video_id: str, clip: int) -> list[Segment]:
+    """Return the segments of a video as of ``clip``, by number."""
+    return _parts(session, video_id, _segments(video_id, clip).order_by(SegmentRow.number))
+
+
 def segments_in_time(
     session: Session, video_id: str, clip: int, offset: int, limit: int
 ) -> list[Segment]:
@@ -223,6 +228,11 @@ def count_segments(session: Session, video_id: str, clip: int) -> int:
     return session.scalar(query) or 0
 
 
+def edges_at(session: Session, video_id: str, clip: int) -> list[Edge]:
+    """Return the edges of a video as of ``clip``, by id."""
+    return _edges(session, clip, EdgeRow.video_id == video_id)
+
+
 def edges_among(session: Session, ids: Sequence[int], clip: int) -> list[Edge]:
     """Return the edges as of ``clip`` that start and end at these segments, by id."""
     return _edges(
@@ -243,36 +253,30 @@ def _segments(video_id: str, clip: int) -> Select[*tuple[Any, ...]]:
 
 
 def _parts(session: Session, video_id: str, query: Select[*tuple[Any, ...]]) -> list[Segment]:
+    """Return segments; the span of each reaches from its first clip to its last.
+
+    Missing clips are skipped: ``memory.event_graph`` reports them.
+    """
     rows = session.execute(query).all()
-    spans = _spans(session, video_id, [clip for row in rows for clip in row[4]])
+    spans = clip_spans(session, video_id, {clip for row in rows for clip in row.clips})
     return [
         Segment(
-            id=row[0],
+            id=row.id,
             video=video_id,
-            number=row[1],
-            label=row[2],
-            summary=row[3],
-            clips=tuple(row[4]),
-            span=_covering_span([spans[clip] for clip in row[4] if clip in spans]),
-            revision=row[5],
+            number=row.number,
+            label=row.label,
+            summary=row.summary,
+            clips=tuple(row.clips),
+            span=reduce(
+                TimeSpan.union,
+                [spans[clip] for clip in row.clips if clip in spans] or [TimeSpan.of(0, 0)],
+            ),
+            revision=row.revision,
         )
         for row in rows
     ]
 
 
-def _spans(session: Session, video_id: str, clips: Sequence[int]) -> dict[int, tuple[int, int]]:
-    row = ClipRow
-    query = select(row.clip, row.start_ms, row.end_ms)
-    query = query.where(row.video_id == video_id, is_any_of(row.clip, clips))
-    return {clip: (start, end) for clip, start, end in session.execute(query)}
-
-
-def _covering_span(spans: Sequence[tuple[int, int]]) -> TimeSpan:
-    """Return the span from the first to the last; missing clips are skipped."""
-    starts, ends = zip(*spans, strict=True) if spans else ((0,), (0,))
-    return TimeSpan.of(min(starts), max(ends))
-
-
 def _edges(session: Session, clip: int, *conditions: ColumnElement[bool]) -> list[Edge]:
-    query = select(EdgeRow).where(*conditions, valid_at(EdgeRow, clip)).order_by(EdgeRow.id)
-    return [as_edge(edge_at(row)) for row in session.scalars(query)]
+    query = EDGES.where(*conditions, valid_at(EdgeRow, clip))
+    return [Edge(**edge) for edge in session.execute(query).mappings()]

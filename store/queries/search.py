@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
-from domain.memories import Edge, Relation, Scope, Segment
+from domain.memories import Edge, Scope, Segment
 from domain.time import TimeSpan
 from store.queries.clip_contents import KEYFRAME_COLUMNS, KeyframeOnClip
 from store.queries.conditions import (
@@ -33,6 +33,7 @@ from store.queries.conditions import (
     view_parameters,
 )
 from store.queries.encoders import QueryParts, cosine_of
+from store.queries.events import EDGES
 from store.tables.schema import (
     ClipRow,
     EdgeRow,
@@ -61,42 +62,20 @@ class StoredLine(NamedTuple):
     superseded_at: int | None
 
 
-_EDGES = (
-    select(
-        EdgeRow.id,
-        EdgeRow.source_id,
-        EdgeRow.target_id,
-        EdgeRow.relation,
-        EdgeRow.explicit,
-        EdgeRow.confidence,
-        EdgeRow.rationale,
-        EdgeRow.evidence,
-    )
-    .where(
-        EdgeRow.video_id == bindparam("video"),
-        or_(EdgeRow.source_id == bindparam("segment"), EdgeRow.target_id == bindparam("segment")),
-        valid_at(EdgeRow, bindparam("last_clip")),
-    )
-    .order_by(EdgeRow.id)
+_EDGES = EDGES.where(
+    EdgeRow.video_id == bindparam("video"),
+    or_(EdgeRow.source_id == bindparam("segment"), EdgeRow.target_id == bindparam("segment")),
+    valid_at(EdgeRow, bindparam("last_clip")),
 )
 
 
 def edges_of_segment(connection: Connection | Session, scope: Scope, segment: int) -> list[Edge]:
     """Return the edges of a segment that are valid in ``scope``, in both directions."""
     parameters = {"video": scope.video, "segment": segment, "last_clip": scope.last_clip}
-    rows = connection.execute(_EDGES, parameters)
+    edges = connection.execute(_EDGES, parameters).mappings()
     return [
-        Edge(
-            id=edge.id,
-            source=edge.source_id,
-            target=edge.target_id,
-            relation=Relation(edge.relation),
-            explicit=edge.explicit,
-            confidence=edge.confidence,
-            rationale=edge.rationale,
-            evidence=tuple(clip for clip in edge.evidence if clip <= scope.last_clip),
-        )
-        for edge in rows
+        Edge(**{**edge, "evidence": [n for n in edge["evidence"] if n <= scope.last_clip]})
+        for edge in edges
     ]
 
 

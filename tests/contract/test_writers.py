@@ -11,12 +11,12 @@ import pytest
 from domain.calls import CallRecord
 from domain.errors import ModelError, SetupError
 from domain.media import IdentityKind, Sound
-from domain.memories import Memory, MemoryKind, MemorySource
+from domain.memories import Memory, MemoryKind, MemorySource, OpenSegment
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import PatchContext, check_patch
 from memory.writers import make_writers
-from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine, Writers
+from memory.writers.port import ClipContext, EventWindow, WindowLine, Writers
 from models.profile import Profile
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
@@ -119,7 +119,7 @@ def window(*, lines: bool = True) -> EventWindow:
         {n: span(30 * n, 30 * n + 30) for n in range(4)},
         (1, 2, 3),
         tuple(output) if lines else (),
-        previous=(KnownSegment(0, "Breakfast", "They eat.", (0,), span(0, 30)),),
+        previous=(OpenSegment(0, 0, "Breakfast", "They eat.", (0,)),),
     )
 
 

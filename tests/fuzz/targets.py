@@ -178,17 +178,17 @@ def patches(_folder: Path) -> Seeds:
 def read_patch(path: Path) -> None:
     """Read from the reply, checked, and cut down to what can be applied."""
     from domain.settings import MemorySettings
-    from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
-    from memory.writers.llm_event import WrittenPatch, _to_patch
+    from memory import patches as checks
+    from memory.writers.llm_event import clean_patch
     from models.chat import read_value
 
     watched = {n: TimeSpan.of(n * 30_000, (n + 1) * 30_000) for n in range(5)}
-    context = PatchContext(4, (3, 4), watched, {"Cooking": (0, 1, 2)}, frozenset())
+    context = checks.PatchContext(4, (3, 4), watched, {"Cooking": (0, 1, 2)}, frozenset())
     settings = MemorySettings()
-    patch = _to_patch(read_value(_reply(path), WrittenPatch))
-    kept, _dropped = drop_invalid_items(patch, context, settings)
-    assert not [one for one in check_patch(kept, context, settings) if one.fatal]
-    uncovered_clips(kept, context)
+    patch = clean_patch(read_value(_reply(path), checks.WrittenPatch))
+    kept, _dropped = checks.drop_invalid_items(patch, context, settings)
+    assert not [one for one in checks.check_patch(kept, context, settings) if one.fatal]
+    checks.uncovered_clips(kept, context)
 
 
 def _reply(path: Path) -> str:

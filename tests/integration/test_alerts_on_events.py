@@ -8,12 +8,13 @@ import pytest
 
 from domain.alerts import Hit
 from domain.media import Box, ClipState, SeenObject
-from domain.memories import ClipMemories, EventPatch, MemorySource, SegmentDraft
+from domain.memories import ClipMemories, MemorySource
 from domain.time import TimeSpan
 from flows.delete import delete_video_span
 from flows.workspace import Workspace
 from library.alerts import try_alert
 from memory.event_graph_update import apply_next_patch
+from memory.patches import WrittenPatch, WrittenSegment
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import EventWindow, Writers
@@ -32,12 +33,12 @@ from tests.support.memory import (
     percept,
 )
 
-CARRIED = SegmentDraft(
+CARRIED = WrittenSegment(
     label="Work at the house",
     summary="The weather is discussed. A man carries a ladder into the hall. Then they rest.",
     clips=(0, 1, 2),
 )
-REST = SegmentDraft(label="A long rest", summary="Everybody rests.", clips=tuple(range(3, 10)))
+REST = WrittenSegment(label="A long rest", summary="Everybody rests.", clips=tuple(range(3, 10)))
 
 
 class Told:
@@ -45,13 +46,13 @@ class Told:
 
     name = "told"
 
-    def __init__(self, *patches: tuple[SegmentDraft, ...]) -> None:
+    def __init__(self, *patches: tuple[WrittenSegment, ...]) -> None:
         self._patches = iter(patches)
 
-    def patch(self, window: EventWindow) -> EventPatch:
-        return EventPatch(segments=next(self._patches))
+    def patch(self, window: EventWindow) -> WrittenPatch:
+        return WrittenPatch(segments=next(self._patches))
 
-    def repair(self, window: EventWindow, patch: EventPatch, complaints: object) -> EventPatch:
+    def repair(self, window: EventWindow, patch: WrittenPatch, complaints: object) -> WrittenPatch:
         return patch
 
 
@@ -95,7 +96,7 @@ def test_an_extended_segment_is_judged_again_within_the_debounce(workspace: Work
     text_alert(workspace, "sheep", question="sheep graze in a garden", debounce=60)
     text_alert(workspace, "once", question="everybody rests", debounce=60)
     text_alert(workspace, "both", question="everybody rests", debounce=0)
-    garden = SegmentDraft(
+    garden = WrittenSegment(
         label="A garden",
         summary="Everybody rests. Sheep graze in a garden.",
         clips=tuple(range(3, 20)),

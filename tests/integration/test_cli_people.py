@@ -7,9 +7,9 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.asking import Mode, Question
-from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import Settings
 from graphs.ask import ask
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
 from people.across_videos import rename
@@ -48,13 +48,13 @@ class Told:
 
     name = "told"
 
-    def patch(self, window: EventWindow) -> EventPatch:
+    def patch(self, window: EventWindow) -> WrittenPatch:
         output = " ".join(line.attributed_text for line in window.lines)
-        draft = SegmentDraft(label="Ada at the harbour", summary=output, clips=window.new)
-        edges: tuple[EdgeDraft, ...] = ()
-        return EventPatch(segments=(draft,), edges=edges)
+        draft = WrittenSegment(label="Ada at the harbour", summary=output, clips=window.new)
+        edges: tuple[WrittenEdge, ...] = ()
+        return WrittenPatch(segments=(draft,), edges=edges)
 
-    def repair(self, window: EventWindow, *_: object) -> EventPatch:
+    def repair(self, window: EventWindow, *_: object) -> WrittenPatch:
         return self.patch(window)
 
 

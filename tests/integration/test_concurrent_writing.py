@@ -18,7 +18,7 @@ from sqlalchemy import text
 from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.media import ClipState, Percept
-from domain.memories import ClipMemories, EventPatch, MemoryDraft, MemoryKind, MemorySource
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from flows import clip_memory, ingest_video
 from flows.ingest_files import watch_files
@@ -26,6 +26,7 @@ from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.drafts import WrittenDraft
+from memory.patches import WrittenPatch
 from memory.write_clip import draft_ahead, remember
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers
@@ -220,7 +221,7 @@ def test_nobody_waits_for_a_clip_or_a_patch_that_a_model_writes(store: Store) ->
             return memories(percept, people, "Fact.")
 
     class Events(LocalEventWriter):
-        def patch(self, window: EventWindow) -> EventPatch:
+        def patch(self, window: EventWindow) -> WrittenPatch:
             free.append(lock_is_free(store))
             return super().patch(window)
 
@@ -309,7 +310,7 @@ def test_a_patch_is_written_anew_where_its_window_changed_meanwhile(store: Store
     speakers: list[str | None] = []
 
     class Events(LocalEventWriter):
-        def patch(self, window: EventWindow) -> EventPatch:
+        def patch(self, window: EventWindow) -> WrittenPatch:
             speakers.extend([line.speaker for line in window.lines if line.text == "Words."])
             if len(speakers) == 1:
                 rename(store, VIDEO, "<voice_0>", "Ada")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,20 +12,19 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from domain.errors import ModelError
-from domain.media import ClipState
-from domain.memories import EventPatch
 from flows.delete import delete_video_rows
 from library.memory import show_video
 from library.videos import check_video
 from memory.event_graph import GraphFault
-from memory.writers.llm_event import LlmEventWriter, WrittenPatch
-from memory.writers.port import EventWindow, Writers
+from memory.patches import WrittenPatch
+from memory.writers.llm_event import LlmEventWriter
+from memory.writers.port import Writers
 from models.chat import read_value
 from store.database import Store
-from store.queries.clips import mark_clip
 from store.queries.events import patches_of
+from tests.integration.test_event_graph_updates import Scripted, done_video
 from tests.support.event_graphs import update_event_graph
-from tests.support.memory import SETTINGS, Tools, known_video, local_writers
+from tests.support.memory import SETTINGS, Tools, local_writers
 
 TOOLS: Any = Tools()
 CLIPS = 12
@@ -48,14 +46,6 @@ class Told:
         self.asked += 1
         text = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         return type("Reply", (), {"value": read_value(text, schema)})
-
-
-def done_video(store: Store) -> str:
-    video = known_video(store, CLIPS)
-    with store.begin() as session:
-        for n in range(CLIPS):
-            mark_clip(session, video, n, ClipState.DONE)
-    return video
 
 
 def update_graph(store: Store, video: str, model: Any) -> int:
@@ -120,7 +110,7 @@ def patches(store: Store, video: str) -> int:
 )
 @given(st.lists(REPLIES, min_size=1, max_size=4))
 def test_no_reply_breaks_the_weaving_or_the_graph(store: Store, replies: list[str]) -> None:
-    video = done_video(store)
+    video = done_video(store, CLIPS)
     try:
         model = Told(*replies, output())
         assert sum(patiently(store, video, model) for _ in range(len(replies) + 1)) == 2
@@ -134,26 +124,9 @@ def test_no_reply_breaks_the_weaving_or_the_graph(store: Store, replies: list[st
         delete_video_rows(store, video)
 
 
-class Counting:
-    """A writer that keeps what it was given."""
-
-    name = "counting"
-
-    def __init__(self) -> None:
-        self.windows: list[EventWindow] = []
-
-    def patch(self, window: EventWindow) -> EventPatch:
-        self.windows.append(window)
-        return EventPatch()
-
-    def repair(
-        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
-    ) -> EventPatch:
-        return patch
-
-
 def test_a_writer_that_proposes_nothing_is_offered_every_clip_again_until_end(store: Store) -> None:
-    video, writer = done_video(store), Counting()
+    nothing = WrittenPatch(segments=())
+    video, writer = done_video(store, CLIPS), Scripted(nothing, nothing)
     writers = Writers(local_writers().clip, writer)
     assert update_event_graph(store, video, writers, TOOLS, SETTINGS, is_final=True) == 2
     assert [one.new for one in writer.windows] == [tuple(range(10)), tuple(range(12))]

@@ -18,7 +18,7 @@ from domain.media import ClipState, IdentityKind
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from store.database import Store
-from store.queries import characters, events
+from store.queries import characters, events, outline
 from store.queries.clips import clip_states, mark_clip
 from store.queries.identities import add_identities, add_statements, identity_support
 from store.queries.memories import (
@@ -288,19 +288,19 @@ def test_segments_are_those_that_hold_and_near_ones_share_a_label_or_a_clip(
 ) -> None:
     with undone(known) as session:
         segments(session, made)
-        views = {n: events.segments_at(session, VIDEO, n) for n in range(CLIPS)}
+        views = {n: outline.segments_at(session, VIDEO, n) for n in range(CLIPS)}
         near = events.open_segments_near(session, VIDEO, labels=labels, clips=clips)
         closest = events.closest_segments(session, VIDEO, list(direction(1)), 3, "words")
         following = events.next_segment_number(session, VIDEO)
     for n, found in views.items():
         assert [one.number for one in found] == [k for k, (*_, h) in enumerate(made) if h.at(n)]
     still = {k: (c, look) for k, (c, look, held) in enumerate(made) if held.until is None}
-    assert [one.number for one in near] == [
+    assert [one.number for one in near.values()] == [
         k for k, (c, look) in still.items() if clips & set(c) or f"look {look}" in labels
     ]
     likeness = {k: float(np.dot(direction(look), direction(1))) for k, (_, look) in still.items()}
     best = sorted(likeness, key=lambda k: (-round(likeness[k], 3), k))
-    assert [one.number for one in closest] == best[:3]
+    assert [one.number for one in closest.values()] == best[:3]
     assert following == len(made)
 
 
@@ -317,16 +317,16 @@ def test_edges_hold_between_their_clips_and_are_closed_once(
             blank = {"relation": "before", "explicit": False, "confidence": 0.5, "rationale": "So."}
             row = {"source_id": ids[source], "target_id": ids[target], "evidence": [0], **blank}
             events.add_edges(session, VIDEO, held.since, [row])
-            newest = events.edges_at(session, VIDEO)[-1].id
+            newest = outline.edges_at(session, VIDEO, CLIPS)[-1].id
             if held.until is not None:
                 events.close_edges(session, [newest], held.until)
                 events.close_edges(session, [newest], held.until + 1)
-        views = {n: events.edges_at(session, VIDEO, n) for n in range(CLIPS)}
+        views = {n: outline.edges_at(session, VIDEO, n) for n in range(CLIPS)}
         touching = events.open_edges_of(session, [ids[0]])
     numbers = {row: number for number, row in ids.items()}
     for n, found in views.items():
         then = [(source, target) for source, target, held in drawn if held.at(n)]
-        assert [(numbers[e.source_id], numbers[e.target_id]) for e in found] == then
+        assert [(numbers[e.source], numbers[e.target]) for e in found] == then
     assert len(touching) == sum(
         held.until is None and 0 in (source, target) for source, target, held in drawn
     )

@@ -15,14 +15,14 @@ import pytest
 
 from domain.asking import Question
 from domain.errors import ModelError
-from domain.memories import Memory, MemoryKind, MemorySource
+from domain.memories import Memory, MemoryKind, MemorySource, OpenEdge, OpenSegment
 from domain.settings import MemorySettings
 from domain.skills import Pattern, Signal
 from domain.trajectory import Event, EvidenceRetrieved
 from graphs.ask import ask
 from memory.patches import PatchContext, check_patch
 from memory.writers import make_writers
-from memory.writers.port import ClipContext, EventWindow, KnownEdge, KnownSegment, Writers
+from memory.writers.port import ClipContext, EventWindow, Writers
 from models.profile import Profile
 from models.prompts import sanitise, sanitise_generated
 from models.specs import ChatSpec
@@ -220,8 +220,8 @@ def test_a_model_closes_no_fact_and_names_nobody_that_it_was_not_shown() -> None
 
 def window(label: str, rationale: str = "") -> EventWindow:
     spans = {n: span(30 * n, 30 * n + 30) for n in range(4)}
-    known = KnownSegment(0, label, f"{label}. {ORDER}", (0,), span(0, 30))
-    edge = KnownEdge(label, label, "before", 0.5, rationale)
+    known = OpenSegment(0, 0, label, f"{label}. {ORDER}", (0,))
+    edge = OpenEdge(0, 0, "before", False, 0.5, rationale, ())
     return EventWindow(
         VIDEO, 3, spans, (1, 2, 3), (), previous=(known,), edges=(edge,), related=(known,)
     )

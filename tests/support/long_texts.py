@@ -15,7 +15,7 @@ from agent.reasoners.replies import read_lines
 from benchmarks.perception.metrics import words_of
 from domain import words
 from domain.media import IdentityKind
-from domain.memories import EventPatch, MemorySource, SegmentDraft
+from domain.memories import MemorySource
 from domain.people import Character, Identity, escape_tags, tags_in_words
 from domain.schedules import parse_when
 from domain.settings import MemorySettings, WatchSettings
@@ -28,7 +28,7 @@ from graphs.forks import read_plan
 from memory.captions import caption_clips, read_captions
 from memory.cues import spoken_lines
 from memory.delete_span import quotes_any
-from memory.patches import PatchContext, check_patch, drop_invalid_items
+from memory.patches import PatchContext, WrittenPatch, check_patch, drop_invalid_items
 from memory.subtitles import cues_to_utterances
 from memory.writers.labels import phrases
 from memory.writers.local_clip import LocalClipWriter
@@ -140,8 +140,9 @@ def events(text: str) -> object:
 def _patch(text: str) -> object:
     watched = {number: span(30 * number, 30 * number + 30) for number in range(5)}
     ground = PatchContext(4, (3, 4), watched, {}, frozenset())
-    segment = SegmentDraft(label=text, summary=text, clips=(3, 4))
-    kept, _ = drop_invalid_items(EventPatch(segments=(segment,)), ground, SETTINGS)
+    segment = {"label": text, "summary": text, "clips": (3, 4)}
+    patch = WrittenPatch.model_validate({"segments": [segment]})
+    kept, _ = drop_invalid_items(patch, ground, SETTINGS)
     return check_patch(kept, ground, SETTINGS)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
+from domain.memories import Relation
+from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 
 LABELS = st.sampled_from(
     ["L1", "L2", "l3", "", "A", "one two three four five six seven eight nine"]
@@ -16,7 +17,7 @@ LABELS = st.sampled_from(
 CLIPS = st.lists(st.integers(0, 45), max_size=6).map(tuple)
 
 ODD_SEGMENTS = st.builds(
-    SegmentDraft,
+    WrittenSegment,
     label=LABELS.map(lambda text: text or " "),
     summary=st.sampled_from(["Something happens.", ""]),
     clips=CLIPS,
@@ -24,7 +25,7 @@ ODD_SEGMENTS = st.builds(
 )
 """Segments that hardly ever fit."""
 ODD_EDGES = st.builds(
-    EdgeDraft,
+    WrittenEdge,
     source=LABELS,
     target=LABELS,
     relation=st.sampled_from([*Relation, "follows"]),
@@ -63,41 +64,41 @@ class Seed:
 
     pieces: tuple[Piece, ...]
     ties: tuple[Tie, ...]
-    odd_segments: tuple[SegmentDraft, ...]
-    odd_edges: tuple[EdgeDraft, ...]
+    odd_segments: tuple[WrittenSegment, ...]
+    odd_edges: tuple[WrittenEdge, ...]
 
     def patch(
         self,
         at_clip: int,
         known: Mapping[str, Sequence[int]],
         edges: Sequence[tuple[str, str, str]] = (),
-    ) -> EventPatch:
+    ) -> WrittenPatch:
         """The patch for a graph with these open segments and edges."""
         drafts = [_segment(piece, at_clip, known) for piece in self.pieces]
         names = [*known, *(draft.label for draft in drafts)]
         ties = [_edge(tie, at_clip, names, edges) for tie in self.ties] if names else []
-        return EventPatch(segments=(*drafts, *self.odd_segments), edges=(*ties, *self.odd_edges))
+        return WrittenPatch(segments=(*drafts, *self.odd_segments), edges=(*ties, *self.odd_edges))
 
 
-def _segment(piece: Piece, at_clip: int, known: Mapping[str, Sequence[int]]) -> SegmentDraft:
+def _segment(piece: Piece, at_clip: int, known: Mapping[str, Sequence[int]]) -> WrittenSegment:
     first = piece.first % (at_clip + 1)
     clips = set(range(first, min(first + piece.length, at_clip + 1)))
     old = None
     if piece.goes_on is not None and known:
         old = list(known)[piece.goes_on % len(known)]
         clips |= set(known[old])
-    return SegmentDraft(
+    return WrittenSegment(
         label=f"L{piece.label}", summary="They talk.", clips=tuple(sorted(clips)), extends=old
     )
 
 
 def _edge(
     tie: Tie, at_clip: int, names: Sequence[str], edges: Sequence[tuple[str, str, str]]
-) -> EdgeDraft:
+) -> WrittenEdge:
     far = 1 + tie.target % max(1, len(names) - 1)
     ends = (names[tie.source % len(names)], names[(tie.source + far) % len(names)], tie.relation)
     source, target, relation = edges[tie.source % len(edges)] if tie.removed and edges else ends
-    return EdgeDraft(
+    return WrittenEdge(
         source=source,
         target=target,
         relation=relation,

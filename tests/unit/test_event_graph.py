@@ -9,31 +9,39 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from domain.memories import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import AbsorbedSegment, OpenSegment
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from memory.event_graph import OpenGraph, OpenSegment, apply_change, change_from_patch
-from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
+from memory.event_graph import OpenGraph, apply_change, change_from_patch
+from memory.patches import (
+    PatchContext,
+    WrittenEdge,
+    WrittenPatch,
+    WrittenSegment,
+    check_patch,
+    drop_invalid_items,
+    uncovered_clips,
+)
 from tests.support.full_suite import examples
 from tests.support.patch_strategies import SEEDS, Seed
 
 SETTINGS = MemorySettings()
 
 
-def segment(label: str, *clips: int, extends: str | None = None) -> SegmentDraft:
-    return SegmentDraft(label=label, summary=f"About {label}.", clips=clips, extends=extends)
+def segment(label: str, *clips: int, extends: str | None = None) -> WrittenSegment:
+    return WrittenSegment(label=label, summary=f"About {label}.", clips=clips, extends=extends)
 
 
-def edge(source: str, target: str, relation: str = "before", **more: object) -> EdgeDraft:
-    return EdgeDraft(
+def edge(source: str, target: str, relation: str = "before", **more: object) -> WrittenEdge:
+    return WrittenEdge(
         source=source, target=target, relation=relation, **({"rationale": "So."} | more)
     )
 
 
-def woven(*patches: tuple[Sequence[SegmentDraft], Sequence[EdgeDraft]]) -> OpenGraph:
+def woven(*patches: tuple[Sequence[WrittenSegment], Sequence[WrittenEdge]]) -> OpenGraph:
     graph, number = OpenGraph(), 0
     for at, (segments, edges) in enumerate(patches):
-        patch = EventPatch(segments=tuple(segments), edges=tuple(edges))
+        patch = WrittenPatch(segments=tuple(segments), edges=tuple(edges))
         change = change_from_patch(graph, patch, at, number)
         graph = apply_change(graph, change)
         number = max([number - 1, *change.segments]) + 1
@@ -58,12 +66,7 @@ def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_stored() -> 
     graph = woven(([segment("Small", 1, 2)], []), ([segment("Wide", 0, 1, 2, 3)], []))
     assert shape(graph) == {"Wide": (0, 1, 2, 3)}
     (output,) = graph.segments[1].history
-    assert (output.number, output.label, output.summary, output.at_clip) == (
-        0,
-        "Small",
-        "About Small.",
-        1,
-    )
+    assert output == AbsorbedSegment(0, "Small", "About Small.", 1)
 
 
 def test_edges_of_an_absorbed_segment_go_to_the_survivor() -> None:
@@ -110,7 +113,7 @@ def ground_of(graph: OpenGraph, at_clip: int, new: Sequence[int]) -> PatchContex
     )
 
 
-def proposed(seed: Seed, graph: OpenGraph, at_clip: int) -> EventPatch:
+def proposed(seed: Seed, graph: OpenGraph, at_clip: int) -> WrittenPatch:
     ground = ground_of(graph, at_clip, ())
     return seed.patch(at_clip, ground.open_segments, sorted(ground.edges))
 

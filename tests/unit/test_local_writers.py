@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from domain.media import IdentityKind, Percept
-from domain.memories import ClipMemories, EventPatch, MemoryKind, MemorySource, Relation
+from domain.memories import ClipMemories, MemoryKind, MemorySource, OpenSegment, Relation
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
-from memory.patches import PatchContext, check_patch
+from memory.patches import PatchContext, WrittenPatch, check_patch
 from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter, find_stated_causes
-from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
+from memory.writers.port import ClipContext, EventWindow, WindowLine
 from people.characters import ClipPeople
 from people.names import format_clip
 from tests.support.memory import VIDEO, WordVectors, face, percept, said, span, text_at, voice
@@ -175,7 +175,7 @@ def window(*clips: list[str], **more: Any) -> EventWindow:
     return EventWindow(VIDEO, len(clips) - 1, spans, lines=tuple(lines), **values)
 
 
-def patch_of(given: EventWindow) -> EventPatch:
+def patch_of(given: EventWindow) -> WrittenPatch:
     patch = LocalEventWriter(SETTINGS).patch(given)
     known = {one.label: one.clips for one in [*given.previous, *given.related]}
     ground = PatchContext(given.at_clip, given.new, given.clips, known)
@@ -202,7 +202,7 @@ def test_topics_that_turn_within_a_clip_overlap() -> None:
 
 def test_a_topic_that_goes_on_extends_the_open_segment() -> None:
     before = [a_line(0, 3 * n, text) for n, text in enumerate(TENT)]
-    open_one = KnownSegment(0, "The red tent", "They pack.", (0,), span(0, 30))
+    open_one = OpenSegment(0, 0, "The red tent", "They pack.", (0,))
     given = window(
         [], TENT, TENT, SOUP, SOUP, new=(1, 2, 3, 4), previous=(open_one,), before=tuple(before)
     )
@@ -212,7 +212,7 @@ def test_a_topic_that_goes_on_extends_the_open_segment() -> None:
 
 
 def test_a_long_open_segment_is_not_extended_for_ever() -> None:
-    open_one = KnownSegment(0, "The red tent", "They pack.", tuple(range(10)), span(0, 300))
+    open_one = OpenSegment(0, 0, "The red tent", "They pack.", tuple(range(10)))
     given = window(*([TENT] * 12), new=(10, 11), previous=(open_one,), before=())
     assert [one.extends for one in patch_of(given).segments] == [None]
 

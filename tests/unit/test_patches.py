@@ -6,11 +6,13 @@ import math
 
 import pytest
 
-from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.patches import (
     PatchContext,
+    WrittenEdge,
+    WrittenPatch,
+    WrittenSegment,
     check_patch,
     count_sentences,
     drop_invalid_items,
@@ -31,19 +33,19 @@ SUMMARY = "They talk. They eat. They leave. They come back."
 
 def segment(
     label: str, *clips: int, extends: str | None = None, summary: str = SUMMARY
-) -> SegmentDraft:
-    return SegmentDraft(label=label, summary=summary, clips=clips, extends=extends)
+) -> WrittenSegment:
+    return WrittenSegment(label=label, summary=summary, clips=clips, extends=extends)
 
 
-def edge(source: str, target: str, relation: str = "before", **more: object) -> EdgeDraft:
+def edge(source: str, target: str, relation: str = "before", **more: object) -> WrittenEdge:
     values = {"rationale": "One is over before the other.", "evidence": (9,)} | more
-    return EdgeDraft(source=source, target=target, relation=relation, **values)
+    return WrittenEdge(source=source, target=target, relation=relation, **values)
 
 
-def patch(*items: SegmentDraft | EdgeDraft) -> EventPatch:
-    return EventPatch(
-        segments=tuple(one for one in items if isinstance(one, SegmentDraft)),
-        edges=tuple(one for one in items if isinstance(one, EdgeDraft)),
+def patch(*items: WrittenSegment | WrittenEdge) -> WrittenPatch:
+    return WrittenPatch(
+        segments=tuple(one for one in items if isinstance(one, WrittenSegment)),
+        edges=tuple(one for one in items if isinstance(one, WrittenEdge)),
     )
 
 
@@ -51,7 +53,7 @@ FIRST, SECOND = segment("Packing", *range(10, 15)), segment("Driving off", *rang
 GOOD = patch(FIRST, SECOND, edge("Packing", "Driving off"), edge("A walk", "Packing"))
 
 
-def complaints(*items: SegmentDraft | EdgeDraft) -> str:
+def complaints(*items: WrittenSegment | WrittenEdge) -> str:
     return "\n".join(str(one) for one in check_patch(patch(*items), GROUND, SETTINGS))
 
 
@@ -70,7 +72,7 @@ def complaints(*items: SegmentDraft | EdgeDraft) -> str:
         (segment("A walk", 9, 10, extends="A walk"), "add 3, 4, 5, 6, 7, 8"),
     ],
 )
-def test_a_bad_segment_is_reported_what_is_wrong_with_it(bad: SegmentDraft, said: str) -> None:
+def test_a_bad_segment_is_reported_what_is_wrong_with_it(bad: WrittenSegment, said: str) -> None:
     assert said in complaints(bad)
 
 
@@ -102,7 +104,7 @@ def test_a_segment_may_not_grow_beyond_its_limit() -> None:
         (edge("Packing", "Driving off", removed=True), "there is no such edge"),
     ],
 )
-def test_a_bad_edge_is_reported_what_is_wrong_with_it(bad: EdgeDraft, said: str) -> None:
+def test_a_bad_edge_is_reported_what_is_wrong_with_it(bad: WrittenEdge, said: str) -> None:
     assert said in complaints(FIRST, SECOND, bad)
     kept, dropped = drop_invalid_items(patch(FIRST, SECOND, bad), GROUND, SETTINGS)
     assert kept == patch(FIRST, SECOND)

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import IdentityKind, Percept
-from domain.memories import MemoryKind, MemorySource
+from domain.memories import MemoryKind, MemorySource, OpenSegment
 from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
-from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
+from memory.writers.port import ClipContext, EventWindow, WindowLine
 from people.characters import ClipPeople
 from tests.support.memory import VIDEO, direction, face, percept, said, span, text_at, voice
 
@@ -109,8 +109,7 @@ def windows(draw: st.DrawFn) -> EventWindow:
         return tuple(made)
 
     new = range(old, old + count)
-    whole = span(spans[0].start_ms / 1000, spans[max(old - 1, 0)].end_ms / 1000)
-    open_one = KnownSegment(0, draw(WORDS), "They talk.", tuple(range(old)), whole)
+    open_one = OpenSegment(0, 0, draw(WORDS), "They talk.", tuple(range(old)))
     return EventWindow(
         VIDEO,
         old + count - 1,

@@ -161,8 +161,8 @@ def replies() -> tuple[type[BaseModel], ...]:
         TimedActReply,
     )
     from evals.judging import Ruling
+    from memory.patches import WrittenPatch
     from memory.writers.llm_clip import WrittenClip
-    from memory.writers.llm_event import WrittenPatch
     from skills.writer import WrittenSkill
 
     return (
