@@ -150,7 +150,7 @@ class RunningQuestion:
         Raises:
             ClientGone: the client disconnected.
             ServerStopping: the server stops.
-            HomerError: as ``graphs.ask.ask``.
+            HomerError: as ``graphs.runner.Runner.ask``.
         """
         async with aclosing(self._events) as events:
             async for item in events:

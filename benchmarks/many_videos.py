@@ -34,7 +34,6 @@ from benchmarks.search_process import Known, Tools
 from domain.asking import Mode, Question
 from domain.memories import MemoryView
 from domain.settings import Settings
-from graphs.ask import ask
 from library.library_search import LibraryQuery, search_library
 from library.transcript import SEEN
 from models.profile import load_profile
@@ -48,6 +47,7 @@ from store.queries.clips import memory_view
 from store.queries.videos import video_titles
 from store.vector_index import VectorIndex, build_index
 from tests.support.library import Quiet
+from tests.support.runs import ask
 
 VIDEOS, CLIPS = 10_000, 12
 PAGE_MS, SEARCH_MS = 1_000.0, 200.0

@@ -126,14 +126,15 @@ class Runner:
         linked: OnRecorded | None = None,
         strategy: str | None = None,
     ) -> AskResult:
-        """Answer one question; see ``graphs.ask.ask``.
+        """Answer one question; ``on_event`` gets each event as it happens, and replies as written.
 
         ``linked`` is called in the transaction that stores the question. ``strategy``: another than
         the settings name; ``auto``: the one that was learned for such questions.
 
         Raises:
-            NotFound: there is no such strategy.
-            InputError: its memory is built of none of the videos.
+            NotFound: a video is not in the library, or there is no such strategy.
+            InputError: nothing was watched yet, or the memory is built of none of the videos.
+            ModelError: the profile's language model cannot be reached.
             StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
         """
         return self.run(*self.begin(question, on_event, linked, strategy))

@@ -52,7 +52,7 @@ async def stream(
         strategy: another than the settings name.
 
     Raises:
-        HomerError: as ``graphs.ask.ask``.
+        HomerError: as ``graphs.runner.Runner.ask``.
     """
     events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
     loop, stop = asyncio.get_running_loop(), Stop()
@@ -79,7 +79,7 @@ def iterate(
     """Ask as ``stream`` does: yield every event and word, and the answer last.
 
     Raises:
-        HomerError: as ``graphs.ask.ask``.
+        HomerError: as ``graphs.runner.Runner.ask``.
     """
     events: SimpleQueue[RunEvent | AskResult | BaseException] = SimpleQueue()
     stop = Stop()

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.asking import Question
 from domain.media import ClipState
-from graphs.ask import ask
 from library.memory import events
 from library.videos import all_titles
 from models.toolbox import Toolbox
@@ -31,6 +30,7 @@ from store.tables.schema import VideoRow
 from tests.browser.pages import settled
 from tests.support.app_pages import EVIL
 from tests.support.media import make_video
+from tests.support.runs import ask
 from tests.support.several_videos import list_people
 from ui.server import AppServer
 

@@ -21,7 +21,6 @@ from domain.trajectory import (
     QuestionAsked,
     RoundOpened,
 )
-from graphs.ask import ask
 from graphs.ask_result import AskResult
 from library.rounds import load_history
 from models.toolbox import Toolbox
@@ -33,6 +32,7 @@ from tests.support.full_suite import in_full, sample
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
+from tests.support.runs import ask
 
 SEVEN = ("Bob", "a guest", "nobody", "a dog", "the neighbour", "a child", "Ann")
 OPEN = (

@@ -26,7 +26,6 @@ from domain.trajectory import (
     RunEvent,
     canonical_event,
 )
-from graphs.ask import fork, resume
 from graphs.ask_result import StoppedEarly
 from graphs.replay import replay
 from graphs.runner import Runner
@@ -40,6 +39,7 @@ from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
+from tests.support.runs import fork, resume
 from tests.support.world_model import obedient_to_all
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"

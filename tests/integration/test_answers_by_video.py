@@ -6,13 +6,13 @@ import pytest
 
 from domain.asking import Question
 from domain.trajectory import EvidenceRetrieved, ForkEdit
-from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.replay import replay
 from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import WordToolbox
 from tests.support.remembered import Said, watch
+from tests.support.runs import ask, fork
 
 GARDEN, HARBOUR, STATION = ("a" * 16, "b" * 16, "c" * 16)
 TALKS = {

@@ -19,7 +19,6 @@ from domain.asking import Question
 from domain.media import IdentityKind
 from domain.people import Identity, escape_tags
 from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved, Guarded
-from graphs.ask import ask
 from graphs.ask_result import AskResult
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
@@ -35,6 +34,7 @@ from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, name, recording, watch
+from tests.support.runs import ask
 
 OPTIONS = ("Bob", "Ann", "a dog")
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=OPTIONS)

@@ -17,7 +17,6 @@ from domain.asking import Question
 from domain.rights import Deed, acting_user
 from flows.delete import delete_video_rows
 from flows.restore import import_exported_video
-from graphs.ask import ask
 from library.removal import export_video
 from people.across_videos import rename
 from people.corrections import undo
@@ -28,6 +27,7 @@ from store.queries.audit import acting_name, audit_entries, record_deed
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.library import Quiet
 from tests.support.memory import VIDEO, WordVectors
+from tests.support.runs import ask
 from tests.support.span_deletion import cut, watch_talk
 from ui.sign_in import provider_user_name
 

@@ -10,7 +10,6 @@ from domain.faults import FaultPoint
 from domain.settings import AskSettings
 from domain.skills import Policy, Skill, Topic
 from domain.trajectory import ForkEdit, QuestionAsked, SkillsRouted
-from graphs.ask import ask, fork
 from graphs.ask_result import AskResult, answer_json
 from graphs.replay import replay
 from graphs.runner import Runner
@@ -26,6 +25,7 @@ from tests.support.caption_evaluations import build_all
 from tests.support.judged_answers import answered
 from tests.support.killed_runs import killed_at
 from tests.support.machine import watched
+from tests.support.runs import ask, fork
 from tests.support.skills import a_skill
 
 GATE = Question(text="Who opens the gate before the party?", videos=(PARTY,))

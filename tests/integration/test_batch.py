@@ -10,13 +10,13 @@ import pytest
 
 from domain.asking import Question
 from domain.errors import ModelError, NotFound
-from graphs.ask import ask
 from graphs.ask_result import AskResult
 from graphs.batch import answered_ids, read_questions, run_batch, write_batch
 from graphs.runner import Runner
 from models.toolbox import Toolbox
 from store.database import Store
 from tests.support.asking import PARTY, WordToolbox
+from tests.support.runs import ask
 
 LINES: list[dict[str, Any]] = [
     {"id": "a", "video": PARTY[:6], "question": "What does Bob play?"},

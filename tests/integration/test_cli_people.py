@@ -8,7 +8,6 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from domain.asking import Mode, Question
 from domain.settings import Settings
-from graphs.ask import ask
 from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
@@ -37,6 +36,7 @@ from tests.support.memory import (
     voice,
 )
 from tests.support.remembered import Tools as SearchTools
+from tests.support.runs import ask
 
 
 def homer(*arguments: str) -> Result:

@@ -27,7 +27,6 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from graphs.ask import ask
 from graphs.ask_result import AskResult
 from store.database import Store
 from tests.support.asking import PARTY
@@ -48,6 +47,7 @@ from tests.support.machine import (
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Event, Said, add_event_graph, recording, watch
+from tests.support.runs import ask
 
 FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
 CHAIN = (

@@ -11,7 +11,6 @@ from domain.errors import InputError
 from domain.settings import AskSettings
 from domain.skills import JudgedTrajectory, Policy
 from domain.trajectory import Event, EvidenceRetrieved, Forced, ForkEdit, Planned
-from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.forks import editable
 from graphs.runner import Runner
@@ -22,6 +21,7 @@ from skills.writer import LocalSkillWriter
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.runs import ask, fork
 from tests.support.skills import a_skill
 from tests.support.wrong_day_house import OTHER_DAY, STORM, house
 

@@ -22,7 +22,6 @@ from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.reembed import plan_reembedding, reembed
 from flows.workspace import Workspace
-from graphs.ask import ask
 from graphs.replay import replay
 from library import alerts
 from library.memory import dump_lines, show_video
@@ -55,6 +54,7 @@ from tests.support.media import make_video
 from tests.support.memory import VIDEO, WordVectors, known_video, memorise, percept, said
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Tools as WordTools
+from tests.support.runs import ask
 from tests.support.span_deletion import SPAN, watch_talk
 
 SPOKEN = (

@@ -20,7 +20,6 @@ from domain.trajectory import (
     QuestionAsked,
     RoundOpened,
 )
-from graphs.ask import ask, fork, resume
 from graphs.ask_result import AskResult
 from graphs.forks import editable
 from graphs.replay import replay
@@ -34,6 +33,7 @@ from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.runs import ask, fork, resume
 from tests.support.searching_model import PLAY, ask_at_party, searching
 
 

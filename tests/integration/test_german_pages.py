@@ -13,7 +13,6 @@ from google.protobuf.json_format import MessageToDict
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from graphs.ask import ask
 from library.sharing import share_answer
 from store.blobs import BlobStore
 from store.database import Store
@@ -24,6 +23,7 @@ from tests.support.catalogues import po_files, read
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
+from tests.support.runs import ask
 from tests.support.searching_model import PLAY, searching
 from ui.navigation import PAGE_NAMES
 

@@ -16,7 +16,6 @@ from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
 from domain.settings import Settings
 from graphs import studio
-from graphs.ask import ask
 from graphs.ask_result import answer_json
 from graphs.machines import MACHINES
 from graphs.replay import replay
@@ -27,6 +26,7 @@ from store.database import Store
 from store.queries.clips import memory_view
 from store.queries.trajectories import find_trajectory, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.runs import ask
 
 ROOT = Path(__file__).parents[2]
 QUERY = "Bob plays a slow song on the piano"

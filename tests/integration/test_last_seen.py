@@ -10,7 +10,6 @@ import pytest
 
 from domain.asking import Mode, Question
 from domain.trajectory import EvidenceRetrieved, ForkEdit
-from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.replay import replay
 from people.across_videos import join, rename
@@ -22,6 +21,7 @@ from tests.support.machine import FINDS, ScriptedMemory, ScriptedReasoner, run, 
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import recording
+from tests.support.runs import ask, fork
 from tests.support.several_videos import INTERVIEW, LECTURE, TALK, watch_people
 
 ALL = (TALK, INTERVIEW, LECTURE)

@@ -13,7 +13,6 @@ from rich.console import Console
 from cli import answers
 from domain.asking import Question
 from domain.trajectory import Event, ModelCalled, PartialReply
-from graphs.ask import ask
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
@@ -24,6 +23,7 @@ from tests.support.asking import PARTY
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.runs import ask
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 

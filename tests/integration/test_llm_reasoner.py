@@ -13,7 +13,6 @@ from sqlalchemy import update
 
 from domain.asking import Question
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Failed, Guarded, ModelCalled
-from graphs.ask import ask
 from graphs.ask_result import AskResult
 from library.rounds import load_history
 from store.database import Store
@@ -24,6 +23,7 @@ from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.remembered import Said, recording, watch
+from tests.support.runs import ask
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 PLAY = Question(text="What does Bob play?", videos=(PARTY,))

@@ -17,7 +17,6 @@ from cli.main import app
 from domain.asking import Question
 from domain.time import TimeSpan
 from domain.trajectory import Bound, Event, EvidenceRetrieved, ImagesSeen
-from graphs.ask import ask
 from graphs.ask_result import AskResult
 from graphs.replay import replay
 from store.database import Store
@@ -30,6 +29,7 @@ from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.picture_cards import Card, jpeg
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, recording, watch
+from tests.support.runs import ask
 from tests.support.seeing_model import (
     Eyes,
     Image,

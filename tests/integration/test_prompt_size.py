@@ -7,7 +7,6 @@ from typing import Any
 
 from domain.asking import Question
 from domain.trajectory import Ended, Event, RoundOpened
-from graphs.ask import ask
 from store.database import Store
 from tests.support.asking import PARTY
 from tests.support.listeners import collect_events
@@ -15,6 +14,7 @@ from tests.support.obedient_model import LlmToolbox, purpose_of, texts_of
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, name, watch
+from tests.support.runs import ask
 
 CLIPS, LINES, SEGMENTS = 60, 14, 15
 CHARS_A_TOKEN = 3.5

@@ -12,7 +12,6 @@ import pytest
 from domain.asking import Question
 from domain.settings import AskSettings, Settings
 from domain.trajectory import ModelCalled, Prompted
-from graphs.ask import ask
 from graphs.ask_result import AskResult
 from graphs.homer import HOMER
 from models.profile import Profile
@@ -22,6 +21,7 @@ from tests.support.asking import PARTY
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event, Said, add_event_graph, watch
+from tests.support.runs import ask
 
 QUESTION = Question(text="What happens at the long party?", videos=(PARTY,))
 STUBBORN = Settings(ask=AskSettings(saturated_after=30, empty_rounds=30, lock_on_rounds=30))

@@ -15,7 +15,6 @@ from domain.asking import Question
 from domain.errors import InputError, ModelError, NotFound
 from domain.settings import AskSettings, Settings
 from domain.trajectory import Acted, Ended, EvidenceRetrieved, Planned, TimeUp
-from graphs.ask import ask
 from graphs.replay import Replayed, replay
 from models.profile import Profile
 from store.database import Store
@@ -25,6 +24,7 @@ from tests.support.full_suite import ends, sample
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import name as rename
+from tests.support.runs import ask
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 QUESTIONS = (

@@ -15,7 +15,6 @@ from sqlalchemy import text
 
 from domain.asking import Question
 from domain.errors import HomerError, SetupError
-from graphs.ask import ask
 from library.removal import export_video
 from models import secrets
 from models.chat_models import api_key
@@ -30,6 +29,7 @@ from tests.support.asking import PARTY, remember_party
 from tests.support.library import Quiet
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.runs import ask
 
 pytestmark = pytest.mark.usefixtures("tampered")
 

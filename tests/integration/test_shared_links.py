@@ -24,7 +24,6 @@ from domain.errors import InputError
 from domain.rights import MAX_DAYS, SharedLink
 from domain.time import TimeSpan
 from flows.delete import delete_video_rows
-from graphs.ask import ask
 from library.sharing import revoke_link, share_answer, share_moment, shared_links
 from store.database import Store
 from store.queries.audit import audit_entries
@@ -34,6 +33,7 @@ from tests.support.app_pages import EVIL, app_over, open_page, press
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.picture_cards import Card, jpeg
 from tests.support.remembered import recording
+from tests.support.runs import ask
 from ui.media import media_routes
 from ui.sharing import GONE, shared_routes
 

@@ -11,7 +11,6 @@ from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
 from domain.skills import Policy, Tone
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, SkillsRouted
-from graphs.ask import ask
 from graphs.replay import replay
 from skills.library import (
     find_skill,
@@ -28,6 +27,7 @@ from tests.support.asking import PARTY, WordToolbox
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import OpenAIServer
+from tests.support.runs import ask
 from tests.support.skills import a_skill
 
 GATE = Question(text="Who opens the gate before the party?", videos=(PARTY,))

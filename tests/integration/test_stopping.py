@@ -15,7 +15,6 @@ from domain.asking import Question
 from domain.errors import InputError
 from domain.ledger import SubtaskDraft
 from domain.trajectory import Ended, Interrupted, canonical_event
-from graphs.ask import ask, resume
 from graphs.ask_result import StoppedEarly
 from graphs.replay import replay
 from nodes.finish import NOTHING_YET, SO_FAR
@@ -37,6 +36,7 @@ from tests.support.machine import (
 )
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import OpenAIServer
+from tests.support.runs import ask, resume
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 OPEN = Question(text="What does Ann open?", videos=(VIDEO,))

@@ -6,7 +6,6 @@ import pytest
 
 from domain.asking import Answer, Question
 from domain.trajectory import Bound, EvidenceRetrieved, ForkEdit, Planned
-from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from graphs.replay import replay
 from library.answers import answer_lines
@@ -15,6 +14,7 @@ from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import Reads, StructureByWords, WordToolbox
 from tests.support.remembered import Said, name, see, watch
+from tests.support.runs import ask, fork
 
 V = "abcdefabcdefabcd"
 OTHER = "b" * 16

@@ -27,7 +27,6 @@ from evals.training.export import (
     read_manifest,
     read_prompts,
 )
-from graphs.ask import ask, fork
 from graphs.context_factory import StrategyTools
 from memory.delete_span import delete_span
 from people.forget import forget
@@ -38,6 +37,7 @@ from strategies.registry import find_strategy, strategy_names
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import evaluate, houses
 from tests.support.remembered import WordEmbedder
+from tests.support.runs import ask, fork
 
 RAG = find_strategy("plain-rag")
 CHOICE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))

@@ -17,13 +17,13 @@ from domain.errors import InputError
 from domain.skills import JudgedTrajectory
 from evals.training.environment import environment_of
 from evals.training.export import TRAJECTORIES, export_training, read_prompts
-from graphs.ask import ask
 from graphs.context_factory import StrategyTools
 from skills.learn import judge
 from store.database import Store
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import workspace_of
+from tests.support.runs import ask
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

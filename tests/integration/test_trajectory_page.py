@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 from domain.asking import Question
 from domain.people import TAG
 from domain.trajectory import ForkEdit
-from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
 from library.rounds import calls_in_round, load_history
 from store.database import Store
@@ -26,6 +25,7 @@ from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
+from tests.support.runs import ask, fork
 from tests.support.searching_model import PLAY, ask_at_party, searching
 from ui.app_state import page_state
 from ui.harness_remarks import HarnessPart

@@ -19,7 +19,6 @@ from domain.memories import Memory, MemoryKind, MemorySource, OpenEdge, OpenSegm
 from domain.settings import MemorySettings
 from domain.skills import Pattern, Signal
 from domain.trajectory import Event, EvidenceRetrieved
-from graphs.ask import ask
 from memory.patches import PatchContext, check_patch
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, Writers
@@ -41,6 +40,7 @@ from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, recording, watch
+from tests.support.runs import ask
 from tests.support.scripted_chat import scripted
 
 OTHER = "0123012301230123"

@@ -22,7 +22,6 @@ from domain.asking import Question
 from domain.errors import HomerError
 from domain.moments import Moment
 from domain.time import TimeSpan
-from graphs.ask import ask
 from homer_video.moments import FoundMoments, VideoAnswer
 from library.answering import answer_of
 from library.answers import reply_tail
@@ -30,6 +29,7 @@ from library.trajectories import trajectory
 from store.database import Store
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.regular_expressions import sources
+from tests.support.runs import ask
 
 BIDI = "\u061c\u200e\u200f" + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 CONTROLS = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)])) + "\u2028\u2029"

@@ -8,7 +8,6 @@ from sqlalchemy import text
 
 from domain.asking import Question
 from domain.media import Video
-from graphs.ask import ask
 from library.memory import dump_lines
 from library.videos import all_videos
 from store.database import Store
@@ -17,6 +16,7 @@ from store.queries.backup import copied_tables
 from store.tables.schema import SkillRow
 from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.runs import ask
 
 ADVICE = {
     "name": "advice",

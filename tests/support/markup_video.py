@@ -10,7 +10,6 @@ from sqlalchemy import update
 
 from domain.asking import Question
 from domain.media import ClipState
-from graphs.ask import ask
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, set_video_state
@@ -19,6 +18,7 @@ from tests.support.asking import PARTY
 from tests.support.obedient_model import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event, Said, add_event_graph, name, watch
+from tests.support.runs import ask
 from tests.support.searching_model import searching
 
 BAIT = (

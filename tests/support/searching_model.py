@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from domain.asking import Question
-from graphs.ask import ask
 from graphs.ask_result import AskResult
 from store.database import Store
 from tests.support.asking import PARTY, remember_party
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
+from tests.support.runs import ask
 
 PLAY = Question(text="What does Bob play, and who sings?", videos=(PARTY,))
 PLAN = {"subtasks": [{"text": "what Bob plays"}, {"text": "who sings", "depends": ["t1"]}]}

@@ -13,7 +13,6 @@ from domain.time import TimeSpan
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
-from graphs.ask import ask
 from graphs.replay import replay
 from models.profile import Profile
 from models.specs import ChatSpec
@@ -22,6 +21,7 @@ from store.database import Store
 from store.home import Home
 from tests.support.openai_server import OpenAIServer
 from tests.support.picture_cards import Card, jpeg, make_slides
+from tests.support.runs import ask
 from tests.support.seeing_model import (
     Eyes,
     Image,

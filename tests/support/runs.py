@@ -1,4 +1,4 @@
-"""Asking, resuming and forking, one question at a time."""
+"""Asking, resuming and forking, one question at a time, each with a runner of its own."""
 
 from __future__ import annotations
 
@@ -22,16 +22,6 @@ def ask(
     on_event: RunListener | None = None,
     strategy: str | None = None,
 ) -> AskResult:
-    """Answer ``question`` by a strategy; by default by that of the profile's settings.
-
-    ``on_event`` gets every event as it happens, and the model's replies as they are written.
-
-    Raises:
-        NotFound: a video of the question is not in the library, or there is no such strategy.
-        InputError: nothing of a video has been watched yet, as of that time.
-        ModelError: the profile's language model cannot be reached.
-        StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
-    """
     with Runner(store, toolbox) as runner:
         return runner.ask(question, on_event, strategy=strategy)
 
@@ -42,7 +32,6 @@ def resume(
     name: str,
     on_event: RunListener | None = None,
 ) -> AskResult:
-    """Resume the question of the trajectory ``name``; see ``graphs.runner.Runner.resume``."""
     with Runner(store, toolbox) as runner:
         return runner.resume(name, on_event)
 
@@ -55,6 +44,5 @@ def fork(
     edit: ForkEdit,
     on_event: RunListener | None = None,
 ) -> AskResult:
-    """Fork a round of a trajectory as a new one; see ``graphs.runner.Runner.fork``."""
     with Runner(store, toolbox) as runner:
         return runner.fork(name, number, edit, on_event)
