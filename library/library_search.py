@@ -38,7 +38,6 @@ from store.queries import library as stored
 from store.queries.clips import memory_view
 from store.queries.keyframes import AlikeKeyframe
 from store.queries.library import (
-    LibraryLine,
     Tags,
     frames_of_lines,
     library_lines,
@@ -46,6 +45,7 @@ from store.queries.library import (
     videos_added,
 )
 from store.queries.people_in_view import videos_naming
+from store.queries.transcript import LineAt
 
 MAX_WITH_WORDS, MAX_CLOSE = 24, 12
 """Results that are shown: with the words, and close in meaning."""
@@ -140,7 +140,7 @@ def search_library(
         scopes = memory_view(session, list(titles)).scopes
         others, person = _split_person(session, scopes, words, query.person)
         found = lines_in_library(session, scopes, others, sources, MAX_WITH_WORDS, person)
-        lines, close = found.lines, list[LibraryLine]()
+        lines, close = found.lines, list[LineAt]()
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
             close = _others(session, order, sources, lines)
@@ -180,8 +180,8 @@ def _picture(one: AlikeKeyframe, title: str) -> LibraryResult:
 
 
 def _others(
-    session: Session, ids: Sequence[int], sources: Collection[str], known: Iterable[LibraryLine]
-) -> list[LibraryLine]:
+    session: Session, ids: Sequence[int], sources: Collection[str], known: Iterable[LineAt]
+) -> list[LineAt]:
     """Return the lines of these ids that pass the filter and are not known, in their order."""
     seen = {line.id for line in known}
     places = {one: place for place, one in enumerate(ids) if one not in seen}
@@ -215,7 +215,7 @@ def _split_person(
 
 
 def _results(
-    lines: Sequence[LibraryLine],
+    lines: Sequence[LineAt],
     people: Mapping[str, ClipPeople],
     titles: Mapping[str, str],
     blobs: Mapping[int, str],
@@ -230,7 +230,7 @@ def _results(
     )
 
 
-def _names(lines: Iterable[LibraryLine], people: Mapping[str, ClipPeople]) -> list[str]:
+def _names(lines: Iterable[LineAt], people: Mapping[str, ClipPeople]) -> list[str]:
     """Return the names of the people whom these lines mention, the most frequent first."""
     counts = Counter(
         person.name

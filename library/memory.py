@@ -27,9 +27,9 @@ from store.queries import clip_contents, keyframes, memories, outline, streams
 from store.queries import clips as stored_clips
 from store.queries import events as stored_events
 from store.queries.characters import CharacterAt
+from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import StoredClip
 from store.queries.conditions import MAX_ATTEMPTS
-from store.queries.keyframes import StoredKeyframe
 from store.queries.records import dump_video
 from store.queries.videos import find_video, video_state
 
@@ -181,7 +181,7 @@ def shown_clips(
         )
 
 
-def shown_frame(video: str, frame: StoredKeyframe, people: ClipPeople) -> Moment:
+def shown_frame(video: str, frame: KeyframeOnClip, people: ClipPeople) -> Moment:
     """Return a keyframe with the names of people in its description."""
     return Moment(
         ref=f"k{frame.id}",

@@ -29,10 +29,11 @@ from people.overlay import characters_at, people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
 from store.files import create_private, make_private
+from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.events import patch_writers
 from store.queries.frames import kept_frame
-from store.queries.keyframes import StoredKeyframe, frame_near, frame_of, frames_of
+from store.queries.keyframes import frame_near, frame_of, frames_of
 from store.queries.moments import (
     EntityAt,
     builders_of,
@@ -161,7 +162,7 @@ def _shared(session: Session, scope: Scope, clip: int, at_ms: int, names: Names)
     )
 
 
-def _nearest(frames: Sequence[StoredKeyframe], at_ms: int, most: int) -> list[StoredKeyframe]:
+def _nearest(frames: Sequence[KeyframeOnClip], at_ms: int, most: int) -> list[KeyframeOnClip]:
     """Return the frames nearest to a moment, in order of time."""
     near = [one for one in frames if abs(one.time_ms - at_ms) <= NEAR_MS]
     nearest = sorted(near, key=lambda one: (abs(one.time_ms - at_ms), one.time_ms))[:most]
@@ -169,7 +170,7 @@ def _nearest(frames: Sequence[StoredKeyframe], at_ms: int, most: int) -> list[St
 
 
 def _image(
-    video: str, ref: str, frame: StoredKeyframe | BuiltFrame, source: str = "", text: str = ""
+    video: str, ref: str, frame: KeyframeOnClip | BuiltFrame, source: str = "", text: str = ""
 ) -> Moment:
     return Moment(
         ref=ref,
@@ -252,7 +253,7 @@ def _frame(
         last = -1
         with suppress(NotFound):
             last = memory_view(session, [video], as_of_ms).scopes[0].last_clip
-    frame: BuiltFrame | StoredKeyframe | None
+    frame: BuiltFrame | KeyframeOnClip | None
     if named:
         find = kept_frame if kind == "f" else frame_of
         frame = find(session, video, int(named[2]))

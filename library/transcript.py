@@ -25,7 +25,6 @@ from retrieval.relevance import close_lines, embed_words
 from store.database import Store
 from store.queries.clips import memory_view
 from store.queries.keyframes import frames_of
-from store.queries.library import LibraryLine
 from store.queries.transcript import (
     MARK_END,
     MARK_START,
@@ -219,9 +218,7 @@ def _people(session: Session, scope: Scope) -> ClipPeople:
     return ClipPeople(characters=tuple(people_as_of(session, scope)))
 
 
-def shown_lines(
-    lines: Iterable[LineAt | LibraryLine], people: ClipPeople
-) -> Iterator[TranscriptLine]:
+def shown_lines(lines: Iterable[LineAt], people: ClipPeople) -> Iterator[TranscriptLine]:
     """Yield lines of a video as readers see them, with names in place of tags."""
     for line in lines:
         text, marks = _unmarked(_in_words(line.text, people))

@@ -17,7 +17,6 @@ from domain.base import Frozen
 from domain.media import ClipState
 from domain.memories import Scope
 from domain.texts import make_storable
-from domain.time import TimeSpan
 from store.queries.conditions import (
     IN_VIEW,
     Reader,
@@ -27,7 +26,7 @@ from store.queries.conditions import (
     last_clip_of,
     reading_driver,
 )
-from store.queries.transcript import MARK_END, MARK_START
+from store.queries.transcript import MARK_END, MARK_START, LineAt, line_at
 from store.queries.videos import FINISHED_STATES
 from store.tables.library import SavedSearchRow
 from store.tables.schema import (
@@ -187,25 +186,13 @@ Tags = Mapping[str, Collection[str]]
 """Tags such as ``<face_3>``, by video."""
 
 
-class LibraryLine(NamedTuple):
-    """A line of a video; ``text`` has marks around the words that were searched for."""
-
-    id: int
-    video: str
-    clip: int
-    source: str
-    text: str
-    speaker: str | None
-    span: TimeSpan
-
-
 class LibraryMatches(NamedTuple):
     """The best lines, and how many of all matches each video and each source has.
 
     ``more``: there are more than ``MOST_MATCHES``, and only so many were looked at.
     """
 
-    lines: list[LibraryLine]
+    lines: list[LineAt]
     videos: dict[str, int]
     sources: dict[str, int]
     more: bool
@@ -274,9 +261,9 @@ def lines_in_library(
         "marked": f"StartSel={MARK_START}, StopSel={MARK_END}, HighlightAll=true",
     }
     rows = reading_driver(database).execute(_MATCHES, parameters, prepare=False).fetchall()
-    lines = [_line(row[1:]) for row in rows if row[0] is None]
+    lines = [line_at(row[1:]) for row in rows if row[0] is None]
     videos, by_source = Counter[str](), Counter[str]()
-    for count, line in ((row[0], _line(row[1:])) for row in rows if row[0] is not None):
+    for count, line in ((row[0], line_at(row[1:])) for row in rows if row[0] is not None):
         videos[line.video] += count
         by_source[line.source] += count
     return LibraryMatches(lines, videos, by_source, videos.total() > MOST_MATCHES)
@@ -288,16 +275,10 @@ _NAMED = """
 """
 
 
-def library_lines(
-    database: Reader, ids: Collection[int], sources: Collection[str]
-) -> list[LibraryLine]:
+def library_lines(database: Reader, ids: Collection[int], sources: Collection[str]) -> list[LineAt]:
     """Return those of these lines that are of these sources, in no order."""
     parameters = {"ids": list(ids), "sources": sorted(sources)}
-    return [_line(row) for row in reading_driver(database).execute(_NAMED, parameters).fetchall()]
-
-
-def _line(row: tuple[Any, ...]) -> LibraryLine:
-    return LibraryLine._make((*row[:-2], TimeSpan.of(*row[-2:])))
+    return [line_at(row) for row in reading_driver(database).execute(_NAMED, parameters).fetchall()]
 
 
 _FRAMES = """
@@ -312,7 +293,7 @@ _FRAMES = """
 """
 
 
-def frames_of_lines(database: Reader, lines: Sequence[LibraryLine]) -> dict[int, str]:
+def frames_of_lines(database: Reader, lines: Sequence[LineAt]) -> dict[int, str]:
     """Return the SHA-256 of the keyframe nearest to each line that has one near, by its id."""
     parameters = {
         "videos": [line.video for line in lines],

@@ -22,9 +22,10 @@ _MARKED = f"StartSel={MARK_START}, StopSel={MARK_END}, HighlightAll=true"
 
 
 class LineAt(NamedTuple):
-    """A line; ``text`` has marks where it was searched for words."""
+    """A line of a video; ``text`` has marks around the words that were searched for."""
 
     id: int
+    video: str
     clip: int
     source: str
     text: str
@@ -149,7 +150,16 @@ def _counted(
 
 def _lines(scope: Scope, sources: Collection[str], text: Any) -> Select[*tuple[Any, ...]]:
     row = MemoryRow
-    columns = (row.id, row.clip, row.source, text, row.speaker, row.start_ms, row.end_ms)
+    columns = (
+        row.id,
+        row.video_id,
+        row.clip,
+        row.source,
+        text,
+        row.speaker,
+        row.start_ms,
+        row.end_ms,
+    )
     holds = or_(row.superseded_at.is_(None), row.superseded_at > scope.last_clip)
     in_scope = (row.video_id == scope.video, row.clip <= scope.last_clip, holds)
     shown = (row.kind == str(MemoryKind.EPISODIC), is_any_text(row.source, sources))
@@ -157,7 +167,9 @@ def _lines(scope: Scope, sources: Collection[str], text: Any) -> Select[*tuple[A
 
 
 def _read(session: Session, query: Select[*tuple[Any, ...]]) -> list[LineAt]:
-    return [
-        LineAt(line, clip, source, text, speaker, TimeSpan.of(start, end))
-        for line, clip, source, text, speaker, start, end in session.execute(query)
-    ]
+    return [line_at(row) for row in session.execute(query).tuples()]
+
+
+def line_at(row: tuple[Any, ...]) -> LineAt:
+    """Return the line of a row whose last two columns are its times."""
+    return LineAt._make((*row[:-2], TimeSpan.of(*row[-2:])))
