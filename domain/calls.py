@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from domain.base import Frozen
+
 
 @dataclass(frozen=True)
 class CallRecord:
@@ -29,3 +31,22 @@ class CallRecord:
     video_id: str | None = None
     clip: int | None = None
     trajectory_id: str | None = None
+
+
+class CallTotals(Frozen):
+    """The totals of some calls. ``failed`` ones gave an error or an invalid reply.
+
+    ``cost_usd`` counts where prices are known.
+    """
+
+    calls: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    ms: int = 0
+
+    def __add__(self, other: CallTotals) -> CallTotals:
+        """Return the sum of both."""
+        ours, theirs = self.model_dump(), other.model_dump()
+        return CallTotals(**{name: ours[name] + theirs[name] for name in ours})

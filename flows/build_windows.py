@@ -91,7 +91,7 @@ class WindowsBuild:
         if self._workspace.profile.writer != "llm":
             return None
         with self._store.begin() as session:
-            rows = usage_by_clip(session, self._video.id)
+            rows = usage_by_clip(session, self._video.id).values()
         each = (
             ModelUse(row.calls, row.tokens_in, row.tokens_out, row.cost_usd, row.ms / 1_000)
             for row in rows

@@ -8,6 +8,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
+from domain.calls import CallTotals
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Edge, Scope, Segment
 from domain.moments import Event, Moment, image_path
@@ -18,7 +19,6 @@ from domain.words import format_number, translate
 from flows.video_locks import current_state, watched_videos
 from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
 from library.strategies import BuiltOf, built_memories
-from library.usage import CallTotals, usage_of_clips
 from people.characters import ClipPeople
 from people.names import display_line, display_segment
 from people.overlay import characters_at
@@ -26,6 +26,7 @@ from store.database import Store
 from store.queries import clip_contents, keyframes, memories, outline, streams
 from store.queries import clips as stored_clips
 from store.queries import events as stored_events
+from store.queries.calls import usage_by_clip
 from store.queries.characters import CharacterAt
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import StoredClip
@@ -114,7 +115,7 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
             ),
             edges=tuple(outline.edges_at(session, known.id, last)),
             pending=pending[-1] if pending else (),
-            cost=sum(usage_of_clips(session, known.id).values(), CallTotals()),
+            cost=sum(usage_by_clip(session, known.id).values(), CallTotals()),
             seconds=sum(clip.seconds for clip in shown),
             languages=tuple(memories.spoken_languages(session, known.id, last)),
             stream=stream_details(session, known.id, as_of),
@@ -166,7 +167,7 @@ def shown_clips(
     frames: dict[int, list[Moment]] = {}
     for frame in keyframes.frames_of(session, video, watched):
         frames.setdefault(frame.clip, []).append(shown_frame(video, frame, named))
-    costs = usage_of_clips(session, video)
+    costs = usage_by_clip(session, video)
     for clip in stored:
         failed = clip.state == ClipState.FAILED or clip.unwritten
         yield ShownClip(

@@ -7,44 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy.orm import Session
-
 from agent.replay_source import inherited_count
 from domain.base import Frozen
+from domain.calls import CallTotals
 from domain.media import ClipState
 from domain.trajectory import Event, ModelCalled, RoundOpened
 from store.database import Store
 from store.queries.calls import EMBED, images_sent, usage_by_clip
 from store.queries.clips import clips_of
 from store.tables.schema import ModelCallRow
-
-
-class CallTotals(Frozen):
-    """The totals of some calls. ``failed`` ones gave an error or an invalid reply.
-
-    ``cost_usd`` counts where prices are known.
-    """
-
-    calls: int = 0
-    failed: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_usd: float = 0.0
-    ms: int = 0
-
-    def __add__(self, other: CallTotals) -> CallTotals:
-        """Return the sum of both."""
-        ours, theirs = self.model_dump(), other.model_dump()
-        return CallTotals(**{name: ours[name] + theirs[name] for name in ours})
-
-
-def usage_of_clips(session: Session, video: str) -> dict[int | None, CallTotals]:
-    """Return the calls for each clip of a video; those for a patch count for its last clip.
-
-    Under None are those for no single clip: vectors of captions, and new vectors.
-    """
-    used = (vars(one).copy() for one in usage_by_clip(session, video))
-    return {one.pop("clip"): CallTotals(**one) for one in used}
 
 
 class IngestUsage(CallTotals):
@@ -69,7 +40,7 @@ class IngestUsage(CallTotals):
 def ingest_usage(store: Store, video: str) -> IngestUsage:
     """Return what models on servers took to write the memory of a video so far."""
     with store.begin(snapshot=True) as session:
-        used = sum(usage_of_clips(session, video).values(), CallTotals())
+        used = sum(usage_by_clip(session, video).values(), CallTotals())
         done = [clip for clip in clips_of(session, video) if clip.state == ClipState.DONE]
         images = images_sent(session, video)
     return IngestUsage(clips=len(done), images=images, **dict(used))

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -14,25 +13,11 @@ from sqlalchemy import ColumnElement, any_, cast, func, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
-from domain.calls import CallRecord
+from domain.calls import CallRecord, CallTotals
 from domain.moments import SearchCost
 from domain.rights import Deed
 from store.tables.schema import AuditRow, MessageRow, ModelCallRow
 from store.viewers import recording
-
-
-@dataclass(frozen=True)
-class ClipUsage:
-    """The total usage of the writers' calls for one clip; ``clip`` None: for no single clip."""
-
-    clip: int | None
-    calls: int
-    failed: int
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    ms: int
-
 
 EMBED = "embed"
 """The purpose of requests to an embeddings endpoint, which are no part of a run's dialogue."""
@@ -125,25 +110,23 @@ def call_of_video(
     return session.scalar(query.order_by(row.id).offset(skip).limit(1))
 
 
-def _usage_columns() -> tuple[ColumnElement[Any], ...]:
-    row = ModelCallRow
-    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
-    return (func.count(), func.count(row.error), *map(func.sum, amounts))
+def usage_by_clip(session: Session, video_id: str) -> dict[int | None, CallTotals]:
+    """Return what a video's writers took, by clip.
 
-
-def usage_by_clip(session: Session, video_id: str) -> list[ClipUsage]:
-    """Return calls, tokens, cost and milliseconds of a video's writers, by clip.
-
-    The calls for a patch of the event graph count for the clip after which it is valid.
+    The calls for a patch of the event graph count for the clip after which it is valid. Under None
+    are those for no single clip: vectors of captions, and new vectors.
     """
     row = ModelCallRow
+    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
+    counts = (func.count().label("calls"), func.count(row.error).label("failed"))
     query = (
-        select(row.clip, *_usage_columns())
+        select(row.clip, *counts, *(func.sum(amount).label(amount.key) for amount in amounts))
         .where(row.video_id == video_id, row.trajectory_id.is_(None))
         .group_by(row.clip)
         .order_by(row.clip)
     )
-    return [ClipUsage(*values) for values in session.execute(query)]
+    used = (dict(found) for found in session.execute(query).mappings())
+    return {one.pop("clip"): CallTotals.model_validate(one) for one in used}
 
 
 class MeanCall(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from domain.calls import CallRecord
+from domain.calls import CallRecord, CallTotals
 from domain.errors import ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories
@@ -16,7 +16,6 @@ from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
-from library.usage import CallTotals
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers

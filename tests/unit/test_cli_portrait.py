@@ -8,13 +8,13 @@ import pytest
 
 from cli.portrait import SHOWN_LINES
 from cli.render import render
+from domain.calls import CallTotals
 from domain.media import Box, SeenObject, Video
 from domain.memories import Edge, Relation, Segment
 from domain.moments import Moment
 from domain.people import KnownName, PersonOfVideo
 from domain.time import TimeSpan
 from library.memory import ShownClip, VideoDetails
-from library.usage import CallTotals
 
 VIDEO = "0123456789abcdef"
 
