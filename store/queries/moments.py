@@ -13,6 +13,7 @@ from domain.memories import Scope
 from domain.time import TimeSpan
 from store.queries.conditions import valid_at
 from store.queries.frames import COLUMNS
+from store.queries.outline import OutlineNode
 from store.tables.schema import (
     BuildRow,
     EntityRow,
@@ -22,17 +23,6 @@ from store.tables.schema import (
     NodeRow,
     RelationRow,
 )
-
-
-class NodeAt(NamedTuple):
-    """A node whose span holds the moment."""
-
-    builder: str
-    id: int
-    level: str
-    label: str
-    text: str
-    span: TimeSpan
 
 
 class RelationAt(NamedTuple):
@@ -68,19 +58,19 @@ def builders_of(session: Session, video: str) -> dict[str, tuple[str, ...]]:
     return dict(sorted(writers.items()))
 
 
-def nodes_at(session: Session, scope: Scope, at_ms: int, most: int) -> list[NodeAt]:
+def nodes_at(session: Session, scope: Scope, at_ms: int, most: int) -> list[OutlineNode]:
     """Return the nodes whose span holds a moment, shortest first, at most so many a builder."""
     n, r = NodeRow, NodeRevisionRow
     order = (r.end_ms - r.start_ms, n.level, n.number)
     place = func.row_number().over(partition_by=n.builder, order_by=order).label("place")
-    columns = (n.builder, n.id, n.level, r.label, r.text, r.start_ms, r.end_ms, place)
+    columns = (n.id, n.builder, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms, place)
     holds = (r.start_ms <= at_ms, r.end_ms > at_ms, valid_at(r, scope.last_clip))
     query = select(*columns).join(r, r.node_id == n.id).where(n.video_id == scope.video, *holds)
     ranked = query.subquery()
     first = select(ranked).where(ranked.c.place <= most).order_by(ranked.c.builder, ranked.c.place)
     return [
-        NodeAt(builder, node, level, label, text, TimeSpan.of(start, end))
-        for builder, node, level, label, text, start, end, _ in session.execute(first)
+        OutlineNode._make((*node, TimeSpan.of(start, end)))
+        for *node, start, end, _ in session.execute(first)
     ]
 
 

@@ -167,7 +167,7 @@ def _lines(scope: Scope, sources: Collection[str], text: Any) -> Select[*tuple[A
 
 
 def _read(session: Session, query: Select[*tuple[Any, ...]]) -> list[LineAt]:
-    return [line_at(row) for row in session.execute(query).tuples()]
+    return [line_at(tuple(row)) for row in session.execute(query)]
 
 
 def line_at(row: tuple[Any, ...]) -> LineAt:
