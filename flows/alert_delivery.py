@@ -143,8 +143,7 @@ def send(hit: Hit, delivery: Delivery, settings: AlertSettings, *, is_test: bool
     body = to_json(told | {"test": is_test})
     if delivery.webhook is None:
         # Run a command, without a shell, with a hit on its standard input; its output is not read.
-        # When the time is over it is ended with all processes of its group. Raises: NotDelivered:
-        # it cannot be run, fails, or takes longer than ``limit_s`` seconds.
+        # When the time is over it is ended with all processes of its group.
         limit_s = settings.command_s
         try:
             process = subprocess.Popen(

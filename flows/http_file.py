@@ -135,8 +135,7 @@ class HttpFile:
             return known
         validator = known.validator if known else ""
         with request_file(self._url, self._allowed, ANSWER_S, start, validator) as response:
-            # What the head of a response says. Raises: IsPage: it is a page. InputError: it is
-            # neither video nor audio.
+            # What the head of a response says.
             kind = (
                 response.headers.get_content_type() if response.headers.get("Content-Type") else ""
             )

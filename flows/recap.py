@@ -115,8 +115,7 @@ def recap_text(material: RecapMaterial, model: AskModel | None) -> str:
     if model is None:
         return f"{_by_rules(material)}\n\nPut together from the summaries of {count}."
     try:
-        # Ask for the recap, once more with the complaints if it cannot be used. Raises:
-        # Unreadable: it cannot be used then either. ModelError: the model cannot be reached.
+        # Ask for the recap, once more with the complaints if it cannot be used.
         events = material.events
         shown = join_lines(
             f"{number}. {_time_of_day(one, material.began)} {sanitise(one.label)}. "

@@ -186,8 +186,7 @@ class ClipKeeping:
         }
         encoder = keepers.encoder()
         files: Jpegs = {}
-        # Check that a keeper names frames that it was shown. Raises: ValueError: it names others;
-        # the message says which keeper, and which.
+        # Check that a keeper names frames that it was shown.
         unknown = sorted({frame.time_ms for frame in made.frames} - sampled.keys())
         if unknown:
             times = ", ".join(map(str, unknown))

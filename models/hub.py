@@ -190,7 +190,7 @@ class HubModel:
             )
         files = {file.rfilename: file for file in info.siblings or ()}
         chosen, digests = list(self._chosen(files)), {}
-        # Refuse a model that is larger than any that is fetched. Raises: WeightsMissing: It is.
+        # Refuse a model that is larger than any that is fetched.
         size = sum(files[path].size or 0 for path in chosen)
         if size > MAX_BYTES:
             raise WeightsMissing(

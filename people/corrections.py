@@ -107,8 +107,7 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
     with store.begin() as session:
         people = lock_people(session, video)
         character = find_person(people, person)
-        # The members that tags name. Raises: InputError: a tag is not of this character, or they
-        # name none or all of its members.
+        # The members that tags name.
         rows_by_tag = {people.origins[row].tag: row for row in character.members}
         have = ", ".join(tag.strip("<>") for tag in rows_by_tag)
         rows = []

@@ -271,8 +271,7 @@ class Retrievers:
                 context, ranked, request.focus, edges_of, settings.event_neighbours
             )
         if request.mode is Mode.KEYFRAME and request.span is not None:
-            # The images of a time of the video in focus, or of the only one in view. Raises:
-            # InputError: It is not clear which video is meant, or nothing is in view there.
+            # The images of a time of the video in focus, or of the only one in view.
             scopes = context.view.scopes
             if segment is None and len(scopes) > 1:
                 raise InputError(

@@ -181,7 +181,7 @@ def _resume_button(jobs: Jobs, video: LibraryEntry) -> None:
     ):
         return
     try:
-        # The file of an unfinished video. Raises: InputError: it is missing or has changed.
+        # The file of an unfinished video.
         path = original_file(jobs.home, video.id, video.path)
         if path is None:
             raise InputError(

@@ -246,8 +246,7 @@ def export_training(
     Raises:
         InputError: nothing is judged, or the folder is something else or cannot be written.
     """
-    # Check that nothing but an earlier export would be replaced. Raises: InputError: something
-    # else is there.
+    # Check that nothing but an earlier export would be replaced.
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise InputError(f"{folder} is not a folder: name a new one")
     if folder.is_dir():
@@ -299,8 +298,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
                 file.write(text)
         if whole.is_dir():
             whole.rename(earlier)
-        # Rename the new folder; where that fails, the earlier one is put back. Raises: OSError: it
-        # failed.
+        # Rename the new folder; where that fails, the earlier one is put back.
         try:
             fresh.rename(whole)
         except OSError:

@@ -232,7 +232,7 @@ class HierarchyTools:
                 within = [o for o in video.view.of_level(level) if _overlaps(o.span, wanted)]
                 shown = within[:MOST_IN_TIME]
                 found += [_Chosen(video, one, video.showing.short(one)) for one in shown]
-        # Check that a time is known. Raises: InputError: it is later than what is known.
+        # Check that a time is known.
         ends = [one.span.end_ms for video in videos for one in video.view.of_level(MACRO)]
         known = max(ends, default=0)
         if not found and wanted.start_ms >= known:

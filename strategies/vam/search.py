@@ -225,8 +225,7 @@ class Search:
         """Find frames that look like a result."""
         if arguments.visual_ref is None:
             return
-        # The frame that is meant: the middle one of a document. Raises: NotFound: there is none in
-        # view.
+        # The frame that is meant: the middle one of a document.
         ref = arguments.visual_ref
         example = self._frames.named(view, ref) or next(
             (

@@ -329,8 +329,7 @@ class VisualSearch:
         span = find_span(arguments.query)
         if span is None:
             return self._by_words(view, arguments.query, use)
-        # Frames of a time in its order; those around an instant. Raises: InputError: several
-        # videos are in view.
+        # Frames of a time in its order; those around an instant.
         query = arguments.query
         if len(view.scopes) > 1:
             raise InputError("a time is a video's own: ask about one video")
