@@ -1,4 +1,4 @@
-"""Data sets with questions: one reader a file, and a registry by name."""
+"""Data sets with questions: published ones as specifications, and a registry by name."""
 
 from evals.datasets.registry import read, source, sources
 
