@@ -13,8 +13,8 @@ from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.words import capitalized, counted, format_time, translate
 from flows.video_locks import is_watched
+from library.live_memory import Frames, KeptNow, ShownHeldEvent, ShownTier, load_live_memory
 from library.rounds import load_history
-from library.watching import Frames, KeptNow, ShownHeldEvent, ShownTier, load_live_memory
 from ui.answer import show_run
 from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.ask import question_field, strategy_field, warn

@@ -23,10 +23,8 @@ from domain.rights import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink, acting_user
 from domain.time import TimeSpan
 from domain.words import counted, format_span, format_time, reader, translate
 from library.answers import answer_line, confidence_line, note_line
+from library.shared import CitedMoment, SharedAnswer, load_shared
 from library.sharing import (
-    CitedMoment,
-    SharedAnswer,
-    load_shared,
     open_link,
     revoke_link,
     share_answer,
