@@ -59,7 +59,7 @@ NOT_SHOWN = (
     # What a server or a command says before there is a page.
     *("auth/listen.py", "auth/oidc.py", "auth/password.py", "domain/schedules.py"),
     *("flows/build.py", "flows/reembed.py", "flows/schedules/kinds.py"),
-    *("services/bug_report.py", "skills/library.py", "store/idle_stop.py"),
+    *("services/bug_report.py", "store/idle_stop.py"),
     *("library/watching.py", "library/weights.py"),
     # Streams are watched by a command.
     "perception/live*.py",
@@ -69,8 +69,8 @@ NOT_SHOWN = (
     # Batches, LangGraph Studio, llama-index.
     *("graphs/batch.py", "graphs/studio.py", "retrieval/adapters.py", "retrieval/vector_store.py"),
     # Imports and back-ups.
-    *("memory/captions.py", "memory/import_captions.py", "store/archive.py", "store/backup.py"),
-    *("store/export.py", "store/export.py"),
+    *("memory/captions.py", "memory/import_captions.py", "store/backup.py"),
+    "store/export.py",
 )
 """Files whose errors no page shows."""
 VALUES = (
