@@ -127,11 +127,12 @@ def _query(table: Table, video: str) -> Select[*tuple[Any, ...]]:
         rows = rows.join(node, node.c.id == table.c.node_id)
         keys = {**node.c, **keys}
         others += [node.c.builder, node.c.level, node.c.number]
-    order = [keys[name] for name in ORDER if name in keys]
+    order: list[ColumnElement[Any]] = [keys[name] for name in ORDER if name in keys]
     query = select(*named, *others).select_from(rows)
     # What a clip shows and says stands in the order in which it was written.
-    others_first = [] if "start_ms" in table.c or "time_ms" in table.c else named
-    return query.where(*_recorded(table, video)).order_by(*order, *others_first, *table.primary_key)
+    if "start_ms" not in table.c and "time_ms" not in table.c:
+        order += named
+    return query.where(*_recorded(table, video)).order_by(*order, *table.primary_key)
 
 
 def _recorded(table: Table, video: str) -> Iterator[ColumnElement[bool]]:
@@ -166,19 +167,15 @@ _NAMES = {
 def _named(table: Table, video: str) -> Subquery:
     """Select id and name of a table's rows of a video."""
     rows: FromClause = table
-    subjects: list[Any] = []
-    if table.name == "sightings":
-        identity = _named(TABLES["identities"], video)
-        rows, subjects = (
-            rows.join(identity, identity.c.id == table.c.identity_id),
-            [identity.c.name],
-        )
-    ordinal = (
-        func.row_number().over(partition_by=(table.c.clip, *subjects), order_by=table.c.id)
-        if ("clip" in table.c)
-        else None
-    )
-    parts = {"identity": subjects[0] if subjects else None, "ordinal": ordinal, **table.c}
+    parts: dict[str, Any] = dict(table.c)
+    if "ordinal" in _NAMES[table.name]:
+        counted: list[ColumnElement[Any]] = [table.c.clip]
+        if table.name == "sightings":
+            identity = _named(TABLES["identities"], video)
+            rows = rows.join(identity, identity.c.id == table.c.identity_id)
+            parts["identity"] = identity.c.name
+            counted.append(identity.c.name)
+        parts["ordinal"] = func.row_number().over(partition_by=counted, order_by=table.c.id)
     words = [cast(parts[part], Text) if part in parts else part for part in _NAMES[table.name]]
     name = func.concat_ws(" " if table.name == "entities" else "_", *words).label("name")
     return select(table.c.id, name).select_from(rows).where(table.c.video_id == video).subquery()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -26,6 +27,13 @@ def loaded(group: Any) -> Any:
             group.load(name)
         loaded(group.commands[name])
     return group
+
+
+def walk(command: Any, name: str = "homer") -> Iterator[tuple[str, Any]]:
+    """A command and all below it, each with the words that it is called by."""
+    yield name, command
+    for sub, below in getattr(command, "commands", {}).items():
+        yield from walk(below, f"{name} {sub}")
 
 
 def run(*arguments: object, stdin: str | None = None) -> Result:

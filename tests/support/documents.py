@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from library.registry import ACTS
-from tests.support.commands import homer
+from tests.support.commands import homer, walk
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {
@@ -34,11 +33,11 @@ def sentence(text: str) -> str:
     return " ".join(first.split()).rstrip(".:").replace("|", "\\|")
 
 
-def commands(group: Any, path: str, more_of: dict[str, str]) -> Iterator[tuple[str, str]]:
+def commands() -> Iterator[tuple[str, str]]:
     """Every command with its arguments, and what it does; the first of a group names its page."""
-    for name, command in group.commands.items():
+    pages = {**PAGES}
+    for path, command in walk(homer()):
         if getattr(command, "commands", {}):
-            yield from commands(command, f"{path} {name}", more_of)
             continue
         words = []
         for one in command.params:
@@ -47,9 +46,9 @@ def commands(group: Any, path: str, more_of: dict[str, str]) -> Iterator[tuple[s
                 words.append(word if one.required else f"[{word}]")
             elif one.required:
                 words.append(f"{one.opts[0]} {word}")
-        page = more_of.pop(name if path == "homer" else path.split(" ")[1], "")
+        page = pages.pop(path.split(" ")[1], "")
         more = f" ([{page.partition('#')[0]}]({page}))" if page else ""
-        yield " ".join([path, name, *words]), sentence(command.help or "") + more
+        yield " ".join([path, *words]), sentence(command.help or "") + more
 
 
 def table(heads: tuple[str, str], rows: Iterator[tuple[str, str]]) -> str:
@@ -64,7 +63,7 @@ def generated() -> dict[str, str]:
     routes = ((act.route, sentence(act.help)) for act in ACTS if act.route)
     tools = ((act.tool, sentence(act.help)) for act in ACTS if act.tool)
     return {
-        "commands.md": table(("command", does), commands(homer(), "homer", {**PAGES})),
+        "commands.md": table(("command", does), commands()),
         "api.md": table(("request", does), routes),
         "mcp.md": table(("tool", does), tools),
     }

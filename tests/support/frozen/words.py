@@ -85,15 +85,10 @@ def _paths(kind: type[BaseModel], before: str) -> Iterator[str]:
 
 
 def commands() -> dict[str, list[str]]:
-    from tests.support.commands import homer
+    from tests.support.commands import homer, walk
 
-    return dict(sorted(_commands(homer(), "homer")))
-
-
-def _commands(command: Any, name: str) -> Iterator[tuple[str, list[str]]]:
-    yield name, sorted(word for one in command.params for word in one.opts)
-    for sub, below in getattr(command, "commands", {}).items():
-        yield from _commands(below, f"{name} {sub}")
+    options = {name: [*command.params] for name, command in walk(homer())}
+    return {name: sorted(w for one in options[name] for w in one.opts) for name in sorted(options)}
 
 
 def http() -> dict[str, Any]:
