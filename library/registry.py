@@ -181,9 +181,9 @@ ACTS = (
     ),
     # Searching
     Act("search.search", "search", "GET /search", "search", viewers=True, limited=True),
-    Act("search.as_retriever"),
-    Act("search.as_llama_index_retriever"),
-    Act("search.as_tools"),
+    Act("retrievers.as_retriever"),
+    Act("retrievers.as_llama_index_retriever"),
+    Act("retrievers.as_tools"),
     Act("search.tools", "tools", "GET /tools", viewers=True),
     Act("search.use_tool", "tool", "POST /tools/{name}", viewers=True, limited=True),
     # Questions

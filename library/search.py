@@ -7,9 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.tools import BaseTool
-from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
 from pydantic import BeforeValidator, Field
 
 from domain.asking import (
@@ -26,13 +23,12 @@ from flows.workspace import Workspace
 from library.moments import moments_of
 from library.params import AsOf, OnCommandLine, Span, Videos
 from library.videos import videos_named
-from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_llama_index
 from retrieval.encoders import encoder_note
 from retrieval.images_alike import example_of, example_of_ref
 from retrieval.relevance import close_evidence
 from retrieval.result import Retrieval, ShownImage
 from retrieval.search_cost import recorded_search
-from retrieval.search_once import search_alike, search_once, view_of_names
+from retrieval.search_once import search_alike, search_once
 from store.database import Store
 from strategies.named_tools import ToolLine, find_tool, list_tools, parse_arguments, use_once
 
@@ -232,30 +228,3 @@ def _image(image: ShownImage, titles: dict[str, str]) -> Moment:
         score=round(image.score, 4),
         image=image_path(image.video, image.ref),
     )
-
-
-# The memory as retrievers and tools of LangChain and LlamaIndex, for programs.
-
-SearchMode = Annotated[Mode, Field(description="What to find: event, video or keyframe.")]
-
-
-def as_retriever(
-    workspace: Workspace, video: Videos = (), mode: SearchMode = Mode.VIDEO, as_of: AsOf = None
-) -> BaseRetriever:
-    """Return a LangChain retriever over the videos as they are now."""
-    view, _ = view_of_names(workspace.store, video, as_of)
-    return as_langchain_retriever(workspace.retrievers, view, mode)
-
-
-def as_llama_index_retriever(
-    workspace: Workspace, video: Videos = (), mode: SearchMode = Mode.VIDEO, as_of: AsOf = None
-) -> LlamaIndexRetriever:
-    """Return a LlamaIndex retriever over the videos as they are now."""
-    view, _ = view_of_names(workspace.store, video, as_of)
-    return as_llama_index(workspace.retrievers, view, mode)
-
-
-def as_tools(workspace: Workspace, video: Videos = (), as_of: AsOf = None) -> list[BaseTool]:
-    """Return LangChain tools that search the videos as they are now."""
-    view, _ = view_of_names(workspace.store, video, as_of)
-    return as_langchain_tools(workspace.retrievers, view)
