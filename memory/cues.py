@@ -119,17 +119,18 @@ def _turns(
     lines: Iterable[tuple[str | None, str, _Prefix]], speakers: Collection[str]
 ) -> list[tuple[str | None, str]]:
     """Join the lines of a cue by who speaks: by voice, by prefix, or ``- Hello`` on its line."""
-    turns: list[tuple[str | None, str]] = []
+    turns: list[tuple[str | None, list[str]]] = []
     for voice, line, (name, _, said) in lines:
         if voice or name not in speakers:
             name, said = voice, line.removeprefix("-").strip()
         if not said:
             continue
         if turns and name in (None, turns[-1][0]) and not line.startswith("-"):
-            turns[-1] = (turns[-1][0], f"{turns[-1][1]} {said}")
+            turns[-1][1].append(said)
         else:
-            turns.append((name, said))
-    return turns
+            turns.append((name, [said]))
+    # Joined once at the end: a cue of many thousand lines took time with the square of them.
+    return [(name, " ".join(parts)) for name, parts in turns]
 
 
 def _one_line(text: str) -> str:

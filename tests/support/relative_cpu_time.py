@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 from collections.abc import Callable
@@ -10,9 +11,15 @@ from functools import cache
 
 def cpu(work: Callable[[], object]) -> float:
     """CPU seconds that ``work`` takes."""
-    began = time.process_time()
-    work()
-    return time.process_time() - began
+    # Late in a run of all tests a collection walks what thousands of them left, and that is not
+    # the work's time.
+    gc.disable()
+    try:
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+    finally:
+        gc.enable()
 
 
 @cache
@@ -28,4 +35,4 @@ def is_linear(work: Callable[[], object], length: int, times: float) -> bool:
     It is measured again where it does not: machines are busy at times.
     """
     most = times * length * per_character()
-    return cpu(work) <= most or cpu(work) <= most
+    return any(cpu(work) <= most for _ in range(3))
