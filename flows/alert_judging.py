@@ -21,7 +21,6 @@ from domain.wording import split_sentences
 from flows.workspace import Workspace
 from models.text_endpoint import recorded_embeddings
 from people.model_transactions import record_call
-from people.overlay import characters_at
 from retrieval.lines import Matrix
 from retrieval.people_in_query import line_text, view_people, with_current_names, with_names
 from retrieval.standing import StandingQuestions
@@ -36,6 +35,7 @@ from store.queries.alerts import (
     take_clip,
     waiting_clips,
 )
+from store.queries.characters import characters_at
 from store.queries.outline import segments_written
 
 ATTEMPTS = 5

@@ -34,6 +34,7 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import format_line, search_text
+from people.placing import place_people
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
@@ -244,13 +245,14 @@ class _Deletion:
         first_clips = cut_clips.first_appearances(session, video, identities)
         deleted = identities - first_clips.keys()
         tags = cut_clips.identity_tags(session, deleted)
-        deleted_numbers = set(cut_clips.delete_identities(session, deleted))
+        deleted_numbers = set(cut_clips.delete_identities(session, video, deleted))
         cut_clips.move_first_clips(session, first_clips)
         self.people = len(deleted_numbers)
         for correction in corrections_of(session, video) if deleted else ():
             change_correction(
                 session, video, _correction_without(correction, deleted_numbers, tags)
             )
+        place_people(session, video)
 
     def _delete_events(
         self, words: frozenset[str], said: set[int], continued: set[int]

@@ -13,8 +13,8 @@ from memory.writers.port import EventWindow, WindowLine
 from people.characters import ClipPeople
 from people.model_transactions import TransactionEmbedder
 from people.names import search_text
-from people.overlay import characters_at
 from store.queries import events as stored
+from store.queries.characters import characters_at
 from store.queries.clips import ClipStates, clip_states
 from store.queries.events import PatchAt
 from store.queries.memories import MemoryAt, memories_of_clips

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from domain.memories import PRESENCE_SOURCES, Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import Settings
 from people.characters import ClipPeople, identities_of_tags
-from store.queries.characters import characters_with
+from store.queries.characters import learned_with
 from store.queries.memories import (
     Vector,
     add_memories,
@@ -56,7 +56,7 @@ def store_memories(
         if draft.kind != MemoryKind.EPISODIC:
             same_fact = settings.memory.same_fact
             mentioned = {identity.id for identity in identities_of_tags(people, draft.tags)}
-            known = [set(one.members) for one in characters_with(session, mentioned, clip)]
+            known = [set(one.members) for one in learned_with(session, video_id, mentioned, clip)]
             others = mentioned.difference(*known)
             about = [*known, *({identity} for identity in sorted(others))]
             closest = closest_fact(session, video_id, about, vector, encoder)

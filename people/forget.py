@@ -22,6 +22,7 @@ from domain.rights import Deed
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from people.characters import ClipPeople
+from people.corrections import VideoPeople, find_person, lock_people
 from people.identities import mean_direction
 from people.model_transactions import (
     TransactionEmbedder,
@@ -29,7 +30,7 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import NameEraser, search_text
-from people.video_people import VideoPeople, find_person, lock_people
+from people.placing import place_people
 from perception.source import drop_cached_original
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
@@ -160,6 +161,7 @@ def restore_forgotten(store: Store, video: str, path: Path) -> int:
             # Frames that were kept since stay: they cannot be seen again.
             delete_builds(session, target.id, restoring=True)
             stored.restore_rows(session, undo.rows)
+            place_people(session, target.id)
             recount_encoders(session, target.id)
             record_deed(session, Deed.BROUGHT_BACK, target.id)
     except IntegrityError as exc:
@@ -182,7 +184,7 @@ class _Forgetting:
         vectors: TransactionEmbedder,
     ) -> None:
         self._session, self._vectors, self._video = session, vectors, people.video.id
-        self._tags, self._numbers = set(people.tags(character)), people.original_numbers(character)
+        self._tags, self._numbers = set(character.tags), character.numbers
         self._corrections = corrections_of(session, self._video)
         self._eraser = NameEraser(
             {*self._tags, *(f"<character_{number}>" for number in self._numbers)},
@@ -190,12 +192,11 @@ class _Forgetting:
             [
                 name
                 for other in people.characters
-                if other.id != character.id
+                if other.members != character.members
                 for name in _names_of(other)
             ],
         )
-        rows = [people.origins[row].character for row in character.members]
-        self.traces: Traces = stored.traces_of(session, self._video, character.members, rows)
+        self.traces: Traces = stored.traces_of(session, self._video, character.members)
         self.undo_rows: list[Copy] = []
         self.rewritten = self.alerts = 0
         self._people_by_clip: dict[int, ClipPeople] = {}
@@ -236,6 +237,7 @@ class _Forgetting:
             change_correction(
                 self._session, self._video, self._correction_without(correction, remaining)
             )
+        place_people(self._session, self._video)
         rows = list(stored.texts_with(self._session, self._video, self._eraser.search_terms))
         changed = [(row, self._eraser.erase_json(row.texts)) for row in rows]
         clips: set[int] = set()

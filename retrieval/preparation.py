@@ -15,7 +15,6 @@ from domain.people import Character
 from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from people.overlay import people_in_view
 from retrieval.candidates import Clip, SearchPlan, add_clips, all_lines, find_candidates
 from retrieval.encoders import Encoders, SearchEncoders, SearchModels
 from retrieval.heuristics.options import SHORT, is_captioned, option_actions
@@ -28,6 +27,7 @@ from retrieval.terms import plain_words
 from retrieval.video_selection import is_large, search_size, select_videos
 from store.database import Store
 from store.queries.candidates import read_lines
+from store.queries.characters import people_in_view
 from store.queries.encoders import encoders_in_view
 from store.queries.people_in_view import faces_together, videos_naming
 from store.queries.search import ViewSize

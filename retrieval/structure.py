@@ -21,7 +21,6 @@ from domain.time import TimeSpan, format_clock
 from models.ports import TextEmbedder
 from models.sentences import SentenceParser
 from people.across_videos import person_links
-from people.overlay import characters_in_view
 from retrieval.chapters import TopicLine, Word, chapters
 from retrieval.heuristics.structure_questions import Asks
 from retrieval.heuristics.whole_sentences import complete_sentences
@@ -30,6 +29,7 @@ from retrieval.people_in_query import ViewPerson, line_text, with_names
 from retrieval.query_context import QueryContext
 from retrieval.terms import terms
 from store.database import Store
+from store.queries.characters import characters_in_view
 from store.queries.identities import last_appearances
 from store.queries.recaps import began_times
 from store.queries.videos import video_titles

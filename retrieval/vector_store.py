@@ -22,10 +22,10 @@ from llama_index.core.vector_stores.types import (
 
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
-from people.overlay import characters_at
 from retrieval.people_in_query import line_text
 from store.database import Store
 from store.queries.candidates import Restriction, near_lines, read_lines
+from store.queries.characters import characters_at
 from store.queries.clips import memory_view
 from store.queries.encoders import part_of_encoder
 from store.queries.search import StoredLine

@@ -18,13 +18,13 @@ from domain.memories import MemoryView, Scope
 from domain.people import escape_tags
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from people.overlay import people_as_of
 from perception.jpeg import decode_image
 from perception.likeness import LIKENESS, likeness
 from retrieval.encoders import ImageEncoders
 from retrieval.keyframe_mode import describe_kept
 from retrieval.people_in_query import view_people
 from retrieval.result import ShownImage
+from store.queries.characters import people_as_of
 from store.queries.clip_contents import ClipContents, clip_contents
 from store.queries.frames import (
     cited_kept,

@@ -131,10 +131,8 @@ def lines_mentioning(
 
 # The pattern takes longer than looking for the words in the middle of others, which few have.
 _NAMING = """
-    SELECT c.video_id FROM characters AS c JOIN character_names AS n ON n.character_id = c.id
+    SELECT DISTINCT n.video_id FROM character_names AS n
     WHERE CASE WHEN lower(n.name) LIKE ANY(%(parts)s) THEN lower(n.name) ~ %(pattern)s END
-    UNION
-    SELECT video_id FROM corrections WHERE lower(outcomes::text) ~ %(pattern)s
 """
 
 

@@ -41,6 +41,9 @@ class VideoRow(Base):
     encoders: Mapped[list[str] | None] = mapped_column(
         ARRAY(Text), comment="text encoders of its rows besides the one in models; NULL: none"
     )
+    characters: Mapped[int] = mapped_column(
+        server_default="0", comment="how many were met; numbers below it are not given again"
+    )
     created_at: Mapped[datetime] = added_at()
 
 

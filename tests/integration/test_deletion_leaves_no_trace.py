@@ -144,9 +144,9 @@ def test_a_deleted_span_leaves_no_trace_in_later_exports(marked: Store, tmp_path
 
 def test_a_forgotten_person_leaves_no_trace_but_the_name_of_the_file(marked: Store) -> None:
     with marked.begin() as session:
-        session.execute(text("UPDATE character_names SET name = 'Omar' WHERE character_id > 1"))
-        theirs = "SELECT identity_id FROM character_members WHERE character_id = 1"
+        theirs = "SELECT identity_id FROM character_members WHERE number = 0"
         others = f"identity_id NOT IN ({theirs})"
+        session.execute(text(f"UPDATE character_names SET name = 'Omar' WHERE {others}"))  # noqa: S608
         session.execute(text(f"UPDATE exemplars SET vector = '[1,1,1]' WHERE {others}"))  # noqa: S608
         session.execute(text(f"UPDATE sightings SET blob = NULL WHERE {others}"))  # noqa: S608
         session.execute(text("UPDATE keyframes SET time_ms = 200 WHERE clip = 0"))

@@ -19,8 +19,9 @@ from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from store.database import Store
 from store.queries import characters, events, outline
+from store.queries.characters import Membership, learned_with, replace_memberships
 from store.queries.clips import clip_states, mark_clip
-from store.queries.identities import add_identities, add_statements, identity_support
+from store.queries.identities import add_identities, add_statements, stated_support
 from store.queries.memories import (
     add_memories,
     closest_fact,
@@ -221,33 +222,22 @@ HELD = st.tuples(CLIP, st.none() | st.integers(0, 3)).map(
 
 
 @quick
-@given(st.lists(st.tuples(st.sampled_from(["Ada", "Bo", "Zoe"]), HELD), max_size=5), HELD)
-def test_names_are_those_of_then(known: Store, names: list[tuple[str, Held]], whole: Held) -> None:
+@given(st.lists(st.tuples(st.sampled_from(["Ada", "Bo", "Zoe"]), CLIP), max_size=5), HELD)
+def test_names_are_those_of_then(known: Store, names: list[tuple[str, int]], whole: Held) -> None:
     with undone(known) as session:
         (face,) = add_identities(session, VIDEO, IdentityKind.FACE, 1, whole.since)
-        (row,) = characters.open_characters(session, VIDEO, [face.id], whole.since)
-        for name, held in names:
-            characters.add_name(session, row, name, "said", held.since, face.id)
-            if held.until is not None:
-                characters.end_name(session, row, name, held.until)
-        if whole.until is not None:
-            characters.end_member(session, row, face.id, whole.until)
-            characters.end_character(session, row, whole.until)
+        held = [Membership(face.id, face.character, whole.since, whole.until)]
+        replace_memberships(session, [face.id], held, held)
+        for name, clip in names:
+            characters.add_name(session, VIDEO, face.id, name, "said", clip)
         views = {n: characters.characters_at(session, VIDEO, n) for n in range(CLIPS)}
-        with_face = {n: characters.characters_with(session, [face.id], n) for n in range(CLIPS)}
-    closed: dict[int, Held] = {}
-    for place, (name, held) in enumerate(names):
-        closed[place] = held
-        for earlier in range(place):
-            same = names[earlier][0] == name and closed[earlier].until is None
-            if same and held.until is not None:
-                closed[earlier] = Held(closed[earlier].since, held.until)
+        with_face = {n: learned_with(session, VIDEO, [face.id], n) for n in range(CLIPS)}
     for n, found in views.items():
         assert len(found) == whole.at(n)
         assert found == with_face[n]
         for one in found:
-            then = sorted(names[p][0] for p, held in closed.items() if held.at(n))
-            assert sorted(name.text for name in one.names) == then
+            then = {name for name, clip in names if clip <= n}
+            assert {name.text for name in one.names} == then
             assert (one.character.faces, one.character.name in (*then, None)) == ((0,), True)
             assert (one.character.name is None) == (not then)
 
@@ -332,7 +322,7 @@ def test_edges_hold_between_their_clips_and_are_closed_once(
     )
 
 
-def test_support_is_summed_by_face_in_order(known: Store) -> None:
+def test_statements_about_a_voice_are_in_order(known: Store) -> None:
     with undone(known) as session:
         faces = add_identities(session, VIDEO, IdentityKind.FACE, 2, 0)
         voices = add_identities(session, VIDEO, IdentityKind.VOICE, 2, 0)
@@ -341,9 +331,7 @@ def test_support_is_summed_by_face_in_order(known: Store) -> None:
         for face, voice, support in stated:
             one = IdentityStatement(face=face, voice=voice, clip=0, support=support, reason="r")
             add_statements(session, VIDEO, [one], ids)
-        found = identity_support(session, [voices[0].id])
-        assert identity_support(session, []) == []
-    assert [(one.face_number, one.total, one.statements) for one in found] == [
-        (0, 0.5, 1),
-        (1, 3.5, 2),
-    ]
+        found = stated_support(session, VIDEO, [voices[0].id])
+        assert stated_support(session, VIDEO, []) == []
+    rows = [one.id for one in faces]
+    assert [(rows.index(one.face), one.support) for one in found] == [(1, 2.0), (0, 0.5), (1, 1.5)]

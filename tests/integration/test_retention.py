@@ -65,7 +65,7 @@ def app_library(store: Store) -> Store:
         at: dict[str, Any] = {"video_id": VIDEO, "clip": 0, "time_ms": 2000, "score": 0.9}
         session.add(ObjectRow(label="cup", box=[20, 10, 60, 40], **at))
         session.add(ScreenTextRow(text="EXIT", box=[0, 0, 128, 72], **at))
-        who = IdentityRow(video_id=VIDEO, kind="face", number=0, first_clip=0)
+        who = IdentityRow(video_id=VIDEO, kind="face", number=0, first_clip=0, character=0)
         session.add(who)
         session.flush()
         when: dict[str, Any] = {"start_ms": 0, "end_ms": 9, "score": 0.9, "quality": 30.0}

@@ -22,7 +22,6 @@ from store.tables.schema import (
     BuildRow,
     CharacterMemberRow,
     CharacterNameRow,
-    CharacterRow,
     ClipRow,
     CorrectionRow,
     EdgeRow,
@@ -220,6 +219,7 @@ def _people(session: Session, video_id: str, blob: str) -> tuple[list[int], list
     for kind in found:
         for number in range(2):
             row = IdentityRow(video_id=video_id, kind=kind, number=number, first_clip=number)
+            row.character = number + (2 if kind == "voice" else 0)
             _add(session, row)
             _see(session, video_id, row, blob)
             found[kind].append(row.id)
@@ -265,17 +265,13 @@ def _see(session: Session, video_id: str, who: IdentityRow, blob: str) -> None:
 
 def _characters(session: Session, video_id: str, faces: list[int], voices: list[int]) -> None:
     for number in range(2):
-        row = CharacterRow(video_id=video_id, number=number, from_clip=number)
-        _add(session, row)
-        held = {"character_id": row.id, "from_clip": number}
-        _add(session, CharacterMemberRow(identity_id=faces[number], **held))
-        whose = {"identity_id": faces[number]}
-        _add(session, CharacterNameRow(name=f"Ann {number}", source="said", **whose, **held))
+        held = {"identity_id": faces[number], "from_clip": number}
+        _add(session, CharacterMemberRow(number=number, **held))
+        learned = {"name": f"Ann {number}", "source": "said"}
+        _add(session, CharacterNameRow(video_id=video_id, **learned, **held))
     for number, voice in enumerate(voices):
-        alone = CharacterRow(video_id=video_id, number=2 + number, from_clip=number)
-        _add(session, alone)
-        began = {"character_id": alone.id, "from_clip": number}
-        _add(session, CharacterMemberRow(identity_id=voice, **began))
+        alone = {"identity_id": voice, "from_clip": number}
+        _add(session, CharacterMemberRow(number=2 + number, **alone))
     named = {"number": 0, "names": ["Anna"], "members": [], "nameless": []}
     said = {"number": 1, "kind": "rename", "told": "0 is Anna", "numbers": [0]}
     _add(session, CorrectionRow(video_id=video_id, outcomes=[named], **said))

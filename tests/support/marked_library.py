@@ -37,7 +37,8 @@ STRUCTURE = {
     "names of rows, that others refer to": """
         library.id videos.id clips.video_id keyframes.video_id identities.video_id
         sightings.video_id utterances.video_id screen_texts.video_id objects.video_id
-        characters.video_id corrections.video_id corrections.act identity_statements.video_id
+        character_names.video_id character_names.act
+        corrections.video_id corrections.act identity_statements.video_id
         memories.video_id
         segments.video_id edges.video_id patches.video_id blobs.video_id
         trajectory_videos.video_id trajectory_videos.trajectory_id trajectories.id
