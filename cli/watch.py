@@ -14,8 +14,7 @@ from cli.console import note, say, say_json
 from cli.options import Json, Profile, read_lines
 from domain.words import plain_line
 from flows.build import check_builds
-from flows.stream.steps import watch_stream
-from flows.stream.watching import open_stream
+from flows.live_stream import open_stream, watch_stream
 from flows.workspace import open_workspace
 from library.params import split_names
 from library.progress import LiveReporter

@@ -7,8 +7,7 @@ from threading import Event, Thread
 from typing import Self
 
 from flows.build import check_builds
-from flows.stream.steps import watch_stream
-from flows.stream.watching import open_stream
+from flows.live_stream import open_stream, watch_stream
 from flows.workspace import Workspace
 from library.progress import LiveReporter
 from perception.live import LiveSource

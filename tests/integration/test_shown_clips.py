@@ -20,7 +20,7 @@ from domain.settings import MemorySettings, Settings, WatchSettings
 from flows.build import build
 from flows.estimate import IngestEstimate, estimate_file, sum_of
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from library.memory import show_video
 from library.usage import ingest_usage
