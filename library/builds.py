@@ -17,12 +17,10 @@ from flows.reembed import ReembedPlan, fitting_thresholds, plan_reembedding
 from flows.reembed import reembed as run_reembedding
 from flows.reporting import connect_to_prefect
 from flows.workspace import Workspace
-from library.params import OnCommandLine, VideoName, Videos, split_names
+from library.params import Direct, OnCommandLine, VideoName, Videos, split_names
 from store.progress import SILENT, Meter, import_progress
 from store.vector_index import build_index
 from strategies.registry import all_strategies, find_strategy
-
-Direct = Annotated[bool, Field(description="Run in this process, without Prefect's server.")]
 
 
 def build(

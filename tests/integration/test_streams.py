@@ -22,7 +22,6 @@ from domain.media import Video
 from domain.rights import Deed
 from domain.settings import HOUR_MS
 from domain.streams import GapReason, StreamSettings
-from flows import live_stream
 from flows.delete import delete_video_rows
 from flows.live_stream import StreamIngestion, open_stream, watch_stream
 from flows.perception_workers import WorkerPool
@@ -323,8 +322,8 @@ def test_a_stream_goes_on_where_prefects_server_goes_away(
             raise ConnectError("refused")
 
         api = "http://127.0.0.1:9/api"
-        monkeypatch.setattr(live_stream, "connect_to_prefect", lambda _home, _said: api)
-        monkeypatch.setattr(live_stream, "run_reported", gone)
+        monkeypatch.setattr("flows.live_stream.connect_to_prefect", lambda *_: api)
+        monkeypatch.setattr("flows.live_stream.run_reported", gone)
         watch_stream(work, heard)
     assert heard.notes[1:] == [
         "going on without Prefect: ConnectError",
