@@ -14,7 +14,7 @@ from benchmarks.lines import Line, faster, in_turn
 from domain.memories import ClipMemories
 from flows import clip_memory
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
+from flows.watching import SilentListener
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
 from people.characters import ClipPeople

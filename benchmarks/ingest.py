@@ -37,8 +37,11 @@ from benchmarks.keyframes import DEFAULT, SHARED, encode
 from benchmarks.lines import RUNS, Line, Taken, costs, faster
 from benchmarks.stream import looped
 from domain.media import Video
-from flows.ingest_steps import open_direct_steps, watch
+from domain.settings import WorkSettings
+from flows.executors import direct_executor
 from flows.ingest_video import VideoIngestion, open_video
+from flows.perception_workers import WorkerPool
+from flows.watching import watch
 from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -191,9 +194,9 @@ def ingest(workspace: Workspace, path: Path) -> Took:
     )
     with patch("flows.ingest_video.read_clips", stages.each):
         wall, cpu = time.perf_counter(), time.process_time()
-        with open_video(timed, path) as work, open_direct_steps() as steps:
+        with open_video(timed, path) as work, direct_executor() as executor:
             _count(work, stages)
-            watch(work, steps, Silent())
+            watch(work, executor, WorkerPool(WorkSettings()), Silent())
         took = time.perf_counter() - wall, time.process_time() - cpu
     return Took(*took, stages.seconds)
 

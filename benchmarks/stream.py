@@ -44,8 +44,7 @@ import psutil
 from benchmarks.hardware import described
 from domain.media import Video
 from domain.streams import LEVELS, StreamSettings
-from flows.stream.steps import watch_stream
-from flows.stream.watching import StreamIngestion, open_stream
+from flows.live_stream import StreamIngestion, open_stream, watch_stream
 from flows.workspace import Workspace
 from library.memory import load_stream_details
 from models.profile import load_profile

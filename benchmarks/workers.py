@@ -19,9 +19,10 @@ from benchmarks.ingest import Silent
 from benchmarks.lines import Line, Taken, faster, in_turn, milliseconds
 from domain.settings import Pool, WorkSettings
 from flows.delete import delete_video_rows
-from flows.ingest_steps import open_direct_steps, watch
+from flows.executors import direct_executor
 from flows.ingest_video import open_video
 from flows.perception_workers import WorkerPool
+from flows.watching import watch
 from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -42,8 +43,11 @@ class Worked:
 
     def __call__(self) -> None:
         """Watches it once."""
-        with open_video(self._workspace, CLIP) as work, open_direct_steps(self.pool) as steps:
-            watched = watch(work, steps, Silent())
+        with (
+            open_video(self._workspace, CLIP) as work,
+            direct_executor(self.pool.workers) as executor,
+        ):
+            watched = watch(work, executor, self.pool, Silent())
         assert watched.fresh == CLIPS
         delete_video_rows(self._workspace.store, watched.video.id)
 

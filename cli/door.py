@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import Enum
+from threading import Event, current_thread, main_thread
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
-from cli.console import confirm
+from cli.console import confirm, note
 from cli.options import SEVERAL_WORDS, Json, Profile, WordsCommand
 from cli.progress import meter
 from library.params import agreed
@@ -26,6 +28,8 @@ Verbose = Annotated[
 Open = Annotated[bool, typer.Option("--open", help="Open the images that the answer cites.")]
 FLAGS = {"confirm": ("yes", Yes), "listener": ("verbose", Verbose), "opener": ("opens", Open)}
 """What is said on the command line of what a door gives to an act."""
+_STOPPING = "stopping: what came is still watched; Ctrl-C again stops at once"
+_AT_ONCE = "stopped at once: what was not in memory yet is a gap; run the same command to continue"
 
 
 class ListingGroup(TyperGroup):
@@ -143,6 +147,8 @@ def _of_door(
     with ExitStack() as shown:
         if "progress" in act.from_door:
             more["progress"] = shown.enter_context(meter())
+        if "stop" in act.from_door:
+            more["stop"] = shown.enter_context(until_stopped())
         if "listener" in act.from_door:
             from cli.answers import open_images, progress_listener
 
@@ -150,6 +156,30 @@ def _of_door(
             more["listener"] = shown.enter_context(listener)
             more["opener"] = open_images if opens else None
         yield more
+
+
+@contextmanager
+def until_stopped() -> Iterator[Event]:
+    """Yield what SIGINT or SIGTERM sets; the second signal stops at once."""
+    stop = Event()
+    if current_thread() is not main_thread():
+        yield stop
+        return
+
+    def on_signal(_number: int, _frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt(_AT_ONCE)
+        stop.set()
+        note(_STOPPING)
+
+    before = {
+        number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _for_typer(act: Act, name: str, parameter: inspect.Parameter) -> Any:

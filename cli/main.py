@@ -33,8 +33,8 @@ Start with:
 """
 
 COMMANDS = {
-    "ingest": ("ingest", "Watch video files and store what was said, read and seen."),
-    "watch": ("watch", "Watch a live source: a camera, an RTSP or HLS stream, or a pipe."),
+    "ingest": ("door", "Watch video files and store what was said, read and seen."),
+    "watch": ("door", "Watch a live source: a camera, an RTSP or HLS stream, or a pipe."),
     "retry": ("door", "Retry the failed clips of a video, however often they have failed."),
     "ask": ("door", "Answer a question, with the times in the video that support the answer."),
     "resume": ("door", "Continue an interrupted question after its last finished step."),

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
-
-from domain.errors import InputError
 
 Profile = Annotated[
     str | None,
@@ -50,30 +45,6 @@ MoreStrategies = Annotated[
         help="Ask also by this strategy: see 'homer strategies'. Repeatable.",
     ),
 ]
-
-
-def read_lines(sources: Sequence[str]) -> list[str]:
-    """Replace ``@FILE`` by the lines of that file, and ``@-`` by those of standard input.
-
-    Everybody on the machine can see a command line, and so a password in an address there.
-
-    Raises:
-        InputError: a file cannot be read, or has no line.
-    """
-    found: list[str] = []
-    for source in sources:
-        if not source.startswith("@") or Path(source).exists():
-            found.append(source)
-            continue
-        try:
-            text = sys.stdin.read() if source == "@-" else Path(source[1:]).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"the file with addresses, {source[1:]}, cannot be read") from error
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if not lines:
-            raise InputError(f"there is no address in {source[1:]}")
-        found += lines
-    return found
 
 
 SEVERAL_WORDS = {"allow_extra_args": True}

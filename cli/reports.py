@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from cli.console import note, table
+from domain.ingesting import sum_of
 from domain.words import counted, plain_line, shortened
 
 MEGABYTE = 1e6
@@ -57,7 +58,9 @@ def _beside_backup(found: Iterable[Any]) -> Iterator[str]:
 
 def _watched(one: Any) -> Iterator[str]:
     title, known = shortened(one.title), f"{counted(one.clips, 'clip')}, id {one.video}"
-    if one.failed:
+    if one.ended:
+        yield f"{title}: {one.ended}, id {one.video}"
+    elif one.failed:
         yield f"{title}: {one.failed} of {known} failed; the same command tries them again"
     elif one.video:
         used = f"; {one.used}" if one.used else ""
@@ -188,6 +191,7 @@ TABLES: dict[str, Mapping[str, Callable[[Any], object]]] = {
 }
 SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "Watched": _watched,
+    "IngestEstimate": lambda one: [] if one.error else [plain_line(str(one))],
     "Imported": _imported,
     "Check": _check,
     "StrategyLine": _strategy,
@@ -203,6 +207,7 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "Census": _census,
 }
 NOTES: dict[str, Callable[[Any], Iterable[str]]] = {
+    "IngestEstimate": lambda found: [plain_line(str(sum_of(found)))] if len(found) > 1 else [],
     "Imported": lambda made: [
         f"{sum(not one.error for one in made)} of {len(made)} videos are in memory"
         if len(made) > 1

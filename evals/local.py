@@ -19,7 +19,7 @@ from evals.conduct import Conduct, conduct
 from evals.sampling import mean, median
 from evals.scores import Span
 from flows.ingest_files import FileOutcome, watch_files
-from flows.ingest_steps import Listener
+from flows.watching import Listener
 from flows.workspace import Workspace
 from graphs.batch import BatchQuestion
 

@@ -19,10 +19,10 @@ from evals.layout import headline
 from evals.plan import checked_name, plan, run_name
 from evals.records import run_report
 from evals.run import run
-from flows.ingest_steps import SilentListener
 from flows.schedules.kinds import EvaluateOptions
 from flows.schedules.runs import run_in_background
 from flows.schedules.work import JobReport
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from store.queries.evaluations import Slot
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from evals.plan import Plan
 from evals.running import EvalListener, EvaluationSteps, exclusive_run
-from flows.evaluation_steps import run_directly
-from flows.reporting import connect_to_prefect, report_to_prefect
+from flows.evaluation_steps import run_evaluation
+from flows.reporting import connect_to_prefect
 from flows.workspace import Workspace
 
 MOST_WORKERS = 4
@@ -76,11 +76,4 @@ def _conduct(
         if direct or not evaluation.has_work()
         else connect_to_prefect(evaluation.workspace.home, on_message)
     )
-    if api is None:
-        run_directly(evaluation, workers)
-        return
-    with report_to_prefect(evaluation.workspace.home, api):
-        # Prefect reads its settings when it is imported: now they are set.
-        from flows.evaluate import run_evaluation_flow as in_flow
-
-        in_flow(evaluation, workers)
+    run_evaluation(evaluation, workers, api)

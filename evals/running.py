@@ -24,8 +24,8 @@ from evals.plan import Plan, PlannedQuestion, settings_of
 from flows.build import build_each
 from flows.clip_memory import build_due_windows
 from flows.ingest_files import watch_files
-from flows.ingest_steps import Listener
 from flows.learning import question_type
+from flows.watching import Listener
 from flows.workspace import Workspace
 from graphs.runner import DONE, Runner
 from memory.captions import CaptionTrack, read_captions, read_tracks, select_track

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,7 +21,8 @@ from domain.media import Video
 from flows.build_frames import keep_missing_frames
 from flows.build_windows import WindowsBuild, run_windows
 from flows.builder_model import ModelUse, builder_model, clip_loader
-from flows.executors import DirectExecutor, Executor, Step
+from flows.executors import Executor, Step
+from flows.reporting import run_reported
 from flows.workspace import Workspace
 from models.text_endpoint import recorded_embeddings
 from people.model_transactions import record_call
@@ -101,7 +101,7 @@ def build(
     *,
     again: bool = False,
     on_use: OnUse = lambda *_: None,
-    executor: Executor | None = None,
+    api: str | None = None,
 ) -> Built:
     """Build what is missing of a strategy's memory of a video, as far as it was watched.
 
@@ -110,7 +110,7 @@ def build(
         on_step: called after each step.
         again: delete what was built before, except frames; the language model is asked anew.
         on_use: called before the first step and after each, where a language model writes.
-        executor: runs the steps; None: they are plain calls.
+        api: Prefect's server that shows it as a flow run; None: none does.
 
     Raises:
         NotFound: there is no such video.
@@ -119,24 +119,28 @@ def build(
     """
     check_builds(strategy)
     began = time.monotonic()
-    remark = _keep_frames(workspace, name, strategy, on_step)
-    with nullcontext(executor) if executor else DirectExecutor() as steps:
-        made = _build(workspace, name, strategy, on_step, on_use, steps, again=again)
-    return replace(made, remark=remark or made.remark, seconds=time.monotonic() - began)
-
-
-def _keep_frames(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) -> str:
-    """Keep the frames that were not kept while watching; return why that cannot be, or ""."""
-    if strategy.keeper is None:
-        return ""
     with workspace.store.begin() as session:
         video = find_video(session, name)
-    return keep_missing_frames(workspace, video, strategy.memory, strategy.keeper(), on_step)
+    # Frames that were not kept while watching; the remark says why that cannot be.
+    remark = ""
+    if strategy.keeper is not None:
+        keeper = strategy.keeper()
+        remark = keep_missing_frames(workspace, video, strategy.memory, keeper, on_step)
+    made = run_reported(
+        lambda steps: _build(workspace, video, strategy, on_step, on_use, steps, again=again),
+        workspace.store,
+        api,
+        flow="build",
+        run=f"{strategy.name} of {video.id}",
+        tag=f"video:{video.id}",
+        alone=False,
+    )
+    return replace(made, remark=remark or made.remark, seconds=time.monotonic() - began)
 
 
 def _build(
     workspace: Workspace,
-    name: str,
+    video: Video,
     strategy: Strategy,
     on_step: OnStep,
     on_use: OnUse,
@@ -145,7 +149,6 @@ def _build(
     again: bool,
 ) -> Built:
     with workspace.store.begin(snapshot=True) as session:
-        video = find_video(session, name)
         last = memory_view(session, [video.id]).scopes[0].last_clip
         unwritten = first_unwritten(session, video.id)
         state = video_state(session, video.id)

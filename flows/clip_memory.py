@@ -16,6 +16,7 @@ from domain.marked import marked
 from domain.media import ClipState, Video
 from domain.settings import MemorySettings, Settings
 from flows.build_frames import keepers_of
+from flows.executors import ClipFailed
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
 from memory.kept_frames import ClipKeeping, VideoKeepers
@@ -147,10 +148,6 @@ def build_due_windows(
             builder = windows()
             while builder.build_next(parts, video_id, ended=is_final):
                 continue
-
-
-class ClipFailed(ModelError):
-    """A clip was marked as failed, with the reason; another run retries it."""
 
 
 class Ingestion(ABC):

@@ -17,12 +17,11 @@ from statistics import fmean, median
 
 import numpy as np
 
-from domain.base import Frozen
+from domain.ingesting import IngestEstimate
 from domain.media import Clip, Group, IdentityKind, Video
 from domain.memories import ClipMemories
 from domain.people import Identity
 from domain.settings import LINE_TOKENS, Subtitles
-from domain.words import format_time
 from flows.clip_memory import builds_windows
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
@@ -130,59 +129,6 @@ SECOND_REPLY = 1.5
 """A second look's reply has half as many lines as the first at most."""
 PATCH_REPLY_TOKENS = 1_200
 """Tokens of a patch of the event graph in a model's reply."""
-
-
-class IngestEstimate(Frozen):
-    """What watching a file will take.
-
-    ``images``, ``tokens_in`` and ``tokens_out`` are means of a clip, patches of the event graph
-    and texts for an embeddings endpoint included. ``cost_usd`` and ``seconds`` are of all clips; no
-    cost where no price is known.
-    ``model_timed``: the seconds include the model's replies, as long as those on record took.
-    """
-
-    title: str
-    clips: int
-    images: float = 0.0
-    tokens_in: float = 0.0
-    tokens_out: float = 0.0
-    cost_usd: float | None = 0.0
-    seconds: float = 0.0
-    model_timed: bool = True
-
-    def __str__(self) -> str:
-        """Return the estimate in one line."""
-        if not self.clips:
-            return f"{self.title}: nothing to watch, it is in memory"
-        count = f"{self.clips} clip{'s' * (self.clips != 1)}"
-        tokens = self.tokens_in + self.tokens_out
-        cost = "at an unknown price" if self.cost_usd is None else f"${self.cost_usd:.4f} in all"
-        images = f"{self.images:.1f} images and " if self.images else ""
-        used = f"{images}{tokens:,.0f} tokens a clip, {cost}" if tokens else ""
-        besides = "" if self.model_timed else " besides the model's replies"
-        took = f"about {format_time(round(self.seconds * 1_000))} in all{besides}"
-        return f"{self.title}: {'; '.join(filter(None, [count, used, took]))}"
-
-
-def sum_of(estimates: Sequence[IngestEstimate]) -> IngestEstimate:
-    """Return what several files will take together."""
-    clips = sum(one.clips for one in estimates)
-    costs = [one.cost_usd for one in estimates]
-
-    def mean(values: Sequence[float]) -> float:
-        whole = sum(value * one.clips for value, one in zip(values, estimates, strict=True))
-        return whole / clips if clips else 0.0
-
-    return IngestEstimate(
-        title="together",
-        clips=clips,
-        images=mean([one.images for one in estimates]),
-        tokens_in=mean([one.tokens_in for one in estimates]),
-        tokens_out=mean([one.tokens_out for one in estimates]),
-        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
-        seconds=sum(one.seconds for one in estimates),
-        model_timed=all(one.model_timed for one in estimates),
-    )
 
 
 @dataclass(frozen=True)

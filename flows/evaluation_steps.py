@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
-from flows.executors import DirectExecutor, Executor, Step
+from domain.settings import WorkSettings
+from flows.executors import Executor, Step
 from flows.learning import learn_in_batches
+from flows.reporting import run_reported
 from flows.workspace import Workspace
 from store.queries.evaluations import Slot
 
@@ -42,26 +45,45 @@ class Evaluation(Protocol):
         """Record that a batch was learned from."""
 
 
-def _ingest(evaluation: Evaluation, video: str) -> None:
-    """Ingest a video unless it is in memory."""
-    evaluation.ingest(video)
+INGEST = Step(
+    name="ingest",
+    run_name="ingest {video}",
+    call=lambda evaluation, video: evaluation.ingest(video),
+)
+ASK = Step(
+    name="ask",
+    run_name="ask {slot.question}",
+    call=lambda evaluation, slot: evaluation.answer(slot),
+)
+LEARN = Step(
+    name="learn",
+    run_name="learn after batch {batch}",
+    call=lambda workspace, batch: list(learn_in_batches(workspace)),  # noqa: ARG005 - its name
+)
 
 
-def _answer(evaluation: Evaluation, slot: Slot) -> None:
-    evaluation.answer(slot)
-
-
-INGEST = Step(name="ingest", run_name="ingest {video}", call=_ingest)
-ASK = Step(name="ask", run_name="ask {slot.question}", call=_answer)
-Learn = Callable[[int], object]
-"""Learns once a batch of this number is answered."""
-
-
-def run_evaluation(evaluation: Evaluation, executor: Executor, learn: Learn) -> None:
+def run_evaluation(evaluation: Evaluation, workers: int, api: str | None = None) -> None:
     """Ingest every video, then answer batch after batch, and learn from each before the next.
 
     The evaluation stops early, with everything stored, once the cost limit is reached.
+
+    Args:
+        evaluation: what is run.
+        workers: how many questions are answered at a time.
+        api: Prefect's server that shows it; None: none does.
     """
+    run_reported(
+        partial(_run_steps, evaluation),
+        evaluation.workspace.store,
+        api,
+        flow="evaluate",
+        run=evaluation.name,
+        tag=f"eval:{evaluation.name}",
+        settings=WorkSettings(workers=workers, pool="threads"),
+    )
+
+
+def _run_steps(evaluation: Evaluation, executor: Executor) -> None:
     for video in evaluation.videos():
         if evaluation.over():
             return
@@ -72,16 +94,5 @@ def run_evaluation(evaluation: Evaluation, executor: Executor, learn: Learn) -> 
         if evaluation.over() and evaluation.pending(batch):
             return
         if evaluation.should_learn_from(batch):
-            learn(batch)
+            executor.run(LEARN, workspace=evaluation.workspace, batch=batch)
             evaluation.learned(batch)
-
-
-def run_directly(evaluation: Evaluation, workers: int) -> None:
-    """Run an evaluation as plain calls, without a server; ``workers`` questions at a time."""
-
-    def learn(_batch: int) -> None:
-        for _ in learn_in_batches(evaluation.workspace):
-            pass
-
-    with DirectExecutor(workers) as executor:
-        run_evaluation(evaluation, executor, learn)

@@ -1,26 +1,33 @@
-"""Steps of a flow with their retries, and the executor that runs them without a server."""
+"""Steps of a flow, and the executor that runs them with their retries.
+
+Prefect's tasks are one way to run them (``flows.prefect_executor``), plain calls the other.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_chain, wait_fixed
 
 from domain.errors import DatabaseError, ModelError, NotDelivered, ReplayMiss
-from flows.clip_memory import ClipFailed
 
 BACK_OFF_S = (1.0, 4.0, 15.0)
 """Seconds to wait before each retry of a step."""
 
 
+class ClipFailed(ModelError):
+    """A clip was marked as failed, with the reason; another run retries it."""
+
+
 @dataclass(frozen=True)
 class Step:
-    """A step of a flow, which is safe to repeat. Every executor retries it alike.
+    """A step of a flow, which is safe to repeat. It is retried alike wherever it runs.
 
     ``run_name`` is the name of one run of it; in braces are arguments of ``call``.
     """
@@ -37,19 +44,6 @@ class Waitable(Protocol):
         """Wait for the end of the step."""
 
 
-class Executor(Protocol):
-    """Runs steps, and again after each back-off while their error is transient."""
-
-    def run(self, step: Step, **arguments: object) -> object:
-        """Run a step in this thread."""
-
-    def start(self, step: Step, **arguments: object) -> Waitable:
-        """Start a step, concurrently with others."""
-
-    def run_all(self, step: Step, calls: Iterable[Mapping[str, object]]) -> None:
-        """Run a step with each of these arguments, several at a time, and wait for all."""
-
-
 def is_transient(error: BaseException) -> bool:
     """Check whether a retry may succeed: a model, a webhook or the database did not answer."""
     return isinstance(error, ModelError | DatabaseError | NotDelivered) and not isinstance(
@@ -57,35 +51,58 @@ def is_transient(error: BaseException) -> bool:
     )
 
 
-class DirectExecutor:
-    """Runs steps as plain calls, in ``workers`` threads those that are started."""
+class Executor:
+    """Runs steps, and again after each back-off while their error is transient.
 
-    def __init__(self, workers: int = 1) -> None:
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="step")
+    Args:
+        call: runs a step with these arguments in this thread.
+        submit: starts a step with these arguments, concurrently with others.
+        elsewhere: what is started runs in another process or machine, so its arguments are sent.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[Step, Mapping[str, object]], object],
+        submit: Callable[[Step, Mapping[str, object]], Waitable],
+        *,
+        elsewhere: bool = False,
+    ) -> None:
+        self._call, self._submit, self.elsewhere = call, submit, elsewhere
 
     def run(self, step: Step, **arguments: object) -> object:
-        """Run the step in this thread."""
-        return _call_with_retries(step, arguments)
+        """Run a step in this thread."""
+        return self._call(step, arguments)
 
     def start(self, step: Step, **arguments: object) -> Waitable:
-        """Run the step in a thread, in a copy of this context."""
-        return self._threads.submit(copy_context().run, _call_with_retries, step, arguments)
+        """Start a step, concurrently with others."""
+        return self._submit(step, arguments)
 
     def run_all(self, step: Step, calls: Iterable[Mapping[str, object]]) -> None:
-        """Run the step in threads; the first error is raised while others may still run."""
-        started = [self._threads.submit(_call_with_retries, step, call) for call in calls]
-        for future in as_completed(started):
-            future.result()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        # Ctrl-C does not wait for steps that will be run again anyway.
-        self._threads.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
+        """Run a step with each of these arguments, several at a time, and wait for all."""
+        for started in [self._submit(step, arguments) for arguments in calls]:
+            started.result()
 
 
-def _call_with_retries(step: Step, arguments: Mapping[str, object]) -> object:
+@contextmanager
+def direct_executor(workers: int = 1) -> Iterator[Executor]:
+    """Yield an executor of plain calls, with so many threads for steps that are started."""
+    threads = ThreadPoolExecutor(workers, thread_name_prefix="step")
+    wait = True
+
+    def submit(step: Step, arguments: Mapping[str, object]) -> Waitable:
+        return threads.submit(copy_context().run, call_with_retries, step, arguments)
+
+    try:
+        yield Executor(call_with_retries, submit)
+    except KeyboardInterrupt:
+        wait = False  # Ctrl-C does not wait for steps that will be run again anyway.
+        raise
+    finally:
+        threads.shutdown(wait=wait, cancel_futures=True)
+
+
+def call_with_retries(step: Step, arguments: Mapping[str, object]) -> object:
+    """Run a step in this thread as a plain call."""
     retrying = Retrying(
         retry=retry_if_exception(is_transient),
         # tenacity asks for a wait after the last attempt too.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from domain.errors import HomerError, InputError
 from domain.settings import CLUSTERS, Subtitles
 from flows.build import build, check_builds
-from flows.ingest_steps import Listener, open_direct_steps, watch
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
 from flows.perception_workers import WorkerPool
-from flows.reporting import connect_to_prefect, report_to_prefect
+from flows.reporting import connect_to_prefect, run_reported
+from flows.watching import Listener, watch
 from flows.workspace import Workspace
 from models.retries import waiting_for_servers
 from strategies.registry import find_strategy
@@ -61,10 +62,12 @@ def watch_files(
         SetupError: the database, a model or the worker pool is missing, so no file can be watched.
         InputError: a strategy of the settings is not there, or builds no memory.
     """
-    for name in workspace.settings.memory.strategies:
-        check_builds(find_strategy(name))
+    builders = [find_strategy(name) for name in workspace.settings.memory.strategies]
+    for builder in builders:
+        check_builds(builder)
+    # Asked for once, when there is something to watch.
+    server = cache(lambda: None if direct else connect_to_prefect(workspace.home, listener.said))
     with WorkerPool(workspace.settings.work) as pool, workspace.turn():
-        runner = _IngestionRunner(workspace, listener, pool, direct)
         for path in paths:
             try:
                 with open_video(
@@ -75,64 +78,37 @@ def watch_files(
                     subtitles=subtitles,
                     audio_track=audio_track,
                 ) as ingestion:
-                    outcome = FileOutcome(path, runner.run(ingestion))
-                _build_memories(workspace, outcome, listener)
+                    if ingestion.settled():
+                        result = ingestion.result()
+                    else:
+                        result = _watch_open(ingestion, pool, listener, server())
+                for builder in builders:
+                    with waiting_for_servers(listener.said):
+                        made = build(workspace, result.video.id, builder, lambda *_: None)
+                    if made.remark:
+                        listener.said(f"{made.video.title}: {made.remark}")
+                    if made.clips:
+                        listener.said(f"{made.video.title}: the memory of {builder.name} is built")
+                outcome = FileOutcome(path, result)
             except InputError as error:
                 outcome = FileOutcome(path, error=error)
             yield outcome
 
 
-def _build_memories(workspace: Workspace, outcome: FileOutcome, listener: Listener) -> None:
-    """Build the memory of the strategies of the settings, of a video that was watched."""
-    if outcome.watched is None:
-        return
-    for name in workspace.settings.memory.strategies:
-        with waiting_for_servers(listener.said):
-            made = build(workspace, outcome.watched.video.id, find_strategy(name), lambda *_: None)
-        if made.remark:
-            listener.said(f"{made.video.title}: {made.remark}")
-        if made.clips:
-            listener.said(f"{made.video.title}: the memory of {name} is built")
-
-
-class _IngestionRunner:
-    """Runs the steps of each video, in a flow if Prefect's server is available."""
-
-    def __init__(
-        self, workspace: Workspace, listener: Listener, pool: WorkerPool, direct: bool
-    ) -> None:
-        self._workspace, self._listener, self._pool, self._direct = (
-            workspace,
-            listener,
-            pool,
-            direct,
-        )
-        self._api: str | None = None
-
-    def run(self, ingestion: VideoIngestion) -> IngestResult:
-        """Watch the remaining clips of the video; without any, no server is needed."""
-        if ingestion.settled():
-            return ingestion.result()
-        if not self._direct and self._api is None:
-            self._api = connect_to_prefect(self._workspace.home, self._listener.said)
-            self._direct = self._api is None
-        return (
-            self._run_plainly(ingestion)
-            if self._api is None
-            else self._run_in_flow(ingestion, self._api)
-        )
-
-    def _run_plainly(self, ingestion: VideoIngestion) -> IngestResult:
-        if (where := self._workspace.settings.work.where) in CLUSTERS:
-            self._listener.said(
-                f"without Prefect's server processes take the place of {where.title()}"
-            )
-        with open_direct_steps(self._pool) as steps:
-            return watch(ingestion, steps, self._listener)
-
-    def _run_in_flow(self, ingestion: VideoIngestion, api: str) -> IngestResult:
-        with report_to_prefect(self._workspace.home, api):
-            # Prefect reads its settings when it is imported: now they are set.
-            from flows.ingest import run_ingest_flow
-
-            return run_ingest_flow(ingestion, self._listener, self._pool)
+def _watch_open(
+    ingestion: VideoIngestion, pool: WorkerPool, listener: Listener, api: str | None
+) -> IngestResult:
+    """Watch the remaining clips of a video, reported to Prefect's ``api`` if there is one."""
+    workspace, video = ingestion.workspace, ingestion.video.id
+    work = workspace.settings.work
+    if api is None and work.where in CLUSTERS:
+        listener.said(f"without Prefect's server processes take the place of {work.where.title()}")
+    return run_reported(
+        partial(watch, ingestion, pool=pool, listener=listener),
+        workspace.store,
+        api,
+        flow="ingest",
+        run=video,
+        tag=f"video:{video}",
+        settings=work,
+    )

@@ -1,4 +1,4 @@
-"""Steps as Prefect tasks, tags of runs, and open objects as parameters of flows.
+"""Steps as Prefect tasks, and work of this process as a flow run whose steps they are.
 
 Import this module only after Prefect's environment is set
 (``services.prefect.prefect_environment``).
@@ -7,28 +7,30 @@ Import this module only after Prefect's environment is set
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, TypeVar, cast
 
-from prefect import Task, tags, task
+from prefect import Task, flow, tags, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.futures import PrefectFuture
+from prefect.runtime import flow_run
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from domain.errors import SetupError
-from domain.settings import WorkSettings
-from flows.executors import BACK_OFF_S, Step, is_transient
-from flows.stream.interrupted import end_interrupted_streams
+from domain.settings import CLUSTERS, WorkSettings
+from flows.executors import BACK_OFF_S, Executor, Step, is_transient
+from flows.video_locks import end_interrupted_streams
 from models.extras import DASK, RAY
 from services.prefect import library_id, library_tag_name
-from services.stale_runs import mark_dead_runs, mark_killed_runs
+from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
 from store.database import Store
 from store.home import Home
+from telemetry.tracing import bind_ids
 
 # Prefect's Dask task runner, an optional extra. Its modules are imported only when it is used.
 
@@ -79,55 +81,37 @@ def ray_runner(settings: WorkSettings) -> Iterator[TaskRunner[Any]]:
         os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
     # The path of a socket must be short; the folder is removed after the run.
     with TemporaryDirectory(prefix="homer-ray-", ignore_cleanup_errors=True) as folder:
-        address = settings.scheduler or "local"
-        init = {} if settings.scheduler else _ray_cluster(settings.workers, folder)
-        with RayTaskRunner(address=address, init_kwargs=init) as runner:
+        own_cluster = {
+            "num_cpus": settings.workers,
+            "include_dashboard": False,
+            "configure_logging": False,
+            "log_to_driver": False,
+            "_temp_dir": folder,
+        }
+        with RayTaskRunner(
+            address=settings.scheduler or "local",
+            init_kwargs={} if settings.scheduler else own_cluster,
+        ) as runner:
             yield runner
-
-
-def _ray_cluster(workers: int, folder: str) -> dict[str, Any]:
-    return {
-        "num_cpus": workers,
-        "include_dashboard": False,
-        "configure_logging": False,
-        "log_to_driver": False,
-        "_temp_dir": folder,
-    }
 
 
 Runner = TaskRunner[PrefectFuture[Any]]
 Held = TypeVar("Held")
 
 
-class PrefectExecutor:
-    """Runs steps as tasks; those that are started in the workers of a task runner."""
-
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-
-    def run(self, step: Step, **arguments: object) -> object:
-        """Run the task in this thread."""
-        return task_of(step)(**arguments)
-
-    def start(self, step: Step, **arguments: object) -> PrefectFuture[Any]:
-        """Submit the task to the task runner."""
-        return self._runner.submit(task_of(step), arguments)
-
-    def run_all(self, step: Step, calls: Iterable[Mapping[str, object]]) -> None:
-        """Submit the tasks, and wait for one after the other."""
-        for future in [self.start(step, **call) for call in calls]:
-            future.result()
-
-
 @contextmanager
-def prefect_executor(settings: WorkSettings, home: Home) -> Iterator[PrefectExecutor]:
-    """Yield an executor with the workers that the settings name.
+def prefect_executor(settings: WorkSettings, home: Home) -> Iterator[Executor]:
+    """Yield an executor that runs steps as tasks, and starts them where the settings say.
 
     Raises:
         SetupError: the settings name Dask or Ray, which is not installed.
     """
     with task_runner(settings, home) as runner:
-        yield PrefectExecutor(runner)
+        yield Executor(
+            lambda step, arguments: task_of(step)(**arguments),
+            lambda step, arguments: runner.submit(task_of(step), dict(arguments)),
+            elsewhere=settings.where in CLUSTERS,
+        )
 
 
 @cache
@@ -159,26 +143,7 @@ def task_runner(settings: WorkSettings, home: Home) -> AbstractContextManager[Ru
         return dask_runner(settings, home)
     if settings.where == "ray":
         return ray_runner(settings)
-    return thread_runner(settings.workers)
-
-
-def thread_runner(workers: int) -> Runner:
-    """Return a task runner of threads."""
-    return cast("Runner", ThreadPoolTaskRunner[Any](max_workers=workers))
-
-
-@contextmanager
-def runs_of_video(store: Store, video: str) -> Iterator[None]:
-    """Tag the flow runs in this block with a video; mark killed runs and streams first.
-
-    The caller holds the video's lock, so no other run of it is alive.
-    """
-    tag, library = f"video:{video}", library_id(store)
-    mark_killed_runs(library, tag)
-    mark_dead_runs(library)
-    end_interrupted_streams(store)
-    with tags(tag, library_tag_name(library)):
-        yield
+    return cast("Runner", ThreadPoolTaskRunner[Any](max_workers=settings.workers))
 
 
 class InProcess(Generic[Held]):
@@ -206,3 +171,40 @@ class InProcess(Generic[Held]):
 
     def __reduce__(self) -> tuple[type[InProcess[Held]], tuple[None]]:
         return InProcess, (None,)
+
+
+@flow(name="homer", flow_run_name="{run}", validate_parameters=False)
+def in_process(
+    run: str,  # noqa: ARG001 - names the run
+    opened: InProcess[tuple[Callable[[Executor], Held], WorkSettings, Home]],
+) -> Held:
+    """Do what is open in this process, in tasks of this flow run."""
+    label_run()
+    call, settings, home = opened.get()
+    with (
+        bind_ids(flow_run=str(flow_run.id)),
+        prefect_executor(settings, home) as executor,
+    ):
+        return call(executor)
+
+
+def run_as_flow(
+    call: Callable[[Executor], Held],
+    store: Store,
+    settings: WorkSettings,
+    name: str,
+    run: str,
+    tag: str,
+    *,
+    alone: bool,
+) -> Held:
+    """Run ``call`` as a run of a flow of this name; mark killed runs and streams first."""
+    library = library_id(store)
+    if alone:
+        mark_killed_runs(library, tag)
+    mark_dead_runs(library)
+    end_interrupted_streams(store)
+    with tags(tag, library_tag_name(library)):
+        # The server stores the parameters: after a deletion it has no more than the run's name.
+        work = in_process.with_options(name=name)
+        return work(run, InProcess((call, settings, store.home)))

@@ -23,7 +23,7 @@ from flows.estimate import (
     sent_characters,
     tokens_a_character,
 )
-from flows.reporting import connect_to_prefect, report_to_prefect
+from flows.reporting import connect_to_prefect, run_reported
 from flows.workspace import Workspace
 from memory.reembed import reembed_pictures, reembed_video, some_embedded_lines, texts_to_embed
 from models.profile import Profile
@@ -186,14 +186,14 @@ def reembed(
     """
     with _only_one(workspace.store):
         api = None if direct else connect_to_prefect(workspace.home, on_message)
-        if api is None:
-            unreadable = reembed_videos(workspace, plan, progress)
-        else:
-            with report_to_prefect(workspace.home, api):
-                # Prefect reads its settings when it is imported: now they are set.
-                from flows.reembed_flow import run_reembed_flow
-
-                unreadable = run_reembed_flow(workspace, plan, progress)
+        unreadable = run_reported(
+            lambda _: reembed_videos(workspace, plan, progress),
+            workspace.store,
+            api,
+            flow="reembed",
+            run=plan.encoder,
+            tag="reembed",
+        )
     if unreadable:
         on_message(
             f"{counted(unreadable, 'picture')} could not be read, and got no new vector: "

@@ -1,20 +1,21 @@
-"""Flow runs that report to Prefect's server, where it can be started."""
+"""Work as flow runs that Prefect's server shows where it can be started, else as plain calls."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from agent.strategy import Strategy
 from domain.errors import SetupError
-from flows.build import Built, OnStep, OnUse, build, check_builds
-from flows.executors import Executor
-from flows.workspace import Workspace
+from domain.settings import WorkSettings
+from flows.executors import Executor, direct_executor
 from services.prefect import api_url, login_for, prefect_environment
 from services.prefect_internals import drain_events
+from store.database import Store
 from store.home import Home
-from store.queries.videos import find_video
+
+T = TypeVar("T")
 
 SEND_TIMEOUT_S = 10.0
 """Events that are not sent by then are dropped."""
@@ -52,41 +53,35 @@ def report_to_prefect(home: Home, api: str) -> Iterator[None]:
             drain_events(SEND_TIMEOUT_S)
 
 
-# A build of a strategy's memory that Prefect's server shows, where it can be started.
-
-
-def build_reported(
-    workspace: Workspace,
-    name: str,
-    strategy: Strategy,
-    on_step: OnStep,
+def run_reported(
+    call: Callable[[Executor], T],
+    store: Store,
     api: str | None,
     *,
-    again: bool = False,
-    on_use: OnUse = lambda *_: None,
-) -> Built:
-    """Build as ``flows.build.build`` does, in a flow that reports to a server.
+    flow: str,
+    run: str,
+    tag: str,
+    alone: bool = True,
+    settings: WorkSettings | None = None,
+) -> T:
+    """Run ``call`` with what runs its steps: as a flow run of Prefect's, or as plain calls.
 
     Args:
-        name: the video's id or title.
-        on_step: called after each step.
-        api: the server's; None: without one.
-        again: delete what was built before, except frames.
-        on_use: called before the first step and after each, where a language model writes.
+        call: the work.
+        store: the library that it is done in.
+        api: the server's; None: there is none, and nothing is reported.
+        flow: its name on the server's pages.
+        run: the name of this run of it there.
+        tag: the tag of the run.
+        alone: the caller holds a lock, so that no other run of this tag is alive.
+        settings: where the steps that are started run; None: in a thread.
     """
-
-    def run(executor: Executor | None = None) -> Built:
-        return build(
-            workspace, name, strategy, on_step, again=again, on_use=on_use, executor=executor
-        )
-
-    check_builds(strategy)
+    work = settings or WorkSettings()
     if api is None:
-        return run()
-    with workspace.store.begin() as session:
-        video = find_video(session, name)
-    with report_to_prefect(workspace.home, api):
+        with direct_executor(work.workers) as executor:
+            return call(executor)
+    with report_to_prefect(store.home, api):
         # Prefect reads its settings when it is imported: now they are set.
-        from flows.build_flow import run_build_flow
+        from flows.prefect_executor import run_as_flow
 
-        return run_build_flow(workspace.store, video, strategy.name, run)
+        return run_as_flow(call, store, work, flow, run, tag, alone=alone)

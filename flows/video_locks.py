@@ -6,7 +6,7 @@ This module does not import the ingestion, so that listing the library loads no 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from domain.errors import Busy
 from store.advisory_locks import claim_video, claimed_videos
@@ -14,6 +14,7 @@ from store.database import Store
 from store.file_locks import locked_paths, try_file_lock
 from store.queries import videos as video_rows
 from store.queries.library import LibraryEntry
+from store.queries.streams import active_streams
 
 PAUSED = "paused"
 
@@ -71,3 +72,25 @@ def exclusive_lock(
             if not claimed:
                 raise _busy(title)
             yield
+
+
+def end_interrupted_streams(store: Store) -> list[str]:
+    """Mark streams that no process watches any more as ended, and return their ids.
+
+    After their process was killed they would count as being watched for ever. The same
+    `homer watch` resumes each later. Files need none of this: they count as paused.
+
+    Raises:
+        DatabaseError: the database is gone.
+    """
+    with store.begin() as session:
+        watching = active_streams(session)
+    unwatched = set(watching) - watched_videos(store) if watching else set[str]()
+    ended = []
+    for video in (one for one in watching if one in unwatched):
+        # Another process may watch it by now.
+        with suppress(Busy), exclusive_lock(store, video, video, grace_s=0.0):
+            with store.begin() as session:
+                video_rows.set_video_state(session, video, video_rows.DONE)
+            ended.append(video)
+    return ended

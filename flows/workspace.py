@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -136,6 +136,15 @@ def open_workspace(
     loaded = load_profile(profile, data_dir.config)
     with open_store(data_dir) as store:
         yield Workspace(data_dir, store, loaded, Toolbox(loaded, data_dir.weights), background)
+
+
+def workspace_of(
+    opened: Workspace | None, profile: str | None, home: Home
+) -> AbstractContextManager[Workspace]:
+    """Return ``opened``, whose models may be loaded, unless another profile is asked for."""
+    if opened is not None and profile in (None, opened.profile.name):
+        return nullcontext(opened)
+    return open_workspace(profile, home)
 
 
 @contextmanager

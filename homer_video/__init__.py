@@ -20,6 +20,7 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
+from domain.ingesting import IngestEstimate, Watched
 from domain.moments import Answered, Asked, Moment
 from domain.people import Correction, Forgotten, LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
@@ -30,7 +31,7 @@ from homer_video.library import open_library as open  # noqa: A004 - called home
 from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments, VideoAnswer
 from library.strategies import StrategyLine
-from library.watching import Imported, Watched
+from library.watching import Imported
 from store.queries.library import LibraryEntry
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "FoundMoments",
     "HomerError",
     "Imported",
+    "IngestEstimate",
     "InputError",
     "LibraryEntry",
     "LibraryPerson",

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Self, cast
 
 from cli.progress import meter
+from domain.ingesting import Watched
 from domain.moments import Answered, Found
-from flows.addresses import find_files
-from flows.ingest_files import watch_files
 from flows.workspace import Workspace, open_workspace
 from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments, VideoAnswer
-from library.progress import Reporter
 from library.registry import ACTS, OF_THE_DOOR
 from library.videos import all_videos
 from perception.live import live_source
 from store.home import Home
 from store.progress import SILENT
 from store.queries.library import LibraryEntry
-from store.vector_index import build_index
 
 
 def open_library(home: str | Path | None = None, profile: str | None = None) -> VideoLibrary:
@@ -84,7 +81,11 @@ class VideoLibrary:
                 named["direct"] = True
             places = {"workspace": self._workspace, "store": self._store, "home": self._store.home}
             of_door = {one: given.pop(one) for one in OF_THE_DOOR & given.keys()}
-            return self._shown(act.call(places[act.where], named | given, **of_door))
+            # Its models may be loaded already.
+            of_door["opened"] = self._workspace
+            bar = of_door.pop("progress", None) or SILENT
+            with meter() if bar is True else nullcontext(bar) as of_door["progress"]:
+                return self._shown(act.call(places[act.where], named | given, **of_door))
 
         return do
 
@@ -110,71 +111,51 @@ class VideoLibrary:
 
     # Watching
 
-    def ingest(
-        self,
-        *sources: str | Path,
-        memory: Sequence[str] = (),
-        again: bool = False,
-        progress: bool = True,
-    ) -> list[LibraryEntry]:
-        """Watch files, the media of folders, and addresses; return the videos in their order.
+    def ingest(self, *sources: str | Path, **more: Any) -> list[Watched]:
+        """Watch files, the media of folders, and addresses; return what came of each.
 
         A video that is in memory is skipped. After an interruption the same call goes on.
 
         Args:
             sources: paths and addresses.
-            memory: strategies whose memory is built; none: as the settings say.
-            again: also retry clips that failed for good.
-            progress: show progress with the time left on standard error.
+            more: what ``homer ingest`` takes, such as ``memory``, strategies whose memory is built,
+                and ``again``. ``progress=False`` shows nothing on standard error.
 
         Raises:
             InputError: a file cannot be watched; if there are others, they are watched first.
             SetupError: a model is missing.
             ExceptionGroup: several files failed; it has an error of each.
         """
-        workspace = self._workspace.with_memory_of(tuple(memory))
-        with meter() if progress else nullcontext(SILENT) as bar:
-            files, unfetched = find_files(
-                workspace.home,
-                list(map(str, sources)),
-                public_only=False,
-                progress=bar,
-                warn=bar.say,
-            )
-            outcomes = list(watch_files(workspace, files, Reporter(bar), direct=True, again=again))
-            build_index(self._store, bar)
-        errors = [*(one.error for one in unfetched), *(one.error for one in outcomes)]
-        _raise_all([error for error in errors if error is not None])
-        known = {video.id: video for video in self.videos}
-        return [known[one.watched.video.id] for one in outcomes if one.watched is not None]
+        rows: list[Watched] = self.__getattr__("ingest")(sources, **{"progress": True, **more})
+        errors = [one.failure for one in rows if getattr(one, "failure", None)]
+        if len(errors) > 1:
+            raise ExceptionGroup("several sources could not be watched", errors)
+        if errors:
+            raise errors[0]
+        return rows
 
     def watch(
         self,
         source: str,
         title: str = "",
         *,
-        memory: Sequence[str] = (),
-        record: bool = False,
-        away_s: float | None = None,
         on_message: Callable[[str], None] = lambda _: None,
+        **more: Any,
     ) -> LiveWatch:
         """Watch a camera, a stream or a pipe in the background until it ends or is stopped.
 
         Args:
             source: an address, a device or a pipe.
             title: what to call it.
-            memory: strategies whose frames are kept; none: as the settings say.
-            record: store what comes, so that moments can be played.
-            away_s: seconds without the source after which the stream has ended; None: no limit.
             on_message: receives a line for each clip and each break.
+            more: what ``homer watch`` takes, such as ``memory``, strategies whose frames are kept,
+                ``record`` and ``away_s``.
 
         Raises:
             InputError: the source is none of these.
         """
-        workspace = self._workspace.with_memory_of(tuple(memory))
-        if record:
-            workspace = workspace.with_recording()
-        return LiveWatch(workspace, live_source(source, title), on_message, away_s)
+        watch = partial(self.__getattr__("watch"), source, title, **more)
+        return LiveWatch(live_source(source, title), watch, on_message)
 
     async def aask(self, question: str, *values: Any, **more: Any) -> VideoAnswer:
         """Answer a question as ``ask`` does, for asynchronous programs."""
@@ -182,10 +163,3 @@ class VideoLibrary:
         async for event in self.aask_stream(question, *values, **more):
             last = event
         return cast(VideoAnswer, last)
-
-
-def _raise_all(errors: Sequence[Exception]) -> None:
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise ExceptionGroup("several sources could not be watched", errors)

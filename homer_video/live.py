@@ -6,39 +6,35 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Self
 
-from flows.build import check_builds
-from flows.stream.steps import watch_stream
-from flows.stream.watching import open_stream
-from flows.workspace import Workspace
-from library.progress import LiveReporter
+from domain.ingesting import Watched
 from perception.live import LiveSource
-from strategies.registry import find_strategy
+from store.progress import SilentMeter
+
+
+class _Lines(SilentMeter):
+    """Progress as lines for a program; a stream has no end to count to."""
+
+    def __init__(self, on_message: Callable[[str], None]) -> None:
+        self._on_message = on_message
+
+    def say(self, text: str) -> None:
+        """Pass a line on."""
+        self._on_message(text)
 
 
 class LiveWatch:
     """Watches a live source in a thread of its own until it ends or ``stop`` is called.
 
     Args:
-        workspace: the store and the models.
         source: the camera, stream or pipe.
+        watch: watches it, until the event that it is given is set.
         on_message: receives a line for each clip and each break.
-        away_s: seconds without the source after which the stream has ended; None: no limit.
-
-    Raises:
-        InputError: a strategy of the settings builds no memory.
     """
 
     def __init__(
-        self,
-        workspace: Workspace,
-        source: LiveSource,
-        on_message: Callable[[str], None],
-        away_s: float | None,
+        self, source: LiveSource, watch: Callable[..., Watched], on_message: Callable[[str], None]
     ) -> None:
-        for name in workspace.settings.memory.strategies:
-            check_builds(find_strategy(name))
-        self._workspace, self._source, self._away_s = workspace, source, away_s
-        self._listener = LiveReporter(on_message)
+        self._source, self._watch, self._on_message = source, watch, on_message
         self._stop, self._error = Event(), list[BaseException]()
         self._thread = Thread(target=self._run, name=f"watch {source.label}", daemon=True)
         self._thread.start()
@@ -82,13 +78,6 @@ class LiveWatch:
 
     def _run(self) -> None:
         try:
-            with open_stream(
-                self._workspace,
-                self._source,
-                stop=self._stop,
-                said=self._listener.said,
-                away_s=self._away_s,
-            ) as work:
-                watch_stream(work, self._listener, direct=True)
+            self._watch(stop=self._stop, progress=_Lines(self._on_message))
         except BaseException as error:  # noqa: BLE001 - raised again by who waits
             self._error.append(error)

@@ -24,7 +24,7 @@ from flows.alert_delivery import (
     shown,
 )
 from flows.alert_judging import AlertJudge
-from flows.executors import DirectExecutor
+from flows.executors import direct_executor
 from flows.workspace import Workspace
 from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, OnCommandLine, OnlyVideo, Page, page
 from retrieval.search_cost import recorded_search
@@ -284,5 +284,5 @@ def deliver_alerts(workspace: Workspace) -> str:
     Examples:
       homer alert deliver
     """
-    with DirectExecutor() as executor:
+    with direct_executor() as executor:
         return judge_and_deliver(workspace, executor)

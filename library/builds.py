@@ -11,17 +11,16 @@ from domain.words import format_time
 from evals.training import export as training
 from evals.training.export import TrainingManifest
 from flows.build import Built, OnUse
+from flows.build import build as build_memory
 from flows.builder_model import ModelUse
 from flows.reembed import ReembedPlan, fitting_thresholds, plan_reembedding
 from flows.reembed import reembed as run_reembedding
-from flows.reporting import build_reported, connect_to_prefect
+from flows.reporting import connect_to_prefect
 from flows.workspace import Workspace
-from library.params import OnCommandLine, VideoName, Videos, split_names
+from library.params import Direct, OnCommandLine, VideoName, Videos, split_names
 from store.progress import SILENT, Meter, import_progress
 from store.vector_index import build_index
 from strategies.registry import all_strategies, find_strategy
-
-Direct = Annotated[bool, Field(description="Run in this process, without Prefect's server.")]
 
 
 def build(
@@ -67,14 +66,14 @@ def build(
     api = None if direct else connect_to_prefect(workspace.home, progress.say)
     try:
         return [
-            build_reported(
+            build_memory(
                 workspace,
                 video,
                 strategy,
                 import_progress(progress, strategy.name),
-                api,
                 again=again,
                 on_use=show_use(progress, strategy.name),
+                api=api,
             )
             for strategy in chosen
         ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from domain.base import Frozen
+from domain.errors import InputError
 from domain.time import TimeSpan, parse_clock, parse_clock_span
 
 T = TypeVar("T")
@@ -113,6 +116,30 @@ def split_names(given: Any) -> Any:
     )
 
 
+def read_lines(given: Any) -> tuple[str, ...]:
+    """Replace ``@FILE`` by the lines of that file, and ``@-`` by those of standard input.
+
+    Everybody on the machine can see a command line, and so a password in an address there.
+
+    Raises:
+        InputError: a file cannot be read, or has no line.
+    """
+    found: list[str] = []
+    for source in map(str, several(given)):
+        if not source.startswith("@") or Path(source).exists():
+            found.append(source)
+            continue
+        try:
+            text = sys.stdin.read() if source == "@-" else Path(source[1:]).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the file with addresses, {source[1:]}, cannot be read") from error
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if not lines:
+            raise InputError(f"there is no address in {source[1:]}")
+        found += lines
+    return tuple(found)
+
+
 Strategies = Annotated[
     tuple[str, ...],
     BeforeValidator(split_names),
@@ -128,6 +155,7 @@ ProfileName = Annotated[
     OnCommandLine("--profile", "-p", metavar="NAME|FILE", only=True),
 ]
 """For what acts in a home; what acts in a workspace has it from the door."""
+Direct = Annotated[bool, Field(description="Run in this process, without Prefect's server.")]
 Offset = Annotated[
     int, Field(ge=0, le=10**9, description="Entries to skip: `next` of the page before.")
 ]

@@ -46,17 +46,16 @@ class LiveReporter:
 
     Args:
         said: says a line.
-        ends: how the stream is ended, after the first line.
     """
 
-    def __init__(self, said: Callable[[str], None], ends: str = "") -> None:
-        self.said, self._ends = said, ends
+    def __init__(self, said: Callable[[str], None]) -> None:
+        self.said = said
 
     def opened(self, video: Video, clips: int, done: int) -> None:
         """Say that the stream is being watched."""
         del done
         resumed = f", going on after {clips} clips" if clips else ""
-        self.said(f"watching {video.title} (id {video.id}){resumed}{self._ends}")
+        self.said(f"watching {video.title} (id {video.id}){resumed}")
 
     def remembered(self, video: Video, clip: int) -> None:
         """Say that a clip is in memory."""

@@ -20,9 +20,10 @@ from domain.base import first_problem
 from domain.errors import InputError
 from library.params import OnCommandLine
 
-OF_THE_DOOR = {"confirm", "progress", "listener", "opener"}
+OF_THE_DOOR = {"confirm", "progress", "listener", "opener", "opened", "stop"}
 """Parameters that a door gives: how to ask before something is lost, where progress and the steps
-of a search are shown, what opens images. Without them nothing is asked, and nothing shown."""
+of a search are shown, what opens images, an open workspace, what ends a stream. Without them
+nothing is asked, shown or ended."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Act:
     @cached_property
     def hints(self) -> dict[str, Any]:
         """The types of what it is asked for and of its ``return``, with what is said about each."""
-        told = {k: v for k, v in self.function.__annotations__.items() if k != self.where}
+        left_out = {self.where, *OF_THE_DOOR}
+        told = {k: v for k, v in self.function.__annotations__.items() if k not in left_out}
         names: dict[str, Any] = self.function.__globals__
         return get_type_hints(SimpleNamespace(__annotations__=told), names, include_extras=True)
 
@@ -212,6 +214,8 @@ ACTS = (
     Act("reruns.replay", "replay"),
     Act("trajectories.diff", "diff"),
     # Videos and what is in memory of them
+    Act("ingesting.ingest", "ingest", empty="there is no video or audio file in there"),
+    Act("ingesting.watch", "watch"),
     Act("watching.retry", "retry"),
     Act("watching.import_video", "import"),
     Act("videos.all_videos", "videos"),

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from domain.media import Video
 from flows.check import VideoCheck, check_memory
-from flows.stream.interrupted import end_interrupted_streams
-from flows.video_locks import watched_videos, with_current_state
+from flows.video_locks import end_interrupted_streams, watched_videos, with_current_state
 from library.params import (
     DEFAULT_LIMIT,
     AsOf,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +11,15 @@ from pydantic import BeforeValidator, Field
 
 from domain.base import Frozen
 from domain.errors import InputError, ModelError
+from domain.ingesting import Watched
 from domain.moments import Text
 from domain.words import plain_line
-from flows.addresses import Fetched
 from flows.clip_memory import build_due_windows
 from flows.ingest_files import FileOutcome, watch_files
 from flows.restore import import_exported_video
 from flows.retry import clips_to_retry
-from flows.workspace import Workspace, open_workspace
-from library.params import OnCommandLine, ProfileName, VideoName, several
+from flows.workspace import Workspace, workspace_of
+from library.params import Direct, OnCommandLine, ProfileName, VideoName, several
 from library.progress import STOPPED, Reporter
 from library.usage import ingest_usage
 from memory.captions import CaptionTrack, read_captions, read_tracks
@@ -33,45 +33,23 @@ from store.queries.videos import find_video, video_state
 from store.vector_index import build_index
 
 
-class Watched(Frozen):
-    """What came into memory of a file: ``fresh`` clips by this, or the error that stopped it."""
-
-    path: str
-    video: Text = ""
-    title: Text = ""
-    clips: int = 0
-    fresh: int = 0
-    failed: int = 0
-    error: Text = ""
-    used: Text = Field(default="", description="of language models, a clip")
-    exit_code: int = Field(default=0, exclude=True)
-
-    @classmethod
-    def of(cls, outcome: FileOutcome, store: Store) -> Watched:
-        """Return what became of a file, and what it took."""
-        one = outcome.watched
-        more = {"error": str(outcome.error)} if outcome.error else {}
-        made = cls(path=str(outcome.path), exit_code=outcome.exit_code, **more)
-        if one is None:
-            return made
-        counts = {"clips": one.clips, "fresh": one.fresh, "failed": one.failed}
-        used = str(ingest_usage(store, one.video.id)) if one.fresh else ""
-        named = {"video": one.video.id, "title": one.video.title, "used": used}
-        return made.model_copy(update=named | counts)
-
-
-def rows_of(
-    store: Store, outcomes: Iterable[FileOutcome], unfetched: Iterable[Fetched]
-) -> list[Watched]:
-    """Return what became of files, and which addresses could not be fetched."""
-    return [
-        *(Watched.of(outcome, store) for outcome in outcomes),
-        *(
-            Watched(path=one.shown_url, error=str(one.error), exit_code=one.error.exit_code)
-            for one in unfetched
-            if one.error is not None
-        ),
-    ]
+def watched_file(outcome: FileOutcome, store: Store) -> Watched:
+    """Return what became of a file, and what it took."""
+    one, path = outcome.watched, str(outcome.path)
+    if outcome.error is not None:
+        return Watched.failing(path, outcome.error)
+    if one is None:
+        return Watched(path=path)
+    return Watched(
+        path=path,
+        video=one.video.id,
+        title=one.video.title,
+        clips=one.clips,
+        fresh=one.fresh,
+        failed=one.failed,
+        used=str(ingest_usage(store, one.video.id)) if one.fresh else "",
+        exit_code=outcome.exit_code,
+    )
 
 
 class Imported(Frozen):
@@ -107,10 +85,9 @@ def retry(
         OnCommandLine(metavar="N"),
     ] = (),
     profile: ProfileName = None,
-    direct: Annotated[
-        bool, Field(description="Run in this process, without Prefect's server.")
-    ] = False,
+    direct: Direct = False,
     progress: Meter = SILENT,
+    opened: Workspace | None = None,
 ) -> list[Watched]:
     """Retry the failed clips of a video, however often they have failed.
 
@@ -130,7 +107,7 @@ def retry(
         progress.say(f"no clip of {plain_line(wanted.video.title)} has failed")
         return []
     try:
-        with open_workspace(profile or wanted.video.profile, home) as workspace:
+        with workspace_of(opened, profile or wanted.video.profile, home) as workspace:
             (outcome,) = watch_files(
                 workspace,
                 [wanted.path],
@@ -141,7 +118,7 @@ def retry(
             )
             if outcome.error is not None:
                 raise outcome.error
-            return [Watched.of(outcome, workspace.store)]
+            return [watched_file(outcome, workspace.store)]
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
 
@@ -170,6 +147,7 @@ def import_video(
     ] = False,
     profile: ProfileName = None,
     progress: Meter = SILENT,
+    opened: Workspace | None = None,
 ) -> list[Imported]:
     """Import a video from an export, or from timed captions without its frames.
 
@@ -211,7 +189,7 @@ def import_video(
         track = read_captions(captions, video.strip(), limits)
         tracks = {video.strip() or track.title: track}
     try:
-        with open_workspace(profile, home) as workspace:
+        with workspace_of(opened, profile, home) as workspace:
             if video is not None:
                 ((title, track),) = tracks.items()
                 made = [_import_track(workspace, track, title, progress)]

@@ -12,11 +12,12 @@ from typing import Protocol
 import streamlit as st
 
 from domain.errors import HomerError, InputError
+from domain.ingesting import sum_of
 from domain.marked import marked
 from domain.words import capitalized, counted, format_span, translate, translate_sentence
 from flows.addresses import delete_parts, is_address
 from flows.delete import delete_unwatched_uploads
-from flows.estimate import estimate_file, sum_of
+from flows.estimate import estimate_file
 from flows.jobs import Job, Jobs
 from flows.retry import clips_to_retry
 from flows.uploads import first_file, paths_within, store_upload

@@ -16,9 +16,10 @@ from api.app_state import ApiState, State
 from api.folders import allowed_file, reject_url
 from api.problems import TooManyRequests
 from domain.errors import Busy, InputError, NotFound
+from domain.ingesting import IngestEstimate
 from domain.rights import Deed
 from flows.addresses import is_address
-from flows.estimate import IngestEstimate, estimate_file
+from flows.estimate import estimate_file
 from flows.jobs import Job, Jobs, new_id
 from flows.workspace import Workspace
 from models.secrets import redacted_url

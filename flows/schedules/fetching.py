@@ -18,7 +18,7 @@ from urllib.request import getproxies
 from domain.errors import Busy, InputError, MediaError, SetupError
 from domain.words import counted
 from flows.ingest_files import FileOutcome, watch_files
-from flows.ingest_steps import Listener
+from flows.watching import Listener
 from flows.workspace import Workspace
 from models.extras import Extra
 from models.secrets import redact, redacted_url, secrets_of_url

@@ -19,8 +19,8 @@ from prefect.states import Completed, Failed
 
 from domain.errors import HomerError
 from domain.recaps import PeriodKind
-from flows.ingest_steps import SilentListener
-from flows.prefect_executor import PrefectExecutor, thread_runner
+from domain.settings import WorkSettings
+from flows.prefect_executor import prefect_executor
 from flows.schedules import work
 from flows.schedules.kinds import (
     BackupOptions,
@@ -31,6 +31,7 @@ from flows.schedules.kinds import (
     WatchOptions,
 )
 from flows.schedules.work import JobReport
+from flows.watching import SilentListener
 from flows.workspace import Workspace, open_workspace
 from services.stale_runs import label_run
 from store.files import set_private_umask
@@ -112,8 +113,7 @@ def recap(
 @flow(name="alerts")
 def alerts(profile: str | None = None) -> State[None]:
     """Judge and deliver what waits of alerts."""
-    with thread_runner(1) as runner:
-        executor = PrefectExecutor(runner)
+    with prefect_executor(WorkSettings(), Home.default()) as executor:
         return run_in_background(lambda workspace: work.alerts(workspace, executor), profile)
 
 

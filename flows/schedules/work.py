@@ -20,7 +20,6 @@ from flows.build import check_builds
 from flows.check import VideoCheck, check_memory
 from flows.executors import Executor
 from flows.ingest_files import FileOutcome
-from flows.ingest_steps import Listener
 from flows.learning import learn_in_batches
 from flows.recap import recap_model, write_recap
 from flows.retention import retain as run_retention
@@ -41,7 +40,8 @@ from flows.schedules.kinds import (
     RecapOptions,
     WatchOptions,
 )
-from flows.stream.interrupted import end_interrupted_streams
+from flows.video_locks import end_interrupted_streams
+from flows.watching import Listener
 from flows.workspace import GIVE_WAY_POLL_S, Workspace
 from perception.source import media_in
 from skills.learn import count_waiting

@@ -19,13 +19,13 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.options import read_lines
 from domain.errors import InputError, SetupError
 from flows import http_file
 from flows.addresses import delete_parts, fetch_address, fetched_files
 from flows.delete import delete_unwatched_uploads
 from flows.http_file import HttpFile
 from flows.jobs import Jobs
+from library.params import read_lines
 from models.secrets import redacted_url, secrets_of_url
 from models.toolbox import Toolbox
 from store.database import Store
@@ -322,7 +322,7 @@ def test_the_command_watches_the_others_and_says_which_address_failed(
         alone = CliRunner().invoke(app, ["ingest", urls[1]])
     good, gone = json.loads(done.stdout)
     assert (good["title"], good["clips"]) == ("good", 1)
-    assert gone["url"] == urls[1]
+    assert gone["path"] == urls[1]
     assert "404" in gone["error"]
     assert done.exit_code == 2
     assert alone.exit_code == 2
@@ -362,7 +362,7 @@ def test_sources_come_from_a_file_too(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "some").write_text("http://a/b.mp4\n\n c.mp4 \n")
     monkeypatch.setattr("sys.stdin", StringIO("http://d/e.mp4"))
     named = ["x.mp4", f"@{tmp_path / 'some'}", "@-"]
-    assert read_lines(named) == ["x.mp4", "http://a/b.mp4", "c.mp4", "http://d/e.mp4"]
+    assert read_lines(named) == ("x.mp4", "http://a/b.mp4", "c.mp4", "http://d/e.mp4")
     for wrong in ("@-", f"@{tmp_path}"):
         with pytest.raises(InputError, match="address"):
             read_lines([wrong])

@@ -24,7 +24,7 @@ from domain.time import TimeSpan
 from flows.alert_delivery import alerts_beside, deliver, remove_delivery
 from flows.alert_judging import ATTEMPTS, AlertJudge
 from flows.delete import delete_video, delete_video_span
-from flows.executors import DirectExecutor
+from flows.executors import Executor, Step, call_with_retries
 from flows.schedules import work
 from flows.workspace import Workspace
 from library import alerts
@@ -231,7 +231,11 @@ def webhook(received: Received) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/hook?key=1"
 
 
-DIRECT = DirectExecutor()
+def never(_step: Step, _arguments: object) -> Any:
+    raise AssertionError("deliveries have threads of their own")
+
+
+DIRECT = Executor(call_with_retries, never)
 
 
 def sent(workspace: Workspace, alert: Any) -> int:

@@ -13,7 +13,7 @@ from domain.media import Percept
 from domain.memories import ClipMemories
 from flows import clip_memory
 from flows.ingest_files import FileOutcome, watch_files
-from flows.ingest_steps import SilentListener
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.writers.local_clip import LocalClipWriter

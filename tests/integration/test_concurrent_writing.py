@@ -22,7 +22,7 @@ from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from flows import clip_memory, ingest_video
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.drafts import WrittenDraft

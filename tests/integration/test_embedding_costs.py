@@ -19,8 +19,8 @@ from flows.alert_judging import AlertJudge
 from flows.build import build
 from flows.estimate import SAMPLE, estimate_file
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
 from flows.reembed import plan_reembedding, reembed
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from graphs.replay import replay
 from library import alerts

@@ -17,7 +17,7 @@ from flows import build_windows
 from flows.build import Built, build
 from flows.delete import delete_video_rows
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from graphs.context_factory import StrategyTools
 from graphs.replay import replay

@@ -17,13 +17,14 @@ from domain.errors import MediaError, ModelError, SetupError
 from domain.evaluation import QuestionPart
 from domain.settings import Pool
 from flows import ingest_video, reporting
-from flows.clip_memory import ClipFailed
+from flows.build import build
+from flows.evaluation_steps import run_evaluation
+from flows.executors import ClipFailed
 from flows.ingest_files import FileOutcome, watch_files
+from flows.live_stream import open_stream, watch_stream
 from flows.perception_workers import WorkerPool
-from flows.reembed import plan_reembedding
-from flows.reporting import build_reported, report_to_prefect
-from flows.stream.steps import watch_stream
-from flows.stream.watching import open_stream
+from flows.reembed import plan_reembedding, reembed
+from flows.reporting import report_to_prefect
 from flows.workspace import Workspace
 from models.extras import RAY
 from models.slots import Slots
@@ -164,14 +165,14 @@ def test_a_build_is_a_flow_run_with_a_task_for_each_step(
     name, strategy = outcome.watched.video.id, find_strategy("worldmm")
     before = runs_of(prefect, name)
     heard: list[tuple[int, int]] = []
-    made = build_reported(workspace, name, strategy, lambda *at: heard.append(at), prefect)
+    made = build(workspace, name, strategy, lambda *at: heard.append(at), api=prefect)
     assert (made.clips, made.total) == (3, 3)
     assert heard[-1] == (3, 3)
     assert eventually(
         lambda: [(one[0], one[2]) for one in runs_of(prefect, name) if one not in before],
         [("Completed", 1)],
     )
-    assert build_reported(workspace, name, strategy, lambda *_: None, None).clips == 0
+    assert build(workspace, name, strategy, lambda *_: None).clips == 0
 
 
 @pytest.mark.full
@@ -364,7 +365,7 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     workspace: Workspace, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
-    monkeypatch.setattr("flows.stream.live.RUN_CLIPS", 1)
+    monkeypatch.setattr("flows.live_stream.RUN_CLIPS", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     place = Slots("perceive", 1).acquire()
     place.__enter__()
@@ -388,7 +389,10 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
 
 
 @pytest.mark.full
-def test_the_encoder_is_changed_in_a_flow(prefect: str, workspace: Workspace) -> None:
+def test_the_encoder_is_changed_in_a_flow(
+    prefect: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
     from prefect.client.orchestration import get_client
 
     watch_talk(workspace.store)
@@ -396,12 +400,9 @@ def test_the_encoder_is_changed_in_a_flow(prefect: str, workspace: Workspace) ->
         session.execute(update(MemoryRow).values(encoder="older"))
     plan = plan_reembedding(workspace).model_copy(update={"encoder": workspace.toolbox.text.name})
     assert plan.rows
-    with report_to_prefect(workspace.home, prefect), reached(prefect):
-        from flows.reembed_flow import run_reembed_flow
-
-        run_reembed_flow(workspace, plan, Quiet())
-        with get_client(sync_client=True) as client:
-            states = {run.name: run.state_name for run in client.read_flow_runs()}
+    reembed(workspace, plan, Quiet(), print)
+    with reached(prefect), get_client(sync_client=True) as client:
+        states = {run.name: run.state_name for run in client.read_flow_runs()}
     assert states[plan.encoder] == "Completed"
     with workspace.store.begin() as session:
         assert set(session.scalars(select(MemoryRow.encoder))) == {plan.encoder}
@@ -445,10 +446,9 @@ def test_an_evaluation_in_a_flow_takes_the_same_steps(prefect: str, workspace: W
     from prefect.client.orchestration import get_client
 
     with report_to_prefect(workspace.home, prefect), reached(prefect):
-        from flows.evaluate import run_evaluation_flow
-
-        run_evaluation_flow(evaluation := Counted(workspace), 1)
+        run_evaluation(evaluation := Counted(workspace), 1, prefect)
         with get_client(sync_client=True) as client:
             states = {run.name: run.state_name for run in client.read_flow_runs()}
+            learned = {run.name: run.state_name for run in client.read_task_runs()}
     assert evaluation.done == ["ingest v", "ask 0a", "ask 0b", "learned 0"]
-    assert (states["counted"], states["after batch 0"]) == ("Completed", "Completed")
+    assert (states["counted"], learned["learn after batch 0"]) == ("Completed", "Completed")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.media import Video
 from domain.streams import Stream
-from flows.stream.interrupted import end_interrupted_streams
+from flows.video_locks import end_interrupted_streams
 from store.advisory_locks import claim_video
 from store.database import Store
 from store.file_locks import file_lock

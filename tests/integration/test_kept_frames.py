@@ -18,9 +18,8 @@ from flows.build import build
 from flows.build_frames import keepers_of
 from flows.delete import delete_video
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
-from flows.stream.steps import watch_stream
-from flows.stream.watching import open_stream
+from flows.live_stream import open_stream, watch_stream
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from memory.delete_span import delete_span
 from memory.kept_frames import ClipKeeping, VideoKeepers

@@ -15,9 +15,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.errors import InputError
+from domain.ingesting import IngestEstimate
 from domain.media import ClipState, Video
 from domain.rights import acting_user
-from flows.estimate import IngestEstimate
 from flows.jobs import Job, Jobs
 from flows.uploads import store_upload
 from flows.video_locks import exclusive_lock

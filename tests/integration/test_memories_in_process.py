@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from library.memory import show_video
 from models.hub import hub_language_model

@@ -98,7 +98,7 @@ def test_the_page_runs(
     as_documented: Callable[[list[str]], dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = as_documented(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL))
-    assert [video.title for video in names["videos"]] == ["party"]
+    assert names["video"].title == "party"
     assert "piano" in names["table"]["text"][0]
     assert names["nodes"][0].node.text == names["documents"][0].page_content
     printed = capsys.readouterr().out

@@ -15,9 +15,8 @@ from domain.streams import StreamSettings
 from domain.time import TimeSpan
 from flows.cut import cut_moment
 from flows.delete import delete_video_rows, delete_video_span
+from flows.live_stream import open_stream, watch_stream
 from flows.retention import retain
-from flows.stream.steps import watch_stream
-from flows.stream.watching import open_stream
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from perception.source import probe

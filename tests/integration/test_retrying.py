@@ -11,8 +11,8 @@ import pytest
 from domain.errors import InputError, NotFound
 from domain.media import ClipState, Video
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
 from flows.retry import clips_to_retry
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from perception.source import video_id
@@ -143,7 +143,7 @@ def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> No
 def test_a_clip_that_fails_again_says_why_and_is_left(
     workspace: Workspace, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.clip_memory import ClipFailed
+    from flows.executors import ClipFailed
 
     def never(*_told: Any) -> None:
         raise ClipFailed("still away")

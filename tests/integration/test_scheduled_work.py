@@ -21,7 +21,6 @@ from domain.retention import RetainSettings, Tier
 from domain.skills import JudgedTrajectory
 from evals import nightly
 from flows.build import Built
-from flows.ingest_steps import SilentListener
 from flows.schedules import fetching, work
 from flows.schedules.fetching import FetchArchive, FetchedNames, fetch_all, video_fetcher
 from flows.schedules.kinds import (
@@ -32,6 +31,7 @@ from flows.schedules.kinds import (
     LearnOptions,
 )
 from flows.schedules.work import BACKUP_NAME_FORMAT, delete_old_backups
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from library.evaluations import evaluation_runs
 from library.videos import all_videos

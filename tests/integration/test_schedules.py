@@ -164,7 +164,7 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
     from prefect.client.orchestration import get_client
     from prefect.states import Pending, Running
 
-    from flows.evaluate import learn
+    from flows.schedules.runs import learn
     from services.stale_runs import BEGINS_WITHIN, WHERE, mark_dead_runs
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -173,7 +173,7 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
         here = HostIdentity.here()
 
         def run_in(pid: int, where: HostIdentity | None = here) -> UUID:
-            run = client.create_flow_run(learn, parameters={"batch": 1}, state=Running())
+            run = client.create_flow_run(learn, parameters={"answers": 1}, state=Running())
             client.update_flow_run(run.id, infrastructure_pid=f"{socket.gethostname()}:{pid}")
             if where is not None:
                 client.update_flow_run_labels(run.id, {WHERE: str(where)})
@@ -182,7 +182,7 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
         gone = run_in(dead.pid)
         other = here._replace(pids="1")
         runs_on = [run_in(os.getpid()), run_in(dead.pid, other), run_in(dead.pid, None)]
-        waiting: dict[str, Any] = {"parameters": {"batch": 1}, "state": Pending()}
+        waiting: dict[str, Any] = {"parameters": {"answers": 1}, "state": Pending()}
         waits = client.create_flow_run(learn, work_pool_name=book.pool, **waiting).id
         client.create_flow_run(learn, **waiting)
         assert mark_dead_runs(OTHER, datetime.now(UTC) + BEGINS_WITHIN * 2) == [gone]
@@ -254,11 +254,11 @@ def test_a_video_that_another_library_watches_too_is_not_taken_for_killed(
     from prefect.client.orchestration import get_client
     from prefect.states import Running
 
-    from flows.evaluate import learn
+    from flows.schedules.runs import learn
     from services.stale_runs import mark_killed_runs
 
     with report_to_prefect(place, api), get_client(sync_client=True) as client:
-        reported: dict[str, Any] = {"parameters": {"batch": 1}, "state": Running()}
+        reported: dict[str, Any] = {"parameters": {"answers": 1}, "state": Running()}
         ours, theirs = (
             client.create_flow_run(learn, tags=["video:a", library_tag_name(one)], **reported).id
             for one in (book.library, OTHER)

@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.errors import InputError
+from domain.ingesting import IngestEstimate, sum_of
 from domain.rights import Deed
 from domain.settings import MemorySettings, Settings, WatchSettings
 from flows.build import build
-from flows.estimate import IngestEstimate, estimate_file, sum_of
+from flows.estimate import estimate_file
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from library.memory import show_video
 from library.usage import ingest_usage
@@ -314,13 +315,13 @@ def test_the_command_says_what_it_will_cost_and_then_what_it_took(
     assert [row["clips"] for row in json.loads(again.stdout)] == [1, 1]
     assert (other.exit_code, "one was watched with no subtitles" in other.stderr) == (2, True)
     assert (first.exit_code, then.exit_code) == (0, 0)
-    one, two, both = first.stdout.splitlines()
+    one, two = first.stdout.splitlines()
     assert one.startswith("one: 2 clips; 1.0 images and ")
     assert " in all besides the model's replies" in one
     assert two.startswith("two: 3 clips; ")
     assert "images and" in frames.stdout
     assert "; 1.0 images and" not in frames.stdout
-    assert both.startswith("together: 5 clips; ")
+    assert "together: 5 clips; " in first.stderr
     assert [row["clips"] for row in json.loads(as_json.stdout)] == [2, 3]
     assert "one: watched (2 clips, id" in then.stdout
     assert "); 2.0 images and " in then.stdout

@@ -23,10 +23,8 @@ from domain.rights import Deed
 from domain.settings import HOUR_MS
 from domain.streams import GapReason, StreamSettings
 from flows.delete import delete_video_rows
+from flows.live_stream import StreamIngestion, open_stream, watch_stream
 from flows.perception_workers import WorkerPool
-from flows.stream import steps as flow
-from flows.stream.steps import watch_stream
-from flows.stream.watching import StreamIngestion, open_stream
 from flows.workspace import Workspace
 from library.memory import VideoDetails, dump_lines, show_video
 from models.slots import Slots
@@ -208,7 +206,7 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
             raise ModelError("it is away")
         return perceive(raw, *args)
 
-    monkeypatch.setattr("flows.stream.watching.perceive", never)
+    monkeypatch.setattr("flows.live_stream.perceive", never)
     monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
     heard = Heard()
     portrait = watched(workspace, Fed(tmp_path / "door", [three]), heard)
@@ -233,7 +231,7 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
         left_out.append(without)
         return perceive(raw, tools, settings, without)
 
-    monkeypatch.setattr("flows.stream.watching.perceive", slow)
+    monkeypatch.setattr("flows.live_stream.perceive", slow)
     store_record = StreamIngestion._store_record
 
     def impatient(work: StreamIngestion, clip: int) -> None:
@@ -316,14 +314,16 @@ def test_a_stream_goes_on_where_prefects_server_goes_away(
 ) -> None:
     from httpx import ConnectError
 
-    def gone(work: StreamIngestion, _listener: Heard) -> bool:
-        work.take_up(wait=True)  # The run had taken a clip up when its server went.
-        raise ConnectError("refused")
-
-    monkeypatch.setattr(flow, "connect_to_prefect", lambda _home, _said: "http://127.0.0.1:9/api")
-    monkeypatch.setattr("flows.stream.live.run_stream_flow", gone)
     heard = Heard()
     with opened(workspace, Fed(tmp_path / "door", [three])) as work:
+
+        def gone(*_: object, **__: object) -> bool:
+            work.take_up(wait=True)  # The run had taken a clip up when its server went.
+            raise ConnectError("refused")
+
+        api = "http://127.0.0.1:9/api"
+        monkeypatch.setattr("flows.live_stream.connect_to_prefect", lambda *_: api)
+        monkeypatch.setattr("flows.live_stream.run_reported", gone)
         watch_stream(work, heard)
     assert heard.notes[1:] == [
         "going on without Prefect: ConnectError",

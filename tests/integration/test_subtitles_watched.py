@@ -13,8 +13,8 @@ from domain.errors import InputError
 from domain.time import TimeSpan
 from flows.delete import delete_video_rows
 from flows.ingest_files import FileOutcome, watch_files
-from flows.ingest_steps import SilentListener
 from flows.ingest_video import open_video
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.subtitles import read_source_texts

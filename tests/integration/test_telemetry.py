@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox

@@ -10,11 +10,11 @@ import pytest
 
 from domain.errors import InputError, ModelError
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
 from flows.ingest_video import open_video
 from flows.schedules.fetching import file_stamp, media_stamps, unchanged_files
 from flows.schedules.kinds import WatchOptions
 from flows.schedules.work import JobReport, watch
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from perception.perceive_clip import perceive

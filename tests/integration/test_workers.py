@@ -140,7 +140,7 @@ def test_a_command_line_that_names_workers_has_them(
         return iter(())
 
     @contextmanager
-    def opened(_profile: str | None) -> Iterator[Workspace]:
+    def opened(*_: object) -> Iterator[Workspace]:
         box = light_toolbox(home.root / "notes")
         yield Workspace(home, cast("Any", None), box.profile, box)
 

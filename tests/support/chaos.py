@@ -27,14 +27,16 @@ from domain import faults
 from domain.asking import Question
 from domain.errors import HomerError, InputError, NotFound
 from domain.faults import FaultPoint as P
-from domain.settings import MemorySettings, Settings, WatchSettings
+from domain.settings import MemorySettings, Settings, WatchSettings, WorkSettings
 from domain.trajectory import canonical_event
 from flows import executors
 from flows.build import build
 from flows.delete import delete_video_rows
-from flows.ingest_steps import SilentListener, open_direct_steps, watch
+from flows.executors import direct_executor
 from flows.ingest_video import open_video
+from flows.perception_workers import WorkerPool
 from flows.restore import import_exported_video
+from flows.watching import SilentListener, watch
 from flows.workspace import Workspace
 from graphs.runner import Runner
 from library.removal import export_video
@@ -175,9 +177,9 @@ class Watch(Scenario):
         workspace = Workspace(store.home, store, box.profile, box)
         with (
             open_video(workspace, store.home.root / "little.mp4") as opened,
-            open_direct_steps() as steps,
+            direct_executor() as executor,
         ):
-            watch(opened, steps, SilentListener())
+            watch(opened, executor, WorkerPool(WorkSettings()), SilentListener())
 
     def outcome(self, store: Store) -> Any:
         states = [(one.state, one.clips, one.done) for one in all_videos(store).items]

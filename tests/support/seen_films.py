@@ -11,7 +11,7 @@ from domain.asking import Question
 from domain.settings import Settings
 from domain.time import TimeSpan
 from flows.ingest_files import watch_files
-from flows.ingest_steps import SilentListener
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from graphs.replay import replay
 from models.profile import Profile

@@ -25,12 +25,15 @@ import numpy as np
 
 from domain.asking import Question
 from domain.errors import DatabaseError, HomerError, InputError, NotFound
+from domain.settings import WorkSettings
 from domain.skills import JudgedTrajectory
 from domain.time import TimeSpan
 from flows import executors
 from flows.delete import delete_video_rows, delete_video_span, preview_span_deletion
-from flows.ingest_steps import SilentListener, open_direct_steps, watch
+from flows.executors import direct_executor
 from flows.ingest_video import open_video
+from flows.perception_workers import WorkerPool
+from flows.watching import SilentListener, watch
 from flows.workspace import Workspace
 from graphs.runner import Runner
 from library.memory import dump_lines
@@ -112,8 +115,9 @@ class Worker:
         return Workspace(self.store.home, self.store, self.box.profile, self.box)
 
     def watch(self, path: Path) -> None:
-        with open_video(self.workspace, path, again=True) as opened, open_direct_steps() as steps:
-            watch(opened, steps, SilentListener())
+        pool = WorkerPool(WorkSettings())
+        with open_video(self.workspace, path, again=True) as opened, direct_executor() as executor:
+            watch(opened, executor, pool, SilentListener())
 
     def video(self) -> str:
         known = all_videos(self.store).items

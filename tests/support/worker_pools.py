@@ -9,8 +9,8 @@ import pytest
 
 from domain.settings import Pool
 from flows.ingest_files import FileOutcome, watch_files
-from flows.ingest_steps import SilentListener
 from flows.ingest_video import VideoIngestion
+from flows.watching import SilentListener
 from flows.workspace import Workspace
 from perception.worker import Delivery
 from store.database import Store

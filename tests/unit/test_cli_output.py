@@ -26,7 +26,7 @@ from domain.words import plain_line, shortened
 from flows.ingest_files import FileOutcome
 from flows.ingest_video import IngestResult
 from library.progress import Reporter
-from library.watching import Watched
+from library.watching import watched_file
 from models import profile as profiles
 from models.extras import Extra
 from models.profile import Profile, load_profile
@@ -153,7 +153,7 @@ def test_an_outcome_is_a_code_a_line_and_a_row(
 ) -> None:
     assert outcome.exit_code == code
     monkeypatch.setattr("library.watching.ingest_usage", lambda *_: "")
-    row = Watched.of(outcome, cast("Store", None))
+    row = watched_file(outcome, cast("Store", None))
     assert (row.path, row.exit_code) == (str(outcome.path), code)
     assert ("error" in row.model_dump()) == (outcome.error is not None)
     shown = list(SHOWN["Watched"](row))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from domain.errors import DatabaseError
 from domain.evaluation import QuestionPart
-from flows.evaluation_steps import run_directly
+from flows.evaluation_steps import run_evaluation
 from store.queries.evaluations import Slot
 from tests.support.evaluation_rows import slot
 
@@ -19,7 +20,7 @@ class Work:
     """An evaluation of two videos and two batches, which notes what is done to it."""
 
     name = "run"
-    workspace: Any = None
+    workspace: Any = SimpleNamespace(store=None)
 
     def __init__(self, learning: Sequence[int] = (0,), money: int = 99) -> None:
         self.done: list[str] = []
@@ -68,7 +69,7 @@ def nothing_to_learn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ran(work: Work, workers: int = 1) -> list[str]:
-    run_directly(work, workers)
+    run_evaluation(work, workers)
     return work.done
 
 

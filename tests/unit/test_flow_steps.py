@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,21 +20,21 @@ from domain.errors import (
     WeightsMissing,
 )
 from domain.media import Video
-from domain.settings import Settings
-from flows.clip_memory import ClipFailed, Ingestion
-from flows.evaluation_steps import ASK, INGEST
-from flows.executors import BACK_OFF_S, DirectExecutor, Step, is_transient
-from flows.ingest_steps import (
-    BUILD_WINDOWS,
-    PERCEIVE,
-    PERCEIVE_ORDER,
-    REMEMBER,
-    IngestSteps,
-    open_direct_steps,
-    watch,
+from domain.settings import Settings, WorkSettings
+from flows.evaluation_steps import ASK, INGEST, LEARN
+from flows.executors import (
+    BACK_OFF_S,
+    ClipFailed,
+    Step,
+    call_with_retries,
+    direct_executor,
+    is_transient,
 )
 from flows.ingest_video import IngestResult, VideoIngestion
+from flows.perception_workers import PERCEIVE, PERCEIVE_ORDER, WorkerPool
 from flows.prefect_executor import task_of
+from flows.watching import BUILD_WINDOWS, REMEMBER, watch
+from tests.support.eager_steps import EAGER
 from tests.support.library import Heard
 
 VIDEO = Video(id="0" * 16, title="talk", path="/talk.mp4", duration_ms=1)
@@ -89,33 +88,10 @@ class Work:
         return IngestResult(VIDEO, self.clips, 0, len(self.given_up))
 
 
-class Eager:
-    """Steps that run at once, a perception when it is begun."""
-
-    executor = None
-
-    def __init__(self, ahead: int = 1) -> None:
-        self.ahead = ahead
-
-    def perceive(self, work: Ingestion, clip: int) -> Future[None]:
-        future: Future[None] = Future()
-        try:
-            work.perceive(clip)
-            future.set_result(None)
-        except HomerError as error:
-            future.set_exception(error)
-        return future
-
-    def remember(self, work: Ingestion, clip: int) -> None:
-        work.remember(clip)
-
-    def build_windows(self, work: Ingestion, final: bool) -> None:
-        work.build_windows(final=final)
-
-
 def watched(work: Work, ahead: int = 1) -> list[str]:
-    heard = Heard()
-    watch(cast("VideoIngestion", work), cast("IngestSteps", Eager(ahead)), heard)
+    heard, pool = Heard(), WorkerPool(WorkSettings())
+    pool.ahead = ahead
+    watch(cast("VideoIngestion", work), EAGER, pool, heard)
     return heard.notes
 
 
@@ -227,8 +203,7 @@ def failing(times: int, error: Exception, calls: list[int]) -> Callable[[], None
 
 
 def run_directly(call: Callable[[], None]) -> None:
-    with DirectExecutor() as executor:
-        executor.run(Step("any", call))
+    call_with_retries(Step("any", call), {})
 
 
 @pytest.fixture
@@ -254,7 +229,10 @@ def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:
     assert (len(calls), slept) == (1, [])
 
 
-@pytest.mark.parametrize("step", [PERCEIVE, PERCEIVE_ORDER, REMEMBER, BUILD_WINDOWS, INGEST, ASK])
+STEPS = [PERCEIVE, PERCEIVE_ORDER, REMEMBER, BUILD_WINDOWS, INGEST, ASK, LEARN]
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_prefect_retries_a_step_as_the_direct_executor_does(step: Step) -> None:
     task = task_of(step)
     assert (task.name, task.task_run_name) == (step.name, step.run_name)
@@ -267,10 +245,8 @@ def test_prefect_retries_a_step_as_the_direct_executor_does(step: Step) -> None:
 
 def test_direct_steps_perceive_in_a_thread_and_raise_the_step_s_error() -> None:
     work = cast("VideoIngestion", Work(2, fails={"perceive 1": InputError("changed")}))
-    with open_direct_steps() as steps:
-        assert steps.perceive(work, 0).result() is None
+    pool = WorkerPool(WorkSettings())
+    with direct_executor() as executor:
+        assert pool.start(executor, work, 0)() is None
         with pytest.raises(InputError, match="changed"):
-            steps.perceive(work, 1).result()
-        steps.remember(work, 0)
-        steps.build_windows(work, True)
-    assert cast("Work", work).notes[-2:] == ["remember 0", "build windows final"]
+            pool.start(executor, work, 1)()

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +21,9 @@ from domain.errors import SetupError
 from domain.media import Clip, Percept
 from domain.settings import Settings, WatchSettings, WorkSettings
 from domain.time import TimeSpan
-from flows.executors import is_transient
-from flows.ingest_steps import ClusterSteps
-from flows.perception_workers import WorkerKilled, WorkerPool, threads_per_worker
-from flows.prefect_executor import PrefectExecutor, dask_runner, task_runner
-from flows.worker_processes import ProcessPool
+from flows.executors import Executor, Step, call_with_retries, is_transient
+from flows.perception_workers import ProcessPool, WorkerKilled, WorkerPool, threads_per_worker
+from flows.prefect_executor import dask_runner, task_runner
 from models.profile import Profile
 from models.slots import Slots
 from models.toolbox import Toolbox
@@ -84,9 +82,9 @@ class Scripted:
 def crew_of(*executors: Scripted, workers: int = 2) -> tuple[WorkerPool, list[int]]:
     begun: list[int] = []
 
-    def begin(count: int) -> Scripted:
+    def begin(count: int) -> ProcessPool:
         begun.append(count)
-        return executors[len(begun) - 1]
+        return cast("ProcessPool", executors[len(begun) - 1])
 
     return WorkerPool(WorkSettings(workers=workers, pool="processes"), begin), begun
 
@@ -132,28 +130,24 @@ def test_no_more_clips_at_a_time_than_the_machine_may_perceive() -> None:
     assert work.notes == ["perceived 3 here"]
 
 
-class OfItsOwn:
-    """A task runner whose tasks run in another thread."""
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
-
-    def submit(self, task: Any, given: dict[str, Any]) -> Future[Delivery]:
-        return self._pool.submit(task.fn, **pickle.loads(pickle.dumps(given)))  # noqa: S301
-
-
 def test_cluster_workers_wait_for_a_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("flows.ingest_steps.carry_out", lambda _order: DELIVERED)
+    monkeypatch.setattr("flows.perception_workers.carry_out", lambda _order: DELIVERED)
     settings = WorkSettings(workers=2, pool="dask", at_once=1)
-    work = Work(settings)
-    with ThreadPoolExecutor(1) as pool, WorkerPool(settings) as crew:
-        steps = ClusterSteps(PrefectExecutor(cast("Any", OfItsOwn(pool))), crew)
+    work, begun = Work(settings), list[Future[object]]()
+    with ThreadPoolExecutor(1) as threads, WorkerPool(settings) as crew:
+
+        def send(step: Step, given: Mapping[str, object]) -> Future[object]:
+            sent = pickle.loads(pickle.dumps(given))  # noqa: S301
+            begun.append(threads.submit(step.call, **sent))
+            return begun[-1]
+
+        elsewhere = Executor(call_with_retries, send, elsewhere=True)
         with Slots("perceive", 1).acquire():
-            waits = cast("Any", steps.perceive(cast(Any, work), 3))
+            wait = crew.start(elsewhere, cast(Any, work), 3)
             with pytest.raises(TimeoutError):
-                waits._step.result(0.2)
-        waits.result()
+                begun[0].result(0.2)
+        wait()
     assert work.notes == ["ordered 3", "took 3 from somebody"]
 
 
@@ -263,7 +257,7 @@ def test_processes_are_ended_in_the_middle_of_their_work() -> None:
 def test_workers_end_with_the_process_they_work_for() -> None:
     """However it ends: nothing is left that holds memory and works for nobody."""
     code = (
-        "from flows.worker_processes import ProcessPool; import os, signal\n"
+        "from flows.perception_workers import ProcessPool; import os, signal\n"
         "from tests.support.light_models import nap, pid\n"
         "if __name__ == '__main__':\n"
         "    begun = ProcessPool(1)\n"

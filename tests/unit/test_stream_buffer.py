@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-from threading import Event, Thread
+from threading import Thread
 
 import numpy as np
 import pytest
 
 from benchmarks.stream import Look, bars
-from cli.watch import _until_stopped
+from cli.door import until_stopped
 from domain.media import Clip
 from domain.streams import PictureTally
 from domain.time import TimeSpan
@@ -69,8 +69,8 @@ def test_nobody_waits_for_a_taker_that_has_left() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_ctrl_c_ends_the_stream_and_the_second_everything(number: int) -> None:
-    before, stop = signal.getsignal(number), Event()
-    with _until_stopped(stop):
+    before = signal.getsignal(number)
+    with until_stopped() as stop:
         signal.raise_signal(number)
         assert stop.is_set()
         with pytest.raises(KeyboardInterrupt, match="run the same command to continue"):

@@ -10,26 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import DatabaseError, HomerError, ModelError
+from domain.settings import WorkSettings
 from domain.streams import Gap, GapReason, PictureTally, StreamClip
 from domain.time import TimeSpan
-from flows.ingest_steps import IngestSteps, Listener
-from flows.stream.steps import follow_stream
-from flows.stream.watching import StreamIngestion
+from flows.live_stream import StreamIngestion, follow_stream
+from flows.perception_workers import WorkerPool
+from flows.watching import Listener
 from library.memory import describe_gap, describe_watching
+from tests.support.eager_steps import EAGER
 
 EVERY = 3
 """Clips after which the event graph is brought up to date."""
-
-
-class Done:
-    """A step in a thread of its own, which is over."""
-
-    def __init__(self, error: HomerError | None = None) -> None:
-        self._error = error
-
-    def result(self) -> None:
-        if self._error is not None:
-            raise self._error
 
 
 class Source:
@@ -51,7 +42,7 @@ class Source:
         self.given_up, self.told = list[int](), list[int]()
         memory = SimpleNamespace(patch_every=EVERY)
         self.workspace = SimpleNamespace(settings=SimpleNamespace(memory=memory))
-        self.video = self.executor = None
+        self.video = None
 
     def taken(self) -> list[int]:
         return self.left
@@ -64,16 +55,18 @@ class Source:
     def give_up(self, clip: int, _: ModelError) -> None:
         self.given_up.append(clip)
 
-    def perceive(self, _: object, clip: int) -> Done:
-        self.notes.append(f"perceive {clip}")
-        return Done(self.fails.get(f"perceive {clip}"))
-
-    def remember(self, _: object, clip: int) -> None:
-        self.notes.append(f"remember {clip}")
-        if (error := self.fails.get(f"remember {clip}")) is not None:
+    def _do(self, step: str) -> None:
+        self.notes.append(step)
+        if (error := self.fails.get(step)) is not None:
             raise error
 
-    def build_windows(self, _: object, *, final: bool) -> None:
+    def perceive(self, clip: int) -> None:
+        self._do(f"perceive {clip}")
+
+    def remember(self, clip: int) -> None:
+        self._do(f"remember {clip}")
+
+    def build_windows(self, *, final: bool) -> None:
         assert not final
         self.notes.append("build windows")
 
@@ -85,12 +78,8 @@ class Source:
 
     def follow(self, most: int | None = None) -> bool:
         """Watches it by itself; whether more may come."""
-        work, steps, listener = (
-            cast(StreamIngestion, self),
-            cast(IngestSteps, self),
-            cast(Listener, self),
-        )
-        return follow_stream(work, steps, listener, most)
+        work, pool = cast(StreamIngestion, self), WorkerPool(WorkSettings())
+        return follow_stream(work, EAGER, pool, cast(Listener, self), most)
 
 
 def test_the_next_clip_is_perceived_before_one_is_remembered_if_it_is_there() -> None:

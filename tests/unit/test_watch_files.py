@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +18,6 @@ from domain.settings import MemorySettings, Pool, Settings, WorkSettings
 from flows import ingest_files, reporting
 from flows.build import Built
 from flows.ingest_files import FileOutcome, watch_files
-from flows.ingest_steps import IngestSteps, open_direct_steps
 from flows.ingest_video import IngestResult
 from flows.perception_workers import WorkerPool
 from flows.video_locks import with_current_state
@@ -30,8 +29,8 @@ VIDEO = Video(id="0" * 16, title="t", path=None, duration_ms=1)
 class Work:
     """A video that is open; ``settled`` when nothing is left of it."""
 
-    def __init__(self, name: str, settled: bool) -> None:
-        self.name, self._settled = name, settled
+    def __init__(self, workspace: Any, name: str, settled: bool) -> None:
+        self.name, self._settled, self.workspace, self.video = name, settled, workspace, VIDEO
 
     def settled(self) -> bool:
         return self._settled
@@ -45,6 +44,7 @@ class Notes:
 
     def __init__(self) -> None:
         self.told: list[str] = []
+        self.pools: list[WorkerPool] = []
 
     def __getattr__(self, name: str) -> Any:
         return lambda *output: self.told.append(f"{name} {' '.join(map(str, output))}")
@@ -68,10 +68,12 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
         kept.told.append(
             f"open {path.name}{' again' if again else ''}{f' only {only}' if only else ''}"
         )
-        yield Work(path.name, path.name.startswith("known"))
+        yield Work(workspace, path.name, path.name.startswith("known"))
         kept.told.append(f"close {path.name}")
 
-    def watch(work: Work, _steps: object, _listener: object) -> IngestResult:
+    def watch(work: Work, _executor: object, *, pool: WorkerPool, listener: object) -> IngestResult:
+        assert listener is not None
+        kept.pools.append(pool)
         kept.told.append(f"watch {work.name}")
         return IngestResult(VIDEO, 5, 5, int("hard" in work.name))
 
@@ -98,7 +100,7 @@ def run(
     **more: Any,
 ) -> list[FileOutcome]:
     settings = Settings(work=WorkSettings(pool=pool), memory=MemorySettings(strategies=memory))
-    workspace: Any = SimpleNamespace(home=None, settings=settings, turn=nullcontext)
+    workspace: Any = SimpleNamespace(home=None, store=None, settings=settings, turn=nullcontext)
     paths = [Path(name) for name in names]
     return list(watch_files(workspace, paths, notes, direct=direct, **more))
 
@@ -159,17 +161,10 @@ def test_a_server_that_does_not_come_up_is_asked_for_once_and_told_of_once(notes
     assert [output for output in notes.told if output.startswith("watch")] == ["watch a", "watch b"]
 
 
-def test_all_files_have_the_same_workers(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_files_have_the_same_workers(notes: Notes) -> None:
     """So that models are loaded once for a folder of videos."""
-    crews: list[WorkerPool] = []
-
-    def noted(crew: WorkerPool) -> AbstractContextManager[IngestSteps]:
-        crews.append(crew)
-        return open_direct_steps(crew)
-
-    monkeypatch.setattr(ingest_files, "open_direct_steps", noted)
     run(notes, "a", "bad", "b")
-    first, second = crews
+    first, second = notes.pools
     assert first is second
     with pytest.raises(CancelledError):
         first._present()

@@ -1,4 +1,4 @@
-"""The ingestion of a live stream: the steps of its flow, clip by clip as they arrive.
+"""The ingestion of a live stream, clip by clip as they arrive.
 
 The row of a clip is added when it is about to be watched, so there are no rows of clips that never
 arrived. A stream that is watched again continues the same video, after a gap.
@@ -13,14 +13,22 @@ from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event, Thread
 
+from httpx import HTTPError
+
 from domain import faults
 from domain.errors import ModelError
 from domain.media import Video
 from domain.rights import Deed
+from domain.settings import WorkSettings
 from domain.streams import LEVELS, Stream, StreamClip
-from flows.clip_memory import ClipFailed, Ingestion
+from flows.alert_delivery import alerts_beside
+from flows.clip_memory import Ingestion
+from flows.executors import ClipFailed, Executor, direct_executor
 from flows.ingest_video import models_used
+from flows.perception_workers import WorkerPool
+from flows.reporting import connect_to_prefect, run_reported
 from flows.video_locks import exclusive_lock
+from flows.watching import BUILD_WINDOWS, Listener, build_windows_if_due, failure_of, settle_clip
 from flows.workspace import Workspace
 from perception.clip_view import clip_view
 from perception.frame_keeper import sample_frames
@@ -41,9 +49,12 @@ from store.queries import videos as video_rows
 from store.queries.audit import record_deed
 from store.queries.blobs import add_recording, lock_blobs_shared
 
+RUN_CLIPS = 10
+"""Clips per flow run: a stream may last for months, and the record of a run must not."""
+
 
 class StreamIngestion(Ingestion):
-    """The steps of a live stream; ``follow`` has their order.
+    """The steps of a live stream; ``follow_stream`` has their order.
 
     A clip of it is in this process only, so no other process can perceive it.
     """
@@ -268,3 +279,97 @@ def _prepare_rows(
         video = video_rows.find_video(session, source.id)
     began_ms = stream_row.began_ms if stream_row else clock.now_ms()
     return video, StreamPosition(began_ms, next_clip, end_ms)
+
+
+def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool = False) -> str:
+    """Watch a stream until it ends or is stopped; return a message about its end.
+
+    Args:
+        ingestion: the open stream.
+        listener: receives the progress.
+        direct: plain calls instead of Prefect flows.
+
+    Raises:
+        HomerError: the database is gone, or reading failed with it; the same command resumes.
+    """
+    video, workspace = ingestion.video, ingestion.workspace
+    clips = ingestion.start_stream()
+    listener.opened(video, clips, clips)
+    # Clips are perceived in this process. The wait for a slot counts as lag of the clip, so less
+    # is perceived afterwards.
+    settings = WorkSettings(at_once=workspace.settings.work.at_once)
+    pool = WorkerPool(settings)
+
+    def follow_for_a_while(executor: Executor) -> bool:
+        return follow_stream(ingestion, executor, pool, listener, RUN_CLIPS)
+
+    api = None if direct else connect_to_prefect(workspace.home, listener.said)
+    more = api is not None
+    while more:
+        try:
+            more = run_reported(
+                follow_for_a_while,
+                workspace.store,
+                api,
+                flow="watch",
+                run=f"{video.id} from clip {ingestion.state().clips}",
+                tag=f"video:{video.id}",
+                settings=settings,
+            )
+        except _server_errors() as error:
+            # The stream must go on when the server of its runs is gone.
+            listener.said(f"going on without Prefect: {type(error).__name__}")
+            more = False
+    with direct_executor() as executor:
+        follow_stream(ingestion, executor, pool, listener)
+        executor.run(BUILD_WINDOWS, ingestion=ingestion, final=True)
+        with alerts_beside(workspace, executor):
+            pass  # The last segments are judged.
+    return ingestion.end()
+
+
+def _server_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that are raised when Prefect's server is gone."""
+    # It is imported after Prefect's settings are set.
+    from prefect.exceptions import PrefectException
+
+    return (HTTPError, PrefectException)
+
+
+def follow_stream(
+    ingestion: StreamIngestion,
+    executor: Executor,
+    pool: WorkerPool,
+    listener: Listener,
+    most: int | None = None,
+) -> bool:
+    """Watch clip after clip, ``most`` at most; return whether more may come.
+
+    While a clip is remembered the next one is perceived, if it has arrived: nothing waits for a
+    clip that has not.
+    """
+
+    def start_after(clip: int, *, wait: bool) -> tuple[int, Callable[[], object]] | None:
+        # One that an earlier run has not finished, else the next to come.
+        following = next((taken for taken in ingestion.taken() if taken > clip), None)
+        if following is None:
+            following = ingestion.take_up(wait=wait)
+        if following is None:
+            return None
+        return following, pool.start(executor, ingestion, following)
+
+    watched = 0
+    perceiving = start_after(-1, wait=True)
+    with alerts_beside(ingestion.workspace, executor) as judge, pool.until_stopped():
+        while perceiving is not None:
+            clip, perceived = perceiving
+            error = failure_of(perceived)
+            watched += 1
+            perceiving = start_after(clip, wait=False) if watched != most else None
+            settle_clip(ingestion, executor, listener, clip, error)
+            build_windows_if_due(ingestion, executor, clip)
+            judge()
+            if watched == most:
+                return True
+            perceiving = perceiving or start_after(clip, wait=True)
+    return False

@@ -1,1 +1,0 @@
-"""Watching a live stream: its steps, as plain calls or as Prefect's flow."""

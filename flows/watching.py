@@ -1,0 +1,156 @@
+"""The watching of a video: the order of its steps, from the first clip to the end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+from typing import Protocol
+
+from domain.errors import ModelError
+from domain.media import Video
+from flows.alert_delivery import alerts_beside
+from flows.clip_memory import Ingestion
+from flows.executors import Executor, Step
+from flows.ingest_video import IngestResult, VideoIngestion
+from flows.perception_workers import WorkerPool
+from models.retries import waiting_for_servers
+from telemetry import tracing
+from telemetry.ingest_spans import ClipSpans
+
+
+class Listener(Protocol):
+    """Receives the progress of an ingestion."""
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        """Note that a video of ``clips`` clips was opened; ``done`` of them are in memory."""
+
+    def remembered(self, video: Video, clip: int) -> None:
+        """Note that a clip is in memory."""
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        """Note that a clip is left for another run."""
+
+    def said(self, text: str) -> None:
+        """Show a message to a person."""
+
+
+class SilentListener:
+    """A listener that ignores everything."""
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        """Ignore it."""
+
+    def remembered(self, video: Video, clip: int) -> None:
+        """Ignore it."""
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        """Ignore it: the store has the error."""
+
+    def said(self, text: str) -> None:
+        """Ignore it."""
+
+
+REMEMBER = Step(
+    name="remember",
+    run_name="remember {clip}",
+    call=lambda ingestion, clip: ingestion.remember(clip),
+)
+BUILD_WINDOWS = Step(
+    name="build windows", call=lambda ingestion, final: ingestion.build_windows(final=final)
+)
+
+
+def watch(
+    ingestion: VideoIngestion, executor: Executor, pool: WorkerPool, listener: Listener
+) -> IngestResult:
+    """Watch every clip that is not in memory yet, in order; some are perceived in advance.
+
+    A clip whose model keeps failing is left for the next run, and the other clips are watched.
+    While a model's server is out, the run waits.
+
+    Args:
+        ingestion: the open video.
+        executor: runs each step, with retries.
+        pool: the perception workers.
+        listener: receives the progress.
+
+    Raises:
+        DatabaseError: the database is gone; the same command resumes later.
+        SetupError: a model is not to be had: its server was out for an hour, or refuses the key.
+    """
+    video, workspace = ingestion.video, ingestion.workspace
+    with (
+        tracing.span(tracing.Work.FLOW, "ingest", video=video.id) as flow,
+        waiting_for_servers(listener.said),
+    ):
+        pending = ingestion.begin()
+        total = ingestion.state().clips
+        listener.opened(video, total, total - len(pending))
+        for remark in ingestion.remarks:
+            listener.said(remark)
+        with (
+            alerts_beside(workspace, executor) as judge,
+            ClipSpans(video, workspace.settings.watch.clip_ms) as spans,
+            pool.until_stopped(),
+        ):
+            left = iter(pending)
+
+            def start(clip: int) -> tuple[int, Callable[[], object]]:
+                return clip, spans.run(clip, pool.start, executor, ingestion, clip)
+
+            workspace.give_way()
+            # One more for each clip that is written at the same time as another.
+            perceiving = deque(map(start, islice(left, pool.ahead + ingestion.at_once - 1)))
+            while perceiving:
+                workspace.give_way()
+                clip, perceived = perceiving.popleft()
+                error = failure_of(perceived)
+                perceiving.extend(map(start, islice(left, 1)))
+                error = spans.run(clip, settle_clip, ingestion, executor, listener, clip, error)
+                spans.end(clip, error)
+                build_windows_if_due(ingestion, executor, clip)
+                judge()
+            executor.run(BUILD_WINDOWS, ingestion=ingestion, final=ingestion.seen_to_the_end())
+            result = ingestion.finish()
+        flow.fields |= {"clips": result.clips, "fresh": result.fresh, "failed": result.failed}
+    return result
+
+
+def failure_of(perceived: Callable[[], object]) -> ModelError | None:
+    """Wait until a clip is perceived; return the model's error if it failed."""
+    try:
+        perceived()
+    except ModelError as error:
+        return error
+    return None
+
+
+def settle_clip(
+    ingestion: Ingestion,
+    executor: Executor,
+    listener: Listener,
+    clip: int,
+    error: ModelError | None,
+) -> ModelError | None:
+    """Store a clip as memory, or mark it as failed; return the error if it is left.
+
+    ``error`` is the one with which it was perceived, if any.
+    """
+    if error is None:
+        try:
+            executor.run(REMEMBER, ingestion=ingestion, clip=clip)
+        except ModelError as raised:
+            error = raised
+    if error is None:
+        listener.remembered(ingestion.video, clip)
+    else:
+        ingestion.give_up(clip, error)
+        listener.failed(ingestion.video, clip, error)
+    return error
+
+
+def build_windows_if_due(ingestion: Ingestion, executor: Executor, clip: int) -> None:
+    """Build what is due once the last clip of a window is settled."""
+    if (clip + 1) % ingestion.workspace.settings.memory.patch_every == 0:
+        executor.run(BUILD_WINDOWS, ingestion=ingestion, final=False)
