@@ -425,7 +425,7 @@ def forget_person(
             keep_undo.mkdir(parents=True, exist_ok=True)
             file = keep_undo / undo_name(one)
         # Texts that change get vectors of the kind that the others have.
-        text = workspace.toolbox_of(videos[one.video].profile).text
+        text = workspace.searching.text
         done.append(forget(store, one.video, str(one.number), text, file))
     return done
 

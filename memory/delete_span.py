@@ -41,7 +41,7 @@ from store.queries.audit import record_deed
 from store.queries.builds import built_refs, cut_builds
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
-from store.queries.encoders import record_encoder
+from store.queries.encoders import require_encoder
 from store.queries.events import clip_spans
 from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
 from store.queries.memories import memories_of_clips
@@ -98,7 +98,9 @@ def quotes_any(text: str, words: Collection[str], refs: Collection[str]) -> bool
 REPLACEMENTS: Mapping[type[Base], Mapping[str, Any]] = {
     EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
     IdentityStatementRow: {"reason": ""},
-    KeyframeRow: dict.fromkeys(("description", "description_embedding", "description_encoder")),
+    KeyframeRow: dict.fromkeys(
+        ("description", "description_embedding", "next_description_embedding")
+    ),
     ClipRow: {"error": None},
 }
 """Values that replace texts which repeat words of deleted clips, by table."""
@@ -221,7 +223,7 @@ class _Deletion:
     def run(self) -> list[str]:
         """Delete the clips; return the SHA-256 of blobs that are no longer used."""
         session, video, clips = self._session, self._video, self._clips
-        record_encoder(session, video, self._vectors.name)
+        require_encoder(session, self._vectors.name)
         words = exclusive_words(
             cut_clips.texts_in_clips(session, video, clips),
             cut_clips.texts_elsewhere(session, video, clips),
@@ -301,7 +303,6 @@ class _Deletion:
         cut_clips.set_memory_vectors(
             session,
             dict(zip((memory.id for memory in memories), vectors, strict=True)),
-            self._vectors.name,
         )
         text = "\n".join(format_line(memory, people) for memory in memories)
         cut_clips.set_clip_summary(
@@ -310,7 +311,6 @@ class _Deletion:
             clip,
             text,
             mean_direction(vectors) if vectors else None,
-            self._vectors.name,
         )
         self.rewritten += 1
 
@@ -319,7 +319,7 @@ class _Deletion:
         session, video = self._session, self._video
         memories = memories_of_clips(session, video, revision.clips, revision.from_clip)
         people = read_people(session, video, revision.from_clip)
-        lines = to_window_lines(memories, people, self._vectors)
+        lines = to_window_lines(memories, people)
         spans = clip_spans(session, video, revision.clips)
         span = spans[revision.clips[0]].union(spans[revision.clips[-1]])
         max_words = self._settings.label_words
@@ -334,8 +334,7 @@ class _Deletion:
             label = f"{label} ({revision.number})"
         text = summarise(lines) or "Nothing was said or read, and nobody was recognised."
         (vector,) = self._vectors.embed_deferred([f"{label}. {text}"])
-        made = (vector.tolist(), self._vectors.name)
-        cut_events.rewrite_revision(session, revision.row, label, text, *made)
+        cut_events.rewrite_revision(session, revision.row, label, text, vector.tolist())
         self.rewritten += 1
 
     def _delete_answers(self, words: frozenset[str], refs: set[str]) -> None:

@@ -59,7 +59,7 @@ from store.database import Store, remove_unused_blobs
 from store.queries.alerts import queue_clip
 from store.queries.blobs import lock_blobs_shared
 from store.queries.clips import fail_clip, mark_clip, record_writing
-from store.queries.encoders import record_encoder
+from store.queries.encoders import require_encoder
 from store.queries.memories import facts_about, memories_of_clips
 from store.queries.percepts import (
     add_blobs,
@@ -462,22 +462,20 @@ class _ClipTransaction:
             *(search_text(draft, learned) for draft in drafts),
             *(learned.replace_tags(one.text) for one in written.descriptions),
         ]
-        encoder = self.writing.vectors.name
         embedded = list(self.writing.vectors.embed(texts)) if texts else []
-        record_encoder(session, video, encoder)
+        if texts:
+            require_encoder(session, self.writing.vectors.name)
         vectors, of_pictures = embedded[: len(drafts)], embedded[len(drafts) :]
-        describe_keyframes(session, video, clip, written.descriptions, of_pictures, encoder)
+        describe_keyframes(session, video, clip, written.descriptions, of_pictures)
         settings = self.writing.settings
-        store_memories(
-            session, video, clip, drafts[known:], vectors[known:], encoder, people, settings
-        )
+        store_memories(session, video, clip, drafts[known:], vectors[known:], people, settings)
         # The mean direction of the lines: embedding the whole text would cost as much again.
         embedding = mean_direction(vectors) if vectors else None
         in_order = sorted(drafts, key=lambda draft: (draft.span.start_ms, draft.span.end_ms))
         text = format_clip(in_order, learned)
         done = (ClipState.DONE, self.percept.error)
         unwritten = self.failure is not None
-        mark_clip(session, video, clip, *done, text, embedding, encoder, unwritten=unwritten)
+        mark_clip(session, video, clip, *done, text, embedding, unwritten=unwritten)
         if written.budget is not None:
             record_writing(session, video, clip, written)
 

@@ -41,7 +41,7 @@ from store.queries.blobs import lock_blobs_shared, own_library_id
 from store.queries.builds import delete_builds
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
-from store.queries.encoders import record_encoder, recount_encoders
+from store.queries.encoders import encoders_of_library, require_encoder, require_encoders
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.library import delete_search, list_searches
 from store.queries.percepts import lock_video
@@ -103,6 +103,7 @@ def forget(
             undo = ForgottenFile(
                 people.video.id,
                 library,
+                encoders_of_library(session),
                 transaction_time(session),
                 tuple(forgetting.undo_rows),
                 images,
@@ -155,6 +156,7 @@ def restore_forgotten(store: Store, video: str, path: Path) -> int:
                     f"{path} cannot be brought back: more of {target.title} was deleted or "
                     "forgotten since, and would come back with it"
                 )
+            require_encoders(session, undo.encoders)
             lock_blobs_shared(session)
             for data in undo.blobs.values():
                 store.blobs.put(data)
@@ -162,7 +164,6 @@ def restore_forgotten(store: Store, video: str, path: Path) -> int:
             delete_builds(session, target.id, restoring=True)
             stored.restore_rows(session, undo.rows)
             place_people(session, target.id)
-            recount_encoders(session, target.id)
             record_deed(session, Deed.BROUGHT_BACK, target.id)
     except IntegrityError as exc:
         remove_unused_blobs(store, undo.blobs)
@@ -210,7 +211,7 @@ class _Forgetting:
 
     def run(self) -> list[str]:
         """Forget the person; return the SHA-256 of blobs that are no longer used."""
-        record_encoder(self._session, self._video, self._vectors.name)
+        require_encoder(self._session, self._vectors.name)
         self.undo_rows += stored.copy_traces(self._session, self.traces)
         self.undo_rows += stored.copy_builds(self._session, self._video)
         # What was built may speak of the person anywhere; it can be built again without them.
@@ -310,8 +311,7 @@ class _Forgetting:
 
     def _embed_row(self, row: NamedRow, text: str, column: str = "embedding") -> None:
         (vector,) = self._vectors.embed_deferred([text])
-        encoder = "description_encoder" if row.table is KeyframeRow else "encoder"
-        made = {column: vector.tolist(), encoder: self._vectors.name}
+        made = {column: vector.tolist(), f"next_{column}": None}
         stored.update_row(self._session, row, made)
 
     def _people_at(self, clip: int) -> ClipPeople:
@@ -324,10 +324,10 @@ class _Forgetting:
 
     def _update_clip_vector(self, clip: int) -> None:
         """Recompute a clip's vector as the mean direction of its memories' vectors."""
-        vectors = stored.memory_vectors(self._session, self._video, clip, self._vectors.name)
+        vectors = stored.memory_vectors(self._session, self._video, clip)
         row = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
         self.undo_rows += stored.copy_table_rows(self._session, ClipRow, stored.row_condition(row))
-        made = {"embedding": mean_direction(vectors), "encoder": self._vectors.name}
+        made = {"embedding": mean_direction(vectors)}
         stored.update_row(self._session, row, made)
 
 

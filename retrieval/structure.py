@@ -241,7 +241,7 @@ def chapters_told(
     whole = TimeSpan.of(0, max(row.line.end_ms for row in rows) + 1)
     vectors = (
         context.all_lines.arrays.vectors[[row.number for row in rows]]
-        if context.encoders.parts is None and context.encoders.texts[0].name == encoder.name
+        if context.text.name == encoder.name
         else encoder.embed([row.line.text for row in rows])
     )
     found = chapters(whole, lines, vectors, parser, encoder.embed, word=word)

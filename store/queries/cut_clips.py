@@ -201,7 +201,6 @@ def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
         "gaps": [],
         "text": "",
         "embedding": None,
-        "encoder": None,
         "seconds": 0.0,
         "budget": None,
         "left_out": [],
@@ -249,13 +248,11 @@ def delete_memories(session: Session, ids: Collection[int]) -> set[int]:
     return set(session.scalars(deleted)) if ids else set()
 
 
-def set_memory_vectors(
-    session: Session, vectors: Mapping[int, Sequence[float]], encoder: str
-) -> None:
-    """Replace the vectors, shape (D,), of memories by id, by those of an encoder."""
+def set_memory_vectors(session: Session, vectors: Mapping[int, Sequence[float]]) -> None:
+    """Replace the vectors, shape (D,), of memories by id."""
     for row, vector in vectors.items():
         this_memory = update(MemoryRow).where(MemoryRow.id == row)
-        session.execute(this_memory.values(embedding=list(vector), encoder=encoder))
+        session.execute(this_memory.values(embedding=list(vector), next_embedding=None))
 
 
 def set_clip_summary(
@@ -264,10 +261,9 @@ def set_clip_summary(
     clip: int,
     summary: str,
     vector: Sequence[float] | None,
-    encoder: str,
 ) -> None:
     """Replace the text and vector, shape (D,), that sum up a clip."""
-    values = {"text": summary, "embedding": vector, "encoder": encoder}
+    values = {"text": summary, "embedding": vector}
     this_clip = (ClipRow.video_id == video_id, ClipRow.clip == clip)
     session.execute(update(ClipRow).where(*this_clip).values(values))
 

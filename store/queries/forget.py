@@ -284,10 +284,10 @@ def update_row(session: Session, row: NamedRow, values: Mapping[str, Any]) -> No
     session.execute(update(row.table).where(row_condition(row)).values(dict(values)))
 
 
-def memory_vectors(session: Session, video_id: str, clip: int, encoder: str) -> list[Any]:
-    """Return the vectors of a clip's memories that an encoder made, shape (D,) each."""
+def memory_vectors(session: Session, video_id: str, clip: int) -> list[Any]:
+    """Return the vectors of a clip's memories, shape (D,) each."""
     row = MemoryRow
-    of_clip = (row.video_id == video_id, row.clip == clip, row.encoder == encoder)
+    of_clip = (row.video_id == video_id, row.clip == clip)
     query = select(row.embedding).where(*of_clip)
     return [v for v in session.scalars(query.order_by(row.id)) if v is not None]
 

@@ -37,7 +37,6 @@ from store.tables.built import (
     RelationRow,
 )
 from store.tables.library import (
-    MADE_BY,
     AuditRow,
     Base,
     BlobRow,
@@ -161,10 +160,8 @@ class KeyframeRow(_OfClip, Base):
     embedding: Mapped[Any | None] = mapped_column(VECTOR())
     description_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     likeness_vector: Mapped[Any | None] = mapped_column(HALFVEC())
-    description_encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
-    image_encoder: Mapped[str | None] = mapped_column(
-        comment="image encoder that made embedding, if there is one"
-    )
+    next_embedding: Mapped[Any | None] = mapped_column(VECTOR())
+    next_description_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
 
 
 class IdentityRow(Base):
@@ -349,7 +346,7 @@ class MemoryRow(_OfClip, Base):
     speaker: Mapped[str | None]
     superseded_at: Mapped[int | None] = mapped_column(comment="clip after which it is no more so")
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
-    encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
+    next_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     words: Mapped[Any] = mapped_column(
         TSVECTOR, Computed("search_words(text, speaker)", persisted=True)
     )
@@ -410,7 +407,7 @@ class SegmentRevisionRow(Base):
         BigInteger, ForeignKey("segments.id", ondelete="SET NULL")
     )
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
-    encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
+    next_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
 
 
 class EdgeRow(Base):

@@ -132,6 +132,7 @@ def test_a_deleted_span_leaves_no_trace_in_later_exports(marked: Store, tmp_path
     only_in_span(marked)
     assert {"utterances.text", "segment_revisions.summary", "patches.applied"} < traces(marked)
     toolbox: Any = SimpleNamespace(text=ThreeNumbers())
+    toolbox.of_library = lambda *_: toolbox
     workspace = Workspace(marked.home, marked, load_profile("local"), toolbox)
     span = TimeSpan.of(31_000, 32_000)
     delete_video_span(workspace, preview_span_deletion(marked, VIDEO, span).cut.video, span)
@@ -151,7 +152,7 @@ def test_a_forgotten_person_leaves_no_trace_but_the_name_of_the_file(marked: Sto
         session.execute(text(f"UPDATE sightings SET blob = NULL WHERE {others}"))  # noqa: S608
         session.execute(text("UPDATE keyframes SET time_ms = 200 WHERE clip = 0"))
         away = "time_ms > 5000"
-        pictures = "blob = '0', embedding = NULL, likeness_vector = NULL"
+        pictures = "blob = '0', embedding = NULL, likeness_vector = NULL, next_embedding = NULL"
         session.execute(text(f"UPDATE keyframes SET {pictures} WHERE {away}"))  # noqa: S608
     done = forget(marked, VIDEO, "0", ThreeNumbers())
     left = traces(marked)

@@ -89,7 +89,7 @@ def stored(session: Session, facts: list[Fact]) -> tuple[list[int], list[int]]:
             span=span(30 * fact.clip, 30 * fact.clip + 1),
             source=MemorySource.MODEL,
         )
-        (row,) = add_memories(session, VIDEO, fact.clip, [draft], [direction(fact.look)], "x")
+        (row,) = add_memories(session, VIDEO, fact.clip, [draft], [direction(fact.look)])
         link_memories(session, [(row, people[who]) for who in fact.about])
         for clip in fact.met:
             strengthen(session, [row], clip)
@@ -107,7 +107,7 @@ def test_the_same_fact_is_one_about_the_same_people_that_still_holds(
     with undone(known) as session:
         ids, people = stored(session, facts)
         found = closest_fact(
-            session, VIDEO, [[people[who]] for who in about], list(direction(look)), "words"
+            session, VIDEO, [[people[who]] for who in about], list(direction(look))
         )
     open_ones = {
         row: float(np.dot(direction(fact.look), direction(look)))
@@ -130,7 +130,7 @@ def test_a_fact_about_somebody_seen_is_known_of_the_same_one_heard(known: Store)
         look, whole = list(direction(1)), people[:2]
 
         def found(*about: list[int]) -> int | None:
-            fact = closest_fact(session, VIDEO, about, look, "x")
+            fact = closest_fact(session, VIDEO, about, look)
             return fact and fact[0]
 
         assert found(whole) == seen
@@ -280,7 +280,7 @@ def test_segments_are_those_that_hold_and_near_ones_share_a_label_or_a_clip(
         segments(session, made)
         views = {n: outline.segments_at(session, VIDEO, n) for n in range(CLIPS)}
         near = events.open_segments_near(session, VIDEO, labels=labels, clips=clips)
-        closest = events.closest_segments(session, VIDEO, list(direction(1)), 3, "words")
+        closest = events.closest_segments(session, VIDEO, list(direction(1)), 3)
         following = events.next_segment_number(session, VIDEO)
     for n, found in views.items():
         assert [one.number for one in found] == [k for k, (*_, h) in enumerate(made) if h.at(n)]

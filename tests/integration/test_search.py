@@ -344,8 +344,7 @@ def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
     from store.tables.schema import KeyframeRow
 
     with store.begin() as session:
-        made = {"embedding": [0.1, 0.9], "image_encoder": "likeness"}
-        session.execute(update(KeyframeRow).values(made))
+        session.execute(update(KeyframeRow).values(embedding=[0.1, 0.9]))
         liked = update(KeyframeRow).where(KeyframeRow.time_ms == 45_000)
         session.execute(liked.values(embedding=[0.9, 0.1]))
     found = Retrievers(store, Tools(images=Likeness()), Settings()).search(

@@ -170,7 +170,6 @@ def _clips(video_id: str) -> list[ClipRow]:
             gaps=[[100, 200, "damaged"]] if i == 1 else [],
             text=f"clip {i}",
             embedding=[0.6, 0.8, i],
-            encoder="minilm",
         )
         for i in range(CLIPS)
     ]
@@ -189,7 +188,7 @@ def _stream(video_id: str) -> list[Any]:
 def _percept(video_id: str, blob: str) -> list[Any]:
     frame = {"shot": 0, "sharpness": 0.1, "entropy": 2.5, "quality": 1 / 3}
     size = {"width": 640, "height": 360, "blob": blob}
-    seen = {"embedding": [1, 0], "image_encoder": "towers"}
+    seen = {"embedding": [1, 0]}
     said = {"language": "en", "confidence": 0.9}
     read = ScreenTextRow(
         video_id=video_id, clip=1, time_ms=31_000, text="EXIT", score=0.7, box=[1, 2, 30, 40]
@@ -292,7 +291,6 @@ def _remember(session: Session, video_id: str, identities: list[int]) -> None:
                 end_ms=clip * 30_000 + 5000,
                 source="said",
                 embedding=[0.1 * line, 0.2, 0.3],
-                encoder="minilm",
             )
             _add(session, row)
             _add(session, MemoryLinkRow(memory_id=row.id, identity_id=identities[line]))
@@ -315,7 +313,6 @@ def _events(session: Session, video_id: str) -> None:
             to_clip=2 if gone else None,
             absorbed_into=segments[0].id if gone else None,
             embedding=[1, 2],
-            encoder="minilm",
         )
         _add(session, revision)
     first, second = (segment.id for segment in segments[:2])

@@ -65,9 +65,9 @@ STRUCTURE = {
         relations.level keepers.builder alerts.kind alerts.delivery alert_hits.state
         alert_hits.error""",
     "names of models, and times": """
-        videos.models videos.encoders builds.encoder clips.encoder keyframes.description_encoder
-        builds.writers patches.writers memories.encoder segment_revisions.encoder clips.gaps
-        keyframes.image_encoder frames.image_encoder""",
+        videos.models builds.encoder builds.writers patches.writers clips.gaps frames.image_encoder
+        library.text_encoder library.image_encoder library.next_text_encoder
+        library.next_image_encoder""",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
     "who may see what": """
         trajectories.viewer grants.grantee grants.folder group_members.group_name

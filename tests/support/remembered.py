@@ -140,7 +140,6 @@ def _clip(video: str, clip: int, text: str, vector: list[float] | None) -> ClipR
         gaps=[],
         text=text,
         embedding=vector,
-        encoder=None if vector is None else WordEmbedder.name,
     )
 
 
@@ -157,7 +156,6 @@ def _line(video: str, clip: int, line: Said, vector: list[float]) -> MemoryRow:
         speaker=line.speaker,
         superseded_at=line.until,
         embedding=vector,
-        encoder=WordEmbedder.name,
     )
 
 
@@ -259,7 +257,6 @@ def _revision(segment: int, revision: int, event: Event) -> SegmentRevisionRow:
         from_clip=event.since,
         to_clip=event.until,
         embedding=WordEmbedder().embed([f"{event.label}. {event.summary}"])[0].tolist(),
-        encoder=WordEmbedder.name,
     )
 
 
