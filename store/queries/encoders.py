@@ -150,23 +150,17 @@ class RowsLeft(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A memory, by what is embedded of it."""
+    """A memory, with the draft it was before it was stored, as far as its vector depends on it."""
 
     id: int
     clip: int
-    text: str
-    speaker: str | None
+    draft: MemoryDraft
 
-    @property
-    def draft(self) -> MemoryDraft:
-        """The memory as it was before it was stored, as far as its vector depends on it."""
-        return MemoryDraft(
-            kind=MemoryKind.EPISODIC,
-            text=self.text,
-            span=TimeSpan.of(0, 0),
-            source=MemorySource.SAID,
-            speaker=self.speaker,
-        )
+
+def _line(row: int, clip: int, words: str, speaker: str | None) -> Line:
+    span, kind = TimeSpan.of(0, 0), MemoryKind.EPISODIC
+    draft = MemoryDraft(kind=kind, text=words, span=span, source=MemorySource.SAID, speaker=speaker)
+    return Line(row, clip, draft)
 
 
 class Description(NamedTuple):
@@ -279,7 +273,7 @@ def clips_left(
 def lines_of(session: Session, video_id: str, clips: Sequence[int]) -> list[Line]:
     """Return all memories of clips, by id."""
     rows = session.execute(_MEMORIES, {"video": video_id, "clips": list(clips)})
-    return [Line(*row) for row in rows]
+    return [_line(*row) for row in rows]
 
 
 def descriptions_of(session: Session, video_id: str, clips: Sequence[int]) -> list[Description]:
@@ -299,7 +293,7 @@ def revisions_left(
 def some_lines(session: Session, limit: int) -> list[tuple[str, Line, list[float]]]:
     """Return videos, lines of distinct texts and their vectors, (D,), from all over the library."""
     rows = session.execute(_SOME_LINES, {"limit": limit})
-    return [(video, Line(*line), vector) for video, vector, *line in rows]
+    return [(video, _line(*line), vector) for video, vector, *line in rows]
 
 
 def pictures_left(
