@@ -41,17 +41,6 @@ Strategy = Annotated[
 ]
 
 
-MoreStrategies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--strategy",
-        "-s",
-        metavar="NAME,...",
-        help="Ask also by this strategy: see 'homer strategies'. Repeatable.",
-    ),
-]
-
-
 def read_lines(sources: Sequence[str]) -> list[str]:
     """Replace ``@FILE`` by the lines of that file, and ``@-`` by those of standard input.
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from domain.asking import Calibration, Curve
 from domain.errors import InputError
-from evals.sampling import mean
-from evals.tables import AnsweredQuestion, ConfidenceThird, figure
+from evals.sampling import figure, mean
+from evals.tables import AnsweredQuestion, ConfidenceThird
 from store.files import make_private, open_private
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Multiple choice: judged by code alone, by the chosen letter."""
+"""Judging: by code where there are options or conditions, else by a strong language model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evals.attribution import (
     judged_fault,
     reference,
 )
-from evals.dataset import EvalQuestion
+from evals.dataset import Conditions, EvalQuestion
 from flows.workspace import Workspace
 from models.chat import ChatReply, Recorded, StructuredChat
 from models.messages import Message, user
@@ -46,6 +46,12 @@ def judge_options(question: EvalQuestion, answer: Answer) -> Verdict:
     right = answer.option == question.answer
     why = f"chose {answer.option or 'nothing'}, right is {question.answer}"
     return Verdict(right=right, judge=NAME, why=why)
+
+
+def judge_conditions(conditions: Conditions, answer: Answer) -> Verdict:
+    """Judge an open answer by what it is to meet."""
+    right = conditions.met_by(answer)
+    return Verdict(right=right, judge="conditions", why="" if right else "not all of them are met")
 
 
 # Open answers: a strong language model judges whether an answer means the reference.
@@ -194,6 +200,8 @@ def _right(
 ) -> Verdict:
     if question.options:
         return judge_options(question, answer)
+    if question.right is not None:
+        return judge_conditions(question.right, answer)
     model = judge_model(workspace.profile)
     return judge_words(question, answer, model, _chat_of(workspace, trajectory))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from domain.base import Frozen
-from evals.tables import AnsweredQuestion, Effect, figure
+from evals.sampling import figure
+from evals.tables import AnsweredQuestion, Effect
 
 
 class Flip(Frozen):

@@ -100,6 +100,7 @@ def plan(
     *,
     baseline: bool = False,
     strategies: Sequence[str] = (),
+    skills: bool = True,
 ) -> Plan:
     """Plan the run of a data set with a profile.
 
@@ -111,6 +112,7 @@ def plan(
         limit: only so many questions, from the first on.
         baseline: answer multiple choice the plain way as well; some data sets require it.
         strategies: asked as well as the profile's; ``auto`` learns which of them to ask.
+        skills: give questions the skills that there are.
 
     Raises:
         InputError: no question can be asked, or the protocol does not fit.
@@ -125,7 +127,10 @@ def plan(
     )
     if not questions:
         raise InputError(f"{dataset.name}: there is no question about a video that is there")
-    own = profile.settings.ask.strategy
+    ask = profile.settings.ask
+    if not skills:
+        ask = ask.model_copy(update={"skills": False})
+    own = ask.strategy
     others = tuple(dict.fromkeys(check_strategy(n) for n in strategies if n != own))
     chosen = _protocol(protocol, stages, (own, *others))
     included = {*stages, AblationStage.WHOLE}
@@ -142,7 +147,7 @@ def plan(
         reasoner=profile.answering,
         baseline=baseline or dataset.baseline,
         models=tuple(_models(profile)),
-        ask=profile.settings.ask,
+        ask=ask,
     )
     videos = tuple(available[name] for name in dict.fromkeys(video.video for video in questions))
     return Plan(settings, videos, tuple(_placed(questions, chosen)), tuple(absent))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, PositiveInt, field_validator
 
@@ -28,9 +28,14 @@ from evals.datasets.files import (
     records,
     reject_duplicate_ids,
     root_of,
+    rows_of,
 )
-from evals.egolife import CAPTIONS, QUESTIONS, TITLE, EgoQuestion, TargetSpan, read_ego_questions
+from memory.captions import DAY_S
 
+CAPTIONS, QUESTIONS = "captions.jsonl.gz", "questions.json"
+"""The files in the form of ``homer eval egolife``."""
+TITLE = "egolife"
+"""The title of the video of such captions."""
 FILE = "EgoLifeQA_A1_JAKE.json"
 PERSON = "A1_JAKE"
 TYPES = {
@@ -40,7 +45,6 @@ TYPES = {
     "RelationMap": 125,
     "TaskMaster": 63,
 }
-_DAY_MS = 86_400_000
 _STAMP = re.compile(r"DAY(\d{1,3})|(?<!\d)(\d{6})\d{0,2}(?!\d)", re.ASCII | re.I)
 
 
@@ -106,7 +110,7 @@ def _stamps(words: str) -> Iterator[int]:
 def clock_ms(day: int, time: str) -> int:
     """Return the milliseconds of video time at ``HHMMSS`` of a day, from 1."""
     hours, minutes, seconds = int(time[:2]), int(time[2:4]), int(time[4:6])
-    return (day - 1) * _DAY_MS + 1000 * (3600 * hours + 60 * minutes + seconds)
+    return (day - 1) * DAY_S * 1000 + 1000 * (3600 * hours + 60 * minutes + seconds)
 
 
 def read(folder: Path) -> Dataset:
@@ -119,7 +123,7 @@ def read(folder: Path) -> Dataset:
     if path.name == QUESTIONS:
         root = root_of(folder)
         video = EvalVideo(name=TITLE, captions=captions_of(root, PERSON))
-        questions = [_ours(str(path), item) for item in read_ego_questions(path)]
+        questions = [_our_question(at, row) for at, row in all_checked(_OurRow, rows_of(path))]
         return dataset("egolifeqa", str(path), [video], questions)
     rows = list(all_checked(_EgoLifeRow, records(path)))
     video = EvalVideo(name=PERSON, captions=captions_of(root_of(folder), PERSON))
@@ -154,23 +158,50 @@ def captions_of(root: Path, person: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _ours(place: str, item: EgoQuestion) -> EvalQuestion:
-    return question(
-        f"{place}, {item.id}",
-        id=item.id,
-        video=TITLE,
-        question=item.question,
-        options=item.options,
-        answer=item.answer,
-        types=(item.type,),
-        as_of_ms=ms(item.as_of.video_s),
-        spans=tuple(_span(target) for target in item.targets),
+Day = Annotated[int, Field(ge=1, le=366)]
+Second = Annotated[float, Field(ge=0, le=DAY_S)]
+
+
+class _Moment(Published):
+    day: Day
+    second: Second
+
+
+class _Target(Published):
+    day: Day
+    start: Second
+    end_day: Day
+    end: Second
+
+
+class _OurRow(Published):
+    id: str
+    type: str
+    question: str
+    options: tuple[str, ...] = Field(min_length=2, max_length=26)
+    answer: str = Field(pattern=r"^[A-Z]$")
+    as_of: _Moment
+    targets: tuple[_Target, ...]
+
+
+def _our_question(place: str, row: _OurRow) -> EvalQuestion:
+    times = (
+        (ms((one.day - 1) * DAY_S + one.start), ms((one.end_day - 1) * DAY_S + one.end))
+        for one in row.targets
     )
-
-
-def _span(target: TargetSpan) -> TimeSpan:
-    start, end = map(ms, target.span)
-    return TimeSpan.of(start, end) if end > start else instant(start)
+    return question(
+        place,
+        id=row.id,
+        video=TITLE,
+        question=row.question,
+        options=row.options,
+        answer=row.answer,
+        types=(row.type,),
+        as_of_ms=ms((row.as_of.day - 1) * DAY_S + row.as_of.second),
+        spans=tuple(
+            TimeSpan.of(start, end) if end > start else instant(start) for start, end in times
+        ),
+    )
 
 
 # EgoMemReason: questions with up to ten options about a person's week, without their answers; and
