@@ -12,7 +12,7 @@ from pydantic import Field, NonNegativeInt, computed_field
 from pydantic.dataclasses import dataclass
 
 from domain.base import Frozen
-from domain.evaluation import ErrorType, EvaluationRun, QuestionPart
+from domain.evaluation import ErrorType, EvaluationRun, QuestionPart, Verdict
 
 ALL = "all"
 """The name for all types together."""
@@ -29,12 +29,12 @@ class MeanInterval(Frozen):
     of: NonNegativeInt
 
 
-class AnsweredQuestion(Frozen):
-    """One question of a run in one arm, with all that is known of its answer.
+class AnsweredQuestion(Verdict):
+    """One question of a run in one arm, with all that is known of its answer, and its verdict.
 
-    ``right``: None is unjudged, or not answered yet (``judge`` is then ""). ``failed``: without an
-    answer or verdict, since a model failed. Times and costs are of the answer alone. ``strategy``
-    is the one that was asked, and ``chosen_by`` the skill that it was chosen by; "" for none.
+    ``right``: None is unjudged, or not answered yet (``judge`` is then ""). Times and costs are of
+    the answer alone. ``strategy`` is the one that was asked, and ``chosen_by`` the skill that it
+    was chosen by; "" for none.
     """
 
     arm: str
@@ -50,16 +50,6 @@ class AnsweredQuestion(Frozen):
     option: str
     confidence: float | None = None
     raw: float | None = None
-    right: bool | None
-    judge: str
-    why: str
-    cited: float | None
-    top: bool | None
-    iou: float | None
-    ref300: float | None
-    m3_bench: bool | None = None
-    fault: ErrorType | None
-    failed: bool
     rounds: NonNegativeInt
     tokens: NonNegativeInt
     seconds: float
