@@ -10,7 +10,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Self
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from domain.asking import Answer, Citation
@@ -36,6 +36,14 @@ class EvalVideo(Frozen):
     url: str = ""
 
 
+def _pattern(words: str) -> str:
+    try:
+        re.compile(words)
+    except re.error as error:
+        raise ValueError(f"{words!r} is no regular expression: {error}") from error
+    return words
+
+
 class Conditions(Frozen):
     """What counts as right without a model; all given conditions must hold.
 
@@ -46,7 +54,7 @@ class Conditions(Frozen):
     condition, else beside an answer that meets the others.
     """
 
-    words: tuple[str, ...] = ()
+    words: tuple[Annotated[str, AfterValidator(_pattern)], ...] = ()
     number: tuple[int, int] | None = None
     spans_s: tuple[Span, ...] = ()
     top_s: tuple[Span, ...] = ()

@@ -12,7 +12,6 @@ from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, QuestionPart, RunSettings
 from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
-from domain.texts import make_storable
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judging import judge_model
 from models.profile import Profile
@@ -119,9 +118,7 @@ def plan(
         NotFound: there is no such strategy.
     """
     available = {video.name: video for video in dataset.videos if video.file or video.captions}
-    questions = [storable_question(item) for item in dataset.questions if item.video in available][
-        :limit
-    ]
+    questions = [item for item in dataset.questions if item.video in available][:limit]
     absent = dict.fromkeys(
         video.video for video in dataset.questions if video.video not in available
     )
@@ -188,18 +185,6 @@ def _models(profile: Profile) -> Iterator[str]:
         yield f"{port}: {getattr(profile, port)}"
     for role, spec in sorted(profile.chat.items()):
         yield f"{role}: {spec.model}"
-
-
-def storable_question(question: EvalQuestion) -> EvalQuestion:
-    """Return the question with text that the store can hold, whatever its characters."""
-    texts = {
-        "id": make_storable(question.id),
-        "question": make_storable(question.question) or "?",
-        "options": tuple(map(make_storable, question.options)),
-        "answer": make_storable(question.answer),
-        "types": tuple(map(make_storable, question.types)),
-    }
-    return question.model_copy(update=texts)
 
 
 def digest(questions: Iterable[EvalQuestion]) -> str:
