@@ -142,7 +142,11 @@ def fault_of(
         return ErrorType.ABSENT
     if not holds_reference(remembered, reference(question)):
         return ErrorType.COARSE
-    was_found = any(_is_moment(evidence, video, question.spans) for evidence in retrieved(events))
+    # A segment is too long to be a moment.
+    was_found = any(
+        not one.ref.startswith("s") and one.video == video and touches(one.span, question.spans)
+        for one in retrieved(events)
+    )
     return ErrorType.SYNTHESIS if was_found else ErrorType.LOCALISATION
 
 
@@ -203,9 +207,3 @@ def retrieved(events: Iterable[Event]) -> list[Evidence]:
         elif isinstance(event, Ended) and event.answer is not None:
             evidence += event.answer.retrieved
     return evidence
-
-
-def _is_moment(evidence: Evidence, video: str, spans: Sequence[TimeSpan]) -> bool:
-    """Check whether evidence is from the spans; a segment is too long to be a moment."""
-    moment = not evidence.ref.startswith("s")
-    return moment and evidence.video == video and touches(evidence.span, spans)

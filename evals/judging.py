@@ -158,13 +158,18 @@ def judge(
         answer = find_trajectory(session, trajectory).answer
     if answer is None:
         raise ValueError(f"trajectory {trajectory} has no answer to judge")
-    verdict = _right(workspace, question, answer, trajectory)
+    model, chat = judge_model(workspace.profile), _chat_of(workspace, trajectory)
+    if question.options:
+        verdict = judge_options(question, answer)
+    elif question.right is not None:
+        verdict = judge_conditions(question.right, answer)
+    else:
+        verdict = judge_words(question, answer, model, chat)
     measures: dict[str, Any] = {
         **judge_citations(question, answer, video),
         **judge_moments(question, answer, video),
     }
-    if m3_bench and not question.options and (model := judge_model(workspace.profile)):
-        chat = _chat_of(workspace, trajectory)
+    if m3_bench and not question.options and model:
         measures["m3_bench"] = judge_words(question, answer, model, chat, M3_BENCH).right
     judged = verdict.model_copy(update=measures)
     if judged.right is not False:
@@ -176,12 +181,11 @@ def judge(
         events = events_of(session, trajectory)
         fault = fault_of(question, video, events, remembered)
     told = reference(question)
-    if fault is ErrorType.UNKNOWN and told and judge_model(workspace.profile):
+    if fault is ErrorType.UNKNOWN and told and model:
         search = Retrievers(workspace.store, workspace.toolbox, workspace.settings)
         aim = Aim(text=told, moments=CLOSEST, quotes=False)
         view = MemoryView(scopes=(scope,))
         closest = search.search(view, Mode.EVENT, told, aim=aim).evidence
-        chat = _chat_of(workspace, trajectory)
         fault = judged_fault(question, answer, events, closest, chat)
     return judged.model_copy(update={"fault": fault})
 
@@ -193,17 +197,6 @@ def unanswered(error: HomerError, *, begun: bool = False) -> Verdict:
     """
     failed = begun or not isinstance(error, InputError)
     return Verdict(right=False, judge="nobody", why=f"no answer: {error}", failed=failed)
-
-
-def _right(
-    workspace: Workspace, question: EvalQuestion, answer: Answer, trajectory: str
-) -> Verdict:
-    if question.options:
-        return judge_options(question, answer)
-    if question.right is not None:
-        return judge_conditions(question.right, answer)
-    model = judge_model(workspace.profile)
-    return judge_words(question, answer, model, _chat_of(workspace, trajectory))
 
 
 def _chat_of(workspace: Workspace, trajectory: str) -> Callable[[], StructuredChat]:

@@ -174,11 +174,12 @@ def tables(report: RunReport) -> list[ReportTable]:
         found.append(effect_table(title, report.effect))
     used = [one for one in report.usage if one.questions]
     faults = {arm: counts for arm, counts in report.faults.items() if counts}
-    of_fault: Columns[tuple[str, Mapping[ErrorType, int]]] = {
-        str(fault): lambda row, fault=fault: row[1].get(fault, 0)  # type: ignore[misc]
-        for fault in ErrorType
-        if any(fault in counts for counts in faults.values())
-    }
+
+    def count(fault: ErrorType) -> Callable[[tuple[str, Mapping[ErrorType, int]]], object]:
+        return lambda row: row[1].get(fault, 0)
+
+    known = [fault for fault in ErrorType if any(fault in counts for counts in faults.values())]
+    of_fault = {str(fault): count(fault) for fault in known}
     found += [
         _laid_out(marked("Evolution, batch after batch"), report.curve, _EVOLUTION),
         _laid_out(marked("Skills"), report.skills, _SKILLS),
@@ -244,14 +245,14 @@ def changes_table(comparison: Comparison) -> ReportTable:
 
 def questions_table(rows: Sequence[AnsweredQuestion]) -> ReportTable:
     """Return every question with its answer and verdict."""
-    verdict = {True: "right", False: "wrong"}
+    verdict: Mapping[bool | None, str] = {True: "right", False: "wrong"}
     columns: Columns[AnsweredQuestion] = {
         "arm": lambda row: row.arm,
         "id": lambda row: row.id,
         "question": lambda row: cell(row.question),
         "reference": lambda row: cell(row.reference),
         "answer": lambda row: cell(row.option or row.answer),
-        "": lambda row: verdict.get(row.right, "unjudged" if row.judge else "not asked yet"),  # type: ignore[arg-type]
+        "": lambda row: verdict.get(row.right, "unjudged" if row.judge else "not asked yet"),
         "why": lambda row: cell(row.why),
         "fault": lambda row: row.fault or "",
         "trajectory": lambda row: row.trajectory,

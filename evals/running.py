@@ -341,14 +341,14 @@ class EvaluationSteps:
 
     def _answered(self, slot: Slot, result: Result) -> str:
         if result.trajectory is None:
-            link = partial(self._link, slot)
+
+            def link(session: Session, trajectory: str) -> None:
+                stored.set_trajectory(session, self.name, slot, trajectory)
+
             return self._runner(slot.arm).ask(question_of(slot), linked=link).trajectory_id
         if result.state == DONE:
             return result.trajectory
         return self._runner(slot.arm).resume(result.trajectory).trajectory_id
-
-    def _link(self, slot: Slot, session: Session, trajectory: str) -> None:
-        stored.set_trajectory(session, self.name, slot, trajectory)
 
     def _put(self, slot: Slot, verdict: Verdict, trajectory: str | None = None) -> None:
         """Record a verdict, and with it the judgement to learn from.

@@ -87,16 +87,23 @@ def of_week(asked: Asked, embedding: Callable[[int, int], None]) -> Findings:
         for arm, answers in asked.arms.items()
     }
     for video in dict.fromkeys(one.result.slot.video for one in asked.answers):
-        whole, words = Baseline.of(store, video, text, embedding), WordBaseline.of(store, video)
-        for arm, plainly in ((name, whole), (WORDS, words)):
-            scores[arm] = [_plain(one, plainly) for one in questions]
-    plain = week_row(name, scores.get(name, ()))
+        ways: dict[str, Baseline | WordBaseline] = {
+            name: Baseline.of(store, video, text, embedding),
+            WORDS: WordBaseline.of(store, video),
+        }
+        for arm, way in ways.items():
+            made = [way.answer(one.question, one.options, one.as_of_ms) for one in questions]
+            scores[arm] = [
+                scored(one, plain.option == one.answer, plain.retrieved)
+                for one, plain in zip(questions, made, strict=True)
+            ]
+    beside = week_row(name, scores.get(name, ()))
     total = sum(one.result.seconds for answers in asked.arms.values() for one in answers)
 
     def row(label: str, arm: str) -> Row:
         took = [one.result.seconds for one in asked.arms.get(arm, ())]
         made = week_row(label, scores.get(arm, ()))
-        times = {f"{key}, times": _times(made, plain, key) for key in ("top 3", "IoU")}
+        times = {f"{key}, times": _times(made, beside, key) for key in ("top 3", "IoU")}
         # Arms are asked beside each other: the time is shared out by what answers took.
         seconds = asked.ran.asking_s * sum(took) / total if took and total else None
         more = times | {"seconds": seconds, "slowest": max(took, default=None)}
@@ -124,9 +131,9 @@ def of_week(asked: Asked, embedding: Callable[[int, int], None]) -> Findings:
         measures=tuple(
             measured
             for key, label in MEASURES.items()
-            for measured in asked.measure(label, ours.figures[key], plain.figures[key])
+            for measured in asked.measure(label, ours.figures[key], beside.figures[key])
         ),
-        bars=tuple(week_bars(ours, plain, len(asked.answers), imported_s)),
+        bars=tuple(week_bars(ours, beside, len(asked.answers), imported_s)),
         notes=(took or "the week was in memory already",),
     )
 
@@ -140,11 +147,6 @@ def scored(question: EvalQuestion, right: bool, found: Sequence[TimeSpan]) -> di
         **{f"top {top}": any(hits[:top]) for top in TOPS},
         "IoU": binned_iou(found[:3], question.spans, CELL_MS),
     }
-
-
-def _plain(question: EvalQuestion, baseline: Baseline | WordBaseline) -> dict[str, float]:
-    made = baseline.answer(question.question, question.options, question.as_of_ms)
-    return scored(question, made.option == question.answer, made.retrieved)
 
 
 def week_row(name: str, scores: Sequence[Mapping[str, float]]) -> Row:

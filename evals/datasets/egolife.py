@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PositiveInt, field_validator
 
@@ -82,6 +82,11 @@ class _EgoLifeRow(Published):
         """Return all four options, in order."""
         return self.choice_a, self.choice_b, self.choice_c, self.choice_d
 
+    @property
+    def as_of_ms(self) -> int:
+        """Return the milliseconds of video time at which it is asked."""
+        return self.query_time.video_ms
+
 
 def targets(raw: Any) -> Iterator[TimeSpan]:
     """Yield the spans of a ``target_time``; unreadable parts are skipped.
@@ -123,23 +128,25 @@ def read(folder: Path) -> Dataset:
     if path.name == QUESTIONS:
         root = root_of(folder)
         video = EvalVideo(name=TITLE, captions=captions_of(root, PERSON))
-        questions = [_our_question(at, row) for at, row in all_checked(_OurRow, rows_of(path))]
+        questions = [_question(at, row, TITLE) for at, row in all_checked(_OurRow, rows_of(path))]
         return dataset("egolifeqa", str(path), [video], questions)
     rows = list(all_checked(_EgoLifeRow, records(path)))
     video = EvalVideo(name=PERSON, captions=captions_of(root_of(folder), PERSON))
-    return dataset("egolifeqa", str(path), [video], [_question(*row) for row in rows])
+    return dataset(
+        "egolifeqa", str(path), [video], [_question(at, row, PERSON) for at, row in rows]
+    )
 
 
-def _question(place: str, row: _EgoLifeRow) -> EvalQuestion:
+def _question(place: str, row: _EgoLifeRow | _OurRow | _ReasonRow, video: str) -> EvalQuestion:
     return question(
         place,
-        id=row.id,
-        video=PERSON,
+        id=str(row.id),
+        video=video,
         question=row.question,
         options=row.options,
         answer=row.answer.strip(),
-        types=(row.type,),
-        as_of_ms=row.query_time.video_ms,
+        types=(row.type,) if row.type else (),
+        as_of_ms=row.as_of_ms,
         spans=row.spans,
     )
 
@@ -183,25 +190,19 @@ class _OurRow(Published):
     as_of: _Moment
     targets: tuple[_Target, ...]
 
+    @property
+    def as_of_ms(self) -> int:
+        """Return the milliseconds of video time at which it is asked."""
+        return ms((self.as_of.day - 1) * DAY_S + self.as_of.second)
 
-def _our_question(place: str, row: _OurRow) -> EvalQuestion:
-    times = (
-        (ms((one.day - 1) * DAY_S + one.start), ms((one.end_day - 1) * DAY_S + one.end))
-        for one in row.targets
-    )
-    return question(
-        place,
-        id=row.id,
-        video=TITLE,
-        question=row.question,
-        options=row.options,
-        answer=row.answer,
-        types=(row.type,),
-        as_of_ms=ms((row.as_of.day - 1) * DAY_S + row.as_of.second),
-        spans=tuple(
-            TimeSpan.of(start, end) if end > start else instant(start) for start, end in times
-        ),
-    )
+    @property
+    def spans(self) -> tuple[TimeSpan, ...]:
+        """Return the spans in which the answer can be seen or heard."""
+        times = (
+            (ms((one.day - 1) * DAY_S + one.start), ms((one.end_day - 1) * DAY_S + one.end))
+            for one in self.targets
+        )
+        return tuple(TimeSpan.of(a, b) if b > a else instant(a) for a, b in times)
 
 
 # EgoMemReason: questions with up to ten options about a person's week, without their answers; and
@@ -225,14 +226,16 @@ _DAY_AND_TIME = re.compile(
 class _ReasonRow(Published):
     """A published question; ``query_time`` is in milliseconds of video time."""
 
-    example_id: PositiveInt
+    id: PositiveInt = Field(alias="example_id")
     question: str
     options: Lettered
     identity: str = Field(default=PERSON, min_length=1, max_length=100)
-    query_time: int | None = None
-    query_type: str = ""
+    as_of_ms: int | None = Field(default=None, alias="query_time")
+    type: str = Field(default="", alias="query_type")
+    answer: ClassVar[str] = ""
+    spans: ClassVar[tuple[TimeSpan, ...]] = ()
 
-    @field_validator("query_time", mode="before")
+    @field_validator("as_of_ms", mode="before")
     @classmethod
     def _video_time(cls, value: Any) -> Any:
         if value is None:
@@ -251,24 +254,12 @@ def read_reason(folder: Path) -> Dataset:
     """
     path = file_in(folder, REASON_FILE)
     rows = list(all_checked(_ReasonRow, records(path)))
-    questions = [_reason_question(*row) for row in rows]
+    questions = [_question(place, row, row.identity) for place, row in rows]
     reject_duplicate_ids(str(path), questions)
     people = dict.fromkeys(row.identity for _, row in rows)
     root = root_of(folder)
     videos = [EvalVideo(name=person, captions=captions_of(root, person)) for person in people]
     return dataset(NAME, str(path), videos, questions)
-
-
-def _reason_question(place: str, row: _ReasonRow) -> EvalQuestion:
-    return question(
-        place,
-        id=str(row.example_id),
-        video=row.identity,
-        question=row.question,
-        options=row.options,
-        types=(row.query_type,) if row.query_type else (),
-        as_of_ms=row.query_time,
-    )
 
 
 def submission(chosen: Mapping[str, str]) -> list[dict[str, object]]:

@@ -16,7 +16,6 @@ from evals.dataset import (
     Conditions,
     Dataset,
     DatasetSource,
-    EvalQuestion,
     EvalVideo,
     QuestionSet,
 )
@@ -154,7 +153,21 @@ def read_questions(name: str, path: Path, folder: Path) -> Dataset:
     """
     rows = list(all_checked(_OwnRow, rows_of(path)))
     videos = [_video(folder, row.video, place) for place, row in rows]
-    questions = [_question(n, *row) for n, row in enumerate(rows, 1)]
+    questions = [
+        question(
+            place,
+            id=row.id or str(number),
+            video=row.video,
+            question=row.question,
+            options=row.options,
+            answer=row.letter(),
+            types=row.types,
+            as_of_ms=row.as_of_ms,
+            spans=row.spans,
+            right=row.right,
+        )
+        for number, (place, row) in enumerate(rows, 1)
+    ]
     reject_duplicate_ids(str(path), questions)
     return dataset(name, str(path), videos, questions)
 
@@ -165,21 +178,6 @@ def _video(folder: Path, name: str, place: str) -> EvalVideo:
     path = video_in(folder, name, place, ".", "videos")
     return video(
         place, name=name, **{"captions" if name.endswith(CAPTION_ENDINGS) else "file": path}
-    )
-
-
-def _question(number: int, place: str, row: _OwnRow) -> EvalQuestion:
-    return question(
-        place,
-        id=row.id or str(number),
-        video=row.video,
-        question=row.question,
-        options=row.options,
-        answer=row.letter(),
-        types=row.types,
-        as_of_ms=row.as_of_ms,
-        spans=row.spans,
-        right=row.right,
     )
 
 

@@ -66,7 +66,11 @@ def completion_of(events: Sequence[Event]) -> list[Message]:
         elif isinstance(event, EvidenceRetrieved) and event.round > 0:
             messages += _tool_use(event, reason)
             reason = ""
-    return [*messages, *_answer(events)]
+    answers = [event.answer for event in events if isinstance(event, Ended) and event.answer]
+    for answer in answers[-1:]:
+        given = f"\\boxed{{{answer.option}}}" if answer.option else answer.text
+        messages.append({"role": "assistant", "content": given})
+    return messages
 
 
 def _tool_use(found: EvidenceRetrieved, reason: str) -> Iterator[Message]:
@@ -76,13 +80,6 @@ def _tool_use(found: EvidenceRetrieved, reason: str) -> Iterator[Message]:
     yield {"role": "assistant", "content": reason, "tool_calls": [call]}
     text = found.refused or found_text(found.evidence, nothing_close=found.nothing_close)
     yield {"role": "tool", "name": name, "content": text}
-
-
-def _answer(events: Sequence[Event]) -> Iterator[Message]:
-    answers = [event.answer for event in events if isinstance(event, Ended) and event.answer]
-    for answer in answers[-1:]:
-        given = f"\\boxed{{{answer.option}}}" if answer.option else answer.text
-        yield {"role": "assistant", "content": given}
 
 
 def found_text(evidence: Iterable[Evidence], *, nothing_close: bool) -> str:
@@ -346,15 +343,11 @@ def right_answers(completions: Sequence[Messages], answer: Sequence[str], **_: A
         answer: the letter of the right option, for each.
     """
     right = Recipe().right
-    return [
-        right if letter and _final_letter(completion) == letter else 0.0
-        for completion, letter in zip(completions, answer, strict=True)
-    ]
-
-
-def _final_letter(completion: Messages) -> str:
-    """Return the letter of the final answer: of the last message, if the model wrote it."""
-    last = completion[-1] if completion else {}
-    if last.get("role") != "assistant" or last.get("tool_calls"):
-        return ""
-    return boxed_letter(str(last.get("content") or ""))
+    rewards = []
+    for completion, letter in zip(completions, answer, strict=True):
+        # The final answer is the last message, if the model wrote it.
+        last = completion[-1] if completion else {}
+        written = last.get("role") == "assistant" and not last.get("tool_calls")
+        given = boxed_letter(str(last.get("content") or "")) if written else ""
+        rewards.append(right if letter and given == letter else 0.0)
+    return rewards
