@@ -20,10 +20,11 @@ from agent.strategy import Strategy
 from domain.asking import Question
 from domain.errors import HomerError
 from domain.trajectory import Acted, Guarded, ModelCalled, RunEvent
-from evals.first import FirstQuestion, read_first_questions
+from evals.dataset import EvalQuestion, QuestionSet
+from evals.datasets.own import read_set
+from evals.judging import judge_conditions, judge_options
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
-from graphs.ask_result import answer_json
 from graphs.runner import Runner
 from library.videos import all_videos
 from strategies.registry import all_strategies, find_strategy
@@ -96,12 +97,12 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def chosen_questions(workspace: Workspace, most: int) -> Iterator[tuple[FirstQuestion, str]]:
+def chosen_questions(workspace: Workspace, most: int) -> Iterator[tuple[EvalQuestion, str]]:
     """Yield questions with the ids of their videos: one of each clip before any clip's second."""
     ids = {video.title: video.id for video in all_videos(workspace.store).items}
-    order: list[tuple[int, FirstQuestion, str]] = []
+    order: list[tuple[int, EvalQuestion, str]] = []
     of_clip: Counter[str] = Counter()
-    for question in read_first_questions():
+    for question in read_set(QuestionSet.FIRST, Path()).questions:
         title = Path(question.video).stem
         if title in ids:
             order.append((of_clip[title], question, ids[title]))
@@ -111,7 +112,7 @@ def chosen_questions(workspace: Workspace, most: int) -> Iterator[tuple[FirstQue
 
 
 def measure(
-    workspace: Workspace, strategy: Strategy, asked: Sequence[tuple[FirstQuestion, str]]
+    workspace: Workspace, strategy: Strategy, asked: Sequence[tuple[EvalQuestion, str]]
 ) -> Measured:
     """Build what is missing, ask the questions one after the other, and count."""
     measured = Measured()
@@ -126,7 +127,12 @@ def measure(
             except HomerError as error:
                 measured.errors.append(f"{question.id}: {error}")
                 continue
-            right = question.right.met_by(answer_json(made, question.id))
+            judged = (
+                judge_conditions(question.right, made.answer)
+                if question.right
+                else judge_options(question, made.answer)
+            )
+            right = bool(judged.right)
             measured.right += right
             measured.seconds += made.seconds
             verdict = "right" if right else "not right"

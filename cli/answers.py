@@ -17,7 +17,7 @@ from rich.text import Text
 
 from cli.console import is_terminal, note, say_json, table
 from cli.options import Profile, Strategy
-from cli.progress import answer_progress, meter
+from cli.progress import meter
 from domain.moments import Answered, Moment
 from domain.trajectory import PartialReply, RunEvent, RunListener
 from domain.words import counted, format_span, plain_line, printable, shortened
@@ -167,13 +167,14 @@ def batch(
         results = run_batch(
             workspace.store, workspace.toolbox, questions, done, concurrency, strategy=strategy
         )
-        step = answer_progress(bar)
         try:
             for result in write_batch(out, results) if out else results:
                 if out is None and result.line is not None:
                     say_json(result.line)
-                code = max(code, result.error.exit_code if result.error else 0)
-                step(result)
+                if result.error is not None:
+                    bar.say(f"homer: question {result.id}: {result.error}")
+                    code = max(code, result.error.exit_code)
+                bar.step()
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt("stopped; with --out the same command asks the rest") from stop
     raise typer.Exit(code)

@@ -11,24 +11,24 @@ from cli.lazy_group import LazyGroup
 
 COMMANDS = {
     "local": (
-        "eval_bars",
+        "door",
         "Measure answers to questions about clips: cited moments and chosen options.",
     ),
-    "egolife": ("eval_bars", "Measure answers on EgoLife, a week of captions, beside baselines."),
+    "egolife": ("door", "Measure answers on EgoLife, a week of captions, beside baselines."),
     "captions": (
         "door",
         "Compare what strategies built of a video with a reference of captions at its scales.",
     ),
     "data": ("door", "List the data sets and where to get them, or check a copy of one."),
     "all": (
-        "eval_all",
+        "door",
         "Measure several data sets without learning, and print one table beside baselines.",
     ),
     "first": (
-        "eval_bars",
-        "Measure answers to everyday questions: is it right, rightly declined, or wrong?",
+        "door",
+        "Measure answers to everyday questions: right, rightly declined, or wrong.",
     ),
-    "run": ("eval_run", "Ask the questions of a data set, judge the answers, and learn from them."),
+    "run": ("door", "Ask the questions of a data set, judge the answers, and learn from them."),
     "runs": ("door", "List the runs, the latest first."),
     "report": (
         "door",

@@ -36,17 +36,6 @@ Strategy = Annotated[
 ]
 
 
-MoreStrategies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--strategy",
-        "-s",
-        metavar="NAME,...",
-        help="Ask also by this strategy: see 'homer strategies'. Repeatable.",
-    ),
-]
-
-
 SEVERAL_WORDS = {"allow_extra_args": True}
 """Context settings of a ``WordsCommand``, which itself rejects extra arguments."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,6 @@ from store.progress import Meter
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-    from graphs.batch import BatchResult
 
 PLAIN_EVERY_S = 2.0
 """Seconds between plain lines: a log needs none for each of a hundred quick steps."""
@@ -105,14 +103,3 @@ def meter() -> Iterator[Meter]:
     console = Console(stderr=True)
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         yield BarMeter(progress)
-
-
-def answer_progress(bar: Meter) -> Callable[[BatchResult], None]:
-    """Return a callback that moves the bar by an answer, or says why there is none."""
-
-    def step(result: BatchResult) -> None:
-        if result.error is not None:
-            bar.say(f"homer: question {result.id}: {result.error}")
-        bar.step()
-
-    return step

@@ -80,11 +80,6 @@ def _imported(one: Any) -> Iterator[str]:
         yield f"{title}: {word} ({one.clips} clips, {more}, id {one.video})"
 
 
-def with_interval(figure: Any) -> str:
-    """Return a share in percent, with its interval; nothing of none."""
-    return f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})" if figure else ""
-
-
 def _layout() -> Any:
     # It is slow to import, and of no use to other commands.
     from evals import layout
@@ -99,6 +94,41 @@ def _report(found: Any) -> Iterator[str]:
         yield from (one.title, *table(one.heads, one.rows), "")
     yield f"{found.cost_usd:.2f} US dollars in all"
     yield layout.headline(found)
+
+
+def bar_lines(bars: Iterable[Any]) -> Iterable[str]:
+    """Return a table of bars."""
+    rows = (
+        (
+            bar.name,
+            f"{bar.value:.1f}",
+            f"{'at most' if bar.most else 'at least'} {bar.limit:g}",
+            "met" if bar.met else "MISSED",
+        )
+        for bar in bars
+    )
+    return table(("bar", "reached", "wanted", ""), rows)
+
+
+def _figure(value: Any) -> str:
+    """Return a share in percent with its interval, or a number; nothing of none."""
+    is_number = isinstance(value, int | float)
+    return f"{round(value, 2):g}" if is_number else _layout().percent(value)
+
+
+def _measured(found: Any) -> Iterator[str]:
+    yield f"{found.dataset}: run {found.run}"
+    for title, rows in found.tables.items():
+        names = dict.fromkeys(name for row in rows for name in row.figures)
+        shares = {n for n in names for row in rows if hasattr(row.figures.get(n), "low")}
+        heads = (f"{name} %" if name in shares else name for name in names)
+        cells = ((r.name, r.questions, *(_figure(r.figures.get(n)) for n in names)) for r in rows)
+        yield from (*table((title, "questions", *heads), cells), "")
+    yield from (f"  {line}" for line in found.wrong)
+    if found.absent:
+        yield f"absent, not asked about: {plain_line(', '.join(found.absent))}"
+    yield f"{counted(found.questions, 'question')} asked in {found.seconds:.0f} s"
+    yield from (*found.notes, *bar_lines(found.bars), "")
 
 
 def _comparison(found: Any) -> Iterator[str]:
@@ -172,10 +202,10 @@ TABLES: dict[str, Mapping[str, Callable[[Any], object]]] = {
     "Measure": {
         "data set": lambda one: one.dataset,
         "measure": lambda one: one.measure,
-        "questions": lambda one: one.questions,
-        "Homer %": lambda one: with_interval(one.ours),
-        "baseline %": lambda one: with_interval(one.plain),
-        "points above": lambda one: "" if one.above is None else f"{one.above:+.1f}",
+        "questions": lambda one: one.ours.of,
+        "Homer %": lambda one: _figure(one.ours),
+        "baseline %": lambda one: _figure(one.plain),
+        "points above": lambda one: "" if one.above is None else f"{100 * one.above:+.1f}",
     },
     "ScaleAgreement": {
         "strategy": lambda one: one.strategy,
@@ -202,12 +232,17 @@ SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
         f"{made.trajectories} trajectories, {made.right} of them right; {made.prompts} prompts"
     ],
     "RunReport": _report,
+    "RunOutcome": _report,
+    "Measured": _measured,
     "Comparison": _comparison,
     "Calibration": _calibration,
     "Census": _census,
 }
 NOTES: dict[str, Callable[[Any], Iterable[str]]] = {
     "IngestEstimate": lambda found: [plain_line(str(sum_of(found)))] if len(found) > 1 else [],
+    "RunOutcome": lambda done: [
+        f"'homer eval report {done[0].run.name}' shows it again, and writes CSV and HTML"
+    ],
     "Imported": lambda made: [
         f"{sum(not one.error for one in made)} of {len(made)} videos are in memory"
         if len(made) > 1

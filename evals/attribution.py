@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from string import ascii_uppercase
-from typing import Literal, TypedDict
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -24,33 +24,23 @@ BIN_MS = 300_000
 """Width of the bins of Ref@300."""
 
 
-class Grounding(TypedDict):
-    """How well an answer's moments match the reference's; None if it has no spans."""
-
-    iou: float | None
-    ref300: float | None
-
-
-def judge_moments(question: EvalQuestion, answer: Answer, video: str) -> Grounding:
+def judge_moments(question: EvalQuestion, answer: Answer, video: str) -> dict[str, float | None]:
     """Return the overlap of cited and marked spans: to the millisecond, and in bins of 300 s.
 
     Bins are those of all cited spans; without citations, of the first span that was retrieved.
-    Spans of other videos than the question's count as disjoint.
+    Spans of other videos than the question's count as disjoint. Nothing is measured of a question
+    without spans.
     """
     if not question.spans:
-        return Grounding(iou=None, ref300=None)
+        return {}
     cited = [citation.span for citation in answer.citations if citation.video == video]
-    return Grounding(
-        iou=iou(cited, question.spans),
-        ref300=binned_iou(_meant(answer, video), question.spans, BIN_MS),
-    )
-
-
-def _meant(answer: Answer, video: str) -> list[TimeSpan]:
-    """Return the cited spans of the video; without any citation, the first retrieved one."""
-    cited = [(moment.video, moment.span) for moment in answer.citations]
-    spans = cited or [(moment.video, moment.span) for moment in answer.retrieved[:1]]
-    return [span for where, span in spans if where == video]
+    # Without any citation, the first moment that was retrieved.
+    meant = [(one.video, one.span) for one in answer.citations or answer.retrieved[:1]]
+    spans = [span for where, span in meant if where == video]
+    return {
+        "iou": iou(cited, question.spans),
+        "ref300": binned_iou(spans, question.spans, BIN_MS),
+    }
 
 
 def merge_spans(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
@@ -100,24 +90,19 @@ def binned_iou(spans: Iterable[TimeSpan], other_spans: Iterable[TimeSpan], width
     return len(ours & theirs) / max(1, len(ours | theirs))
 
 
-class Precision(TypedDict):
-    """The share of citations with marked evidence, and whether the first one has it.
+def judge_citations(
+    question: EvalQuestion, answer: Answer, video: str
+) -> dict[str, float | bool | None]:
+    """Return the share of citations that overlap a marked span, and whether the first one does.
 
-    None if the reference has no spans. An answer without citations has no share, and its first
-    citation counts as wrong.
+    An answer without citations has no share, and its first citation counts as wrong. Nothing is
+    measured of a question without spans.
     """
-
-    cited: float | None
-    top: bool | None
-
-
-def judge_citations(question: EvalQuestion, answer: Answer, video: str) -> Precision:
-    """Check which citations overlap a marked span."""
     if not question.spans:
-        return Precision(cited=None, top=None)
+        return {}
     hits = [c.video == video and touches(c.span, question.spans) for c in answer.citations]
     share = sum(hits) / len(hits) if hits else None
-    return Precision(cited=share, top=bool(hits) and hits[0])
+    return {"cited": share, "top": bool(hits) and hits[0]}
 
 
 # Why an answer is wrong, by code: from its trajectory, the memory and the reference's spans.
@@ -157,7 +142,11 @@ def fault_of(
         return ErrorType.ABSENT
     if not holds_reference(remembered, reference(question)):
         return ErrorType.COARSE
-    was_found = any(_is_moment(evidence, video, question.spans) for evidence in retrieved(events))
+    # A segment is too long to be a moment.
+    was_found = any(
+        not one.ref.startswith("s") and one.video == video and touches(one.span, question.spans)
+        for one in retrieved(events)
+    )
     return ErrorType.SYNTHESIS if was_found else ErrorType.LOCALISATION
 
 
@@ -218,9 +207,3 @@ def retrieved(events: Iterable[Event]) -> list[Evidence]:
         elif isinstance(event, Ended) and event.answer is not None:
             evidence += event.answer.retrieved
     return evidence
-
-
-def _is_moment(evidence: Evidence, video: str, spans: Sequence[TimeSpan]) -> bool:
-    """Check whether evidence is from the spans; a segment is too long to be a moment."""
-    moment = not evidence.ref.startswith("s")
-    return moment and evidence.video == video and touches(evidence.span, spans)

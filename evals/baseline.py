@@ -6,7 +6,7 @@ clip is chosen. It uses no words, no time and no people.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.evaluation import BASELINE_ARM, Verdict
+from domain.time import TimeSpan
 from evals.dataset import EvalQuestion
 from evals.judging import ANSWERS_WITHHELD
-from evals.scores import Span
 from memory.import_captions import Progress
 from models.ports import TextEmbedder, embed_queries
 from retrieval.signals import WordScores
@@ -32,10 +32,19 @@ EMBED_BATCH = 32
 
 @dataclass(frozen=True)
 class Plain:
-    """The baseline's answer: the index of an option, and spans, best first."""
+    """A baseline's answer: the letter of an option, and spans, best first."""
 
-    option: int
-    retrieved: tuple[Span, ...]
+    option: str
+    retrieved: tuple[TimeSpan, ...] = ()
+
+
+def _ended(clips: Sequence[ClipText], as_of_ms: int | None) -> int:
+    """Count the clips that have ended by then; None: all."""
+    return sum(as_of_ms is None or clip.end_ms <= as_of_ms for clip in clips)
+
+
+def _spans(clips: Sequence[ClipText], best: Iterable[int]) -> tuple[TimeSpan, ...]:
+    return tuple(TimeSpan.of(clips[n].start_ms, clips[n].end_ms) for n in best)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +66,15 @@ class Baseline:
         vectors = _embedded(text, [clip.text for clip in clips], progress)
         return cls(clips, np.concatenate([blank, *vectors]), text)
 
-    def answer(self, question: str, options: Sequence[str], as_of_s: float) -> Plain:
-        """Answer from the clips that have ended by ``as_of_s``."""
-        seen = sum(clip.end_ms <= as_of_s * 1000 for clip in self.clips)
+    def answer(self, question: str, options: Sequence[str], as_of_ms: int | None) -> Plain:
+        """Answer from the clips that have ended by ``as_of_ms``; None: from all."""
+        seen = _ended(self.clips, as_of_ms)
         if not seen:
-            return Plain(0, ())
+            return Plain("A")
         cosines = embed_queries(self.text, [question, *options]) @ self.vectors[:seen].T
         best = np.argsort(-cosines[0], kind="stable")[:RETRIEVED]
-        spans = [(self.clips[n].start_ms / 1000, self.clips[n].end_ms / 1000) for n in best]
-        return Plain(int(cosines[1:].max(axis=1).argmax()), tuple(spans))
+        option = int(cosines[1:].max(axis=1).argmax())
+        return Plain(ascii_uppercase[option], _spans(self.clips, best))
 
 
 def _embedded(
@@ -127,18 +136,18 @@ class WordBaseline:
             clips = clip_texts(session, video)
         return cls(clips, [terms(clip.text) for clip in clips])
 
-    def answer(self, question: str, options: Sequence[str], as_of_s: float) -> Plain:
-        """Answer from the clips that have ended by ``as_of_s``.
+    def answer(self, question: str, options: Sequence[str], as_of_ms: int | None) -> Plain:
+        """Answer from the clips that have ended by ``as_of_ms``; None: from all.
 
         Chooses the option that has the best clip for the question and the option together. Words
         are weighed by how rare they are in those clips only: nothing later is known.
         """
-        seen = sum(clip.end_ms <= as_of_s * 1000 for clip in self.clips)
+        seen = _ended(self.clips, as_of_ms)
         if not seen:
-            return Plain(0, ())
+            return Plain("A")
         ranking = WordScores(self.words[:seen])
         scores = ranking.of(terms(question))
         order = np.argsort(-scores, kind="stable")[:RETRIEVED]
-        best = [self.clips[n] for n in order if scores[n] > 0]
+        best = (n for n in order if scores[n] > 0)
         option = np.argmax([ranking.of(terms(f"{question} {one}")).max() for one in options])
-        return Plain(int(option), tuple((one.start_ms / 1000, one.end_ms / 1000) for one in best))
+        return Plain(ascii_uppercase[int(option)], _spans(self.clips, best))

@@ -15,8 +15,8 @@ import numpy as np
 
 from domain.asking import Calibration, Curve
 from domain.errors import InputError
-from evals.sampling import mean
-from evals.tables import AnsweredQuestion, ConfidenceThird, figure
+from evals.sampling import figure, mean
+from evals.tables import AnsweredQuestion, ConfidenceThird
 from store.files import make_private, open_private
 
 if TYPE_CHECKING:
@@ -134,15 +134,16 @@ def reliability(rows: Iterable[AnsweredQuestion]) -> tuple[ConfidenceThird, ...]
         ordered[len(ordered) * i // THIRDS : len(ordered) * (i + 1) // THIRDS]
         for i in range(THIRDS)
     )
-    return tuple(_third(part) for part in parts if part)
-
-
-def _third(part: Sequence[tuple[float, bool]]) -> ConfidenceThird:
-    right = figure(is_right for _, is_right in part)
-    if right is None:
-        raise ValueError("a third has answers")
-    mean_confidence = mean([confidence for confidence, _ in part])
-    return ConfidenceThird(least=part[0][0], most=part[-1][0], said=mean_confidence, right=right)
+    return tuple(
+        ConfidenceThird(
+            least=part[0][0],
+            most=part[-1][0],
+            said=mean([confidence for confidence, _ in part]),
+            right=right,
+        )
+        for part in parts
+        if (right := figure(is_right for _, is_right in part))
+    )
 
 
 def save(path: Path, fitted: Calibration) -> None:

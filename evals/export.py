@@ -13,6 +13,7 @@ from pathlib import Path
 from string import Template
 
 from domain.errors import InputError
+from domain.evaluation import Verdict
 from evals.datasets import source
 from evals.layout import ReportTable, headline, questions_table, tables
 from evals.tables import AnsweredQuestion, Point, RunReport
@@ -28,7 +29,8 @@ COLOURS = ("#00695c", "#b35c00")
 def as_csv(rows: Sequence[AnsweredQuestion]) -> str:
     """Return one line per question and arm, with all that is recorded of it."""
     out = io.StringIO()
-    names = list(AnsweredQuestion.model_fields)
+    # What was asked stands first, then the verdict.
+    names = sorted(AnsweredQuestion.model_fields, key=lambda name: name in Verdict.model_fields)
     writer = csv.writer(out)
     writer.writerow(names)
     writer.writerows([_plain(getattr(row, name)) for name in names] for row in rows)
@@ -106,15 +108,13 @@ def _line(arm: str, line: Sequence[Point], most: int, number: int) -> str:
         x = EDGE + (WIDTH - EDGE - 10) * answered / most
         places.append(f"{x:.1f},{10 + (HEIGHT - EDGE - 10) * (1 - value):.1f}")
     colour = COLOURS[number % len(COLOURS)]
-    dots = "".join(_dot(place, colour) for place in places)
+    dots = "".join(
+        '<circle cx="{}" cy="{}" r="4" fill="{}"/>'.format(*place.split(","), colour)
+        for place in places
+    )
     name = f'<text x="{EDGE + 10}" y="{30 + 18 * number}" fill="{colour}">{escape(arm)}</text>'
     path = f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2"/>'
     return path + dots + name
-
-
-def _dot(place: str, colour: str) -> str:
-    x, y = place.split(",")
-    return f'<circle cx="{x}" cy="{y}" r="4" fill="{colour}"/>'
 
 
 def write(path: Path, text: str) -> None:
@@ -159,7 +159,10 @@ def write_submissions(folder: Path, report: RunReport) -> list[Submission]:
             chosen.setdefault(row.arm, {})[row.id] = row.option
     if not chosen:
         raise InputError(f"the run {run} has chosen no option yet")
-    _make(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror or error}") from error
     written = []
     names = _file_names(chosen)
     for arm, letters in chosen.items():
@@ -167,13 +170,6 @@ def write_submissions(folder: Path, report: RunReport) -> list[Submission]:
         write(file, json.dumps(asked.submission(letters), indent=1) + "\n")
         written.append(Submission(file, arm, len(letters), asked.published.questions))
     return written
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror or error}") from error
 
 
 def _file_names(arms: Iterable[str]) -> dict[str, str]:

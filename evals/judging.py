@@ -1,4 +1,4 @@
-"""Multiple choice: judged by code alone, by the chosen letter."""
+"""Judging: by code where there are options or conditions, else by a strong language model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evals.attribution import (
     judged_fault,
     reference,
 )
-from evals.dataset import EvalQuestion
+from evals.dataset import Conditions, EvalQuestion
 from flows.workspace import Workspace
 from models.chat import ChatReply, Recorded, StructuredChat
 from models.messages import Message, user
@@ -46,6 +46,12 @@ def judge_options(question: EvalQuestion, answer: Answer) -> Verdict:
     right = answer.option == question.answer
     why = f"chose {answer.option or 'nothing'}, right is {question.answer}"
     return Verdict(right=right, judge=NAME, why=why)
+
+
+def judge_conditions(conditions: Conditions, answer: Answer) -> Verdict:
+    """Judge an open answer by what it is to meet."""
+    right = conditions.met_by(answer)
+    return Verdict(right=right, judge="conditions", why="" if right else "not all of them are met")
 
 
 # Open answers: a strong language model judges whether an answer means the reference.
@@ -152,13 +158,18 @@ def judge(
         answer = find_trajectory(session, trajectory).answer
     if answer is None:
         raise ValueError(f"trajectory {trajectory} has no answer to judge")
-    verdict = _right(workspace, question, answer, trajectory)
+    model, chat = judge_model(workspace.profile), _chat_of(workspace, trajectory)
+    if question.options:
+        verdict = judge_options(question, answer)
+    elif question.right is not None:
+        verdict = judge_conditions(question.right, answer)
+    else:
+        verdict = judge_words(question, answer, model, chat)
     measures: dict[str, Any] = {
         **judge_citations(question, answer, video),
         **judge_moments(question, answer, video),
     }
-    if m3_bench and not question.options and (model := judge_model(workspace.profile)):
-        chat = _chat_of(workspace, trajectory)
+    if m3_bench and not question.options and model:
         measures["m3_bench"] = judge_words(question, answer, model, chat, M3_BENCH).right
     judged = verdict.model_copy(update=measures)
     if judged.right is not False:
@@ -170,12 +181,11 @@ def judge(
         events = events_of(session, trajectory)
         fault = fault_of(question, video, events, remembered)
     told = reference(question)
-    if fault is ErrorType.UNKNOWN and told and judge_model(workspace.profile):
+    if fault is ErrorType.UNKNOWN and told and model:
         search = Retrievers(workspace.store, workspace.toolbox, workspace.settings)
         aim = Aim(text=told, moments=CLOSEST, quotes=False)
         view = MemoryView(scopes=(scope,))
         closest = search.search(view, Mode.EVENT, told, aim=aim).evidence
-        chat = _chat_of(workspace, trajectory)
         fault = judged_fault(question, answer, events, closest, chat)
     return judged.model_copy(update={"fault": fault})
 
@@ -187,15 +197,6 @@ def unanswered(error: HomerError, *, begun: bool = False) -> Verdict:
     """
     failed = begun or not isinstance(error, InputError)
     return Verdict(right=False, judge="nobody", why=f"no answer: {error}", failed=failed)
-
-
-def _right(
-    workspace: Workspace, question: EvalQuestion, answer: Answer, trajectory: str
-) -> Verdict:
-    if question.options:
-        return judge_options(question, answer)
-    model = judge_model(workspace.profile)
-    return judge_words(question, answer, model, _chat_of(workspace, trajectory))
 
 
 def _chat_of(workspace: Workspace, trajectory: str) -> Callable[[], StructuredChat]:

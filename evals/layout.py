@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from domain.evaluation import ErrorType
 from domain.evaluation_options import AblationStage
 from domain.marked import marked, marked_each
 from domain.words import format_number, translate
 from evals.paired import Comparison
-from evals.tables import ALL, AnsweredQuestion, Effect, MeanInterval, RunReport, TypeScore
+from evals.tables import (
+    ALL,
+    AnsweredQuestion,
+    ArmUsage,
+    BaselineRow,
+    ChosenStrategy,
+    ConfidenceThird,
+    Effect,
+    MeanInterval,
+    Point,
+    RunReport,
+    SkillUse,
+    StrategyScore,
+    TypeScore,
+)
+
+T = TypeVar("T")
+Columns = Mapping[str, Callable[[T], object]]
+"""What a table says of each of its rows, by the heads of its columns."""
 
 CELL = 200
 """Maximum characters in a cell."""
@@ -23,33 +42,6 @@ class ReportTable:
     title: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-def tables(report: RunReport) -> list[ReportTable]:
-    """Return every table of a report that has rows."""
-    counts = marked_each("arm", "type", "questions", "unjudged")
-    shares = marked_each("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
-    first = 0 if len({score.arm for score in report.scores}) > 1 else 1
-    rows = tuple(_score(score)[first:] for score in report.scores)
-    heads = (*counts, *shares)[first:]
-    if any(score.m3_bench for score in report.scores):
-        heads += marked_each("right by M3-Bench %")
-        rows = tuple(
-            (*row, percent(one.m3_bench)) for row, one in zip(rows, report.scores, strict=True)
-        )
-    scores = ReportTable(marked("Answers by type (90 % of resamples)"), heads, rows)
-    all_tables = [
-        scores,
-        _comparison_table(report),
-        _reliability(report),
-        _strategies(report),
-        *_auto(report),
-        _ablation(report),
-        *_learning(report),
-        _usage(report),
-        _faults(report),
-    ]
-    return [table for table in all_tables if table.rows]
 
 
 def percent(share: MeanInterval | None) -> str:
@@ -70,151 +62,150 @@ def points(effect: MeanInterval | None) -> str:
     )
 
 
-def _score(type_score: TypeScore) -> tuple[str, ...]:
-    figures = (
-        type_score.right,
-        type_score.cited,
-        type_score.top,
-        type_score.iou,
-        type_score.ref300,
-    )
-    return (
-        type_score.arm,
-        type_score.type,
-        str(type_score.questions),
-        str(type_score.unjudged),
-        *map(percent, figures),
-    )
+_SCORES: Columns[TypeScore] = {
+    marked("arm"): lambda one: one.arm,
+    marked("type"): lambda one: one.type,
+    marked("questions"): lambda one: one.questions,
+    marked("unjudged"): lambda one: one.unjudged,
+    marked("right %"): lambda one: percent(one.right),
+    marked("cited %"): lambda one: percent(one.cited),
+    marked("first cited %"): lambda one: percent(one.top),
+    marked("tIoU %"): lambda one: percent(one.iou),
+    marked("Ref@300 %"): lambda one: percent(one.ref300),
+}
+_BESIDE: Columns[BaselineRow] = {
+    marked("type"): lambda one: one.type,
+    marked("questions"): lambda one: one.effect.questions,
+    marked("right %"): lambda one: percent(one.effect.after),
+    marked("baseline %"): lambda one: percent(one.effect.before),
+    marked("points above"): lambda one: points(one.effect.difference),
+    marked("p"): lambda one: format_number(one.effect.p, ".3f"),
+}
+_RELIABILITY: Columns[tuple[str, ConfidenceThird]] = {
+    marked("third"): lambda one: one[0],
+    marked("questions"): lambda one: one[1].right.of,
+    marked("confidence"): lambda one: "-".join(
+        format_number(end, ".2f") for end in (one[1].least, one[1].most)
+    ),
+    marked("said %"): lambda one: format_number(100 * one[1].said, ".1f"),
+    marked("right %"): lambda one: percent(one[1].right),
+    marked("within 10 points"): lambda one: "yes" if one[1].true else "NO",
+}
+_STRATEGIES: Columns[StrategyScore] = {
+    marked("strategy"): lambda one: one.strategy,
+    marked("questions"): lambda one: one.score.questions,
+    marked("right %"): lambda one: percent(one.score.right),
+    marked("points"): lambda one: points(one.effect.difference) if one.effect else "",
+    marked("p"): lambda one: format_number(one.effect.p, ".3f") if one.effect else "",
+    marked("cited %"): lambda one: percent(one.score.cited),
+    marked("tIoU %"): lambda one: percent(one.score.iou),
+    marked("rounds"): lambda one: format_number(one.usage.rounds, ".1f"),
+    marked("tokens"): lambda one: format_number(one.usage.tokens, ".0f"),
+    marked("seconds"): lambda one: format_number(one.usage.seconds, ".1f"),
+}
+_CHOSEN: Columns[ChosenStrategy] = {
+    marked("strategy"): lambda one: one.strategy,
+    marked("questions"): lambda one: one.questions,
+    marked("by a skill"): lambda one: one.learned,
+    marked("right %"): lambda one: percent(one.right),
+}
+_ABLATION: Columns[TypeScore] = {
+    marked("memory"): lambda one: one.arm if one.arm == AblationStage.ENTITY else f"+ {one.arm}",
+    marked("questions"): lambda one: one.questions,
+    marked("right %"): lambda one: percent(one.right),
+    marked("cited %"): lambda one: percent(one.cited),
+    marked("tIoU %"): lambda one: percent(one.iou),
+}
+_EVOLUTION: Columns[Point] = {
+    marked("part"): lambda one: one.part,
+    marked("batch"): lambda one: one.batch + 1,
+    marked("arm"): lambda one: one.arm,
+    marked("answers"): lambda one: one.answers,
+    marked("right %"): lambda one: percent(one.right),
+    marked("so far %"): lambda one: percent(one.so_far),
+    marked("had a skill %"): lambda one: format_number(100 * one.given, ".0f"),
+    marked("skills"): lambda one: one.in_use,
+}
+_SKILLS: Columns[SkillUse] = {
+    marked("skill"): lambda one: one.name,
+    marked("since batch"): lambda one: "before" if one.since < 0 else one.since + 1,
+    marked("versions"): lambda one: one.versions,
+    marked("banned after"): lambda one: "" if one.banned_after is None else one.banned_after + 1,
+    marked("given to"): lambda one: one.given,
+    marked("right with it %"): lambda one: percent(one.right),
+}
+_USAGE: Columns[ArmUsage] = {
+    marked("arm"): lambda one: one.arm,
+    marked("questions"): lambda one: one.questions,
+    marked("rounds"): lambda one: format_number(one.rounds, ".1f"),
+    marked("tokens"): lambda one: format_number(one.tokens, ".0f"),
+    marked("seconds"): lambda one: format_number(one.seconds, ".2f"),
+    marked("dollars"): lambda one: format_number(one.cost_usd, ".4f"),
+    marked("dollars in all"): lambda one: format_number(one.total_usd, ".2f"),
+}
 
 
-def _reliability(report: RunReport) -> ReportTable:
-    heads = marked_each("third", "questions", "confidence", "said %", "right %", "within 10 points")
-    rows = (
-        (
-            name,
-            str(third.right.of),
-            "-".join(format_number(end, ".2f") for end in (third.least, third.most)),
-            format_number(100 * third.said, ".1f"),
-            percent(third.right),
-            "yes" if third.true else "NO",
-        )
-        for name, third in zip(("low", "middle", "high"), report.reliability, strict=False)
-    )
-    return ReportTable(
-        marked("How true confidence is, on questions that were not fitted on"), heads, tuple(rows)
-    )
-
-
-def _comparison_table(report: RunReport) -> ReportTable:
-    heads = marked_each("type", "questions", "right %", "baseline %", "points above", "p")
-    rows = (
-        (
-            comparison.type,
-            str(comparison.effect.questions),
-            *map(percent, (comparison.effect.after, comparison.effect.before)),
-            points(comparison.effect.difference),
-            format_number(comparison.effect.p, ".3f"),
-        )
-        for comparison in report.beside
-    )
-    return ReportTable(
-        marked("Beside the option closest to any remembered line"), heads, tuple(rows)
-    )
-
-
-def _strategies(report: RunReport) -> ReportTable:
-    heads = marked_each("strategy", "questions", "right %", "points", "p", "cited %", "tIoU %")
-    costs = marked_each("rounds", "tokens", "seconds")
-    rows = (
-        (
-            row.strategy,
-            str(row.score.questions),
-            percent(row.score.right),
-            points(row.effect.difference) if row.effect else "",
-            format_number(row.effect.p, ".3f") if row.effect else "",
-            *map(percent, (row.score.cited, row.score.iou)),
-            format_number(row.usage.rounds, ".1f"),
-            format_number(row.usage.tokens, ".0f"),
-            format_number(row.usage.seconds, ".1f"),
-        )
-        for row in report.strategies
-    )
-    return ReportTable(marked("Strategies side by side"), (*heads, *costs), tuple(rows))
-
-
-def _auto(report: RunReport) -> Iterator[ReportTable]:
-    auto = report.auto
-    if auto is None:
-        return
-    yield effect_table(
-        marked("Auto beside the strategy that was best on the tested half"), auto.best
-    )
-    if auto.learned is not None:
+def tables(report: RunReport) -> list[ReportTable]:
+    """Return every table of a report that has rows."""
+    names = ("low", "middle", "high")
+    found = [
+        _scores(report.scores),
+        _laid_out(
+            marked("Beside the option closest to any remembered line"), report.beside, _BESIDE
+        ),
+        _laid_out(
+            marked("How true confidence is, on questions that were not fitted on"),
+            [*zip(names, report.reliability, strict=False)],
+            _RELIABILITY,
+        ),
+        _laid_out(marked("Strategies side by side"), report.strategies, _STRATEGIES),
+    ]
+    if report.auto is not None:
+        title = marked("Auto beside the strategy that was best on the tested half")
+        found.append(effect_table(title, report.auto.best))
         title = marked("Auto beside the strategy that was best on the half that was learned from")
-        yield effect_table(title, auto.learned)
-    rows = (
-        (one.strategy, str(one.questions), str(one.learned), percent(one.right))
-        for one in auto.chosen
+        found += [effect_table(title, report.auto.learned)] if report.auto.learned else []
+        found.append(_laid_out(marked("What auto chose"), report.auto.chosen, _CHOSEN))
+    found.append(
+        _laid_out(marked("How much of the memory is searched"), report.ablation, _ABLATION)
     )
-    heads = marked_each("strategy", "questions", "by a skill", "right %")
-    yield ReportTable(marked("What auto chose"), heads, tuple(rows))
-
-
-def _ablation(report: RunReport) -> ReportTable:
-    heads = marked_each("memory", "questions", "right %", "cited %", "tIoU %")
-    rows = (
-        (
-            score.arm if score.arm == AblationStage.ENTITY else f"+ {score.arm}",
-            str(score.questions),
-            *map(percent, (score.right, score.cited, score.iou)),
-        )
-        for score in report.ablation
-    )
-    return ReportTable(marked("How much of the memory is searched"), heads, tuple(rows))
-
-
-def _learning(report: RunReport) -> Iterator[ReportTable]:
     if report.effect is not None:
-        yield effect_table(
-            marked("Effect of learning, on the questions it is tested on"), report.effect
-        )
-    heads = marked_each(
-        "part", "batch", "arm", "answers", "right %", "so far %", "had a skill %", "skills"
-    )
-    yield ReportTable(
-        marked("Evolution, batch after batch"),
-        heads,
-        tuple(
-            (
-                str(point.part),
-                str(point.batch + 1),
-                point.arm,
-                str(point.answers),
-                percent(point.right),
-                percent(point.so_far),
-                format_number(100 * point.given, ".0f"),
-                str(point.in_use),
-            )
-            for point in report.curve
+        title = marked("Effect of learning, on the questions it is tested on")
+        found.append(effect_table(title, report.effect))
+    used = [one for one in report.usage if one.questions]
+    faults = {arm: counts for arm, counts in report.faults.items() if counts}
+
+    def count(fault: ErrorType) -> Callable[[tuple[str, Mapping[ErrorType, int]]], object]:
+        return lambda row: row[1].get(fault, 0)
+
+    known = [fault for fault in ErrorType if any(fault in counts for counts in faults.values())]
+    of_fault = {str(fault): count(fault) for fault in known}
+    found += [
+        _laid_out(marked("Evolution, batch after batch"), report.curve, _EVOLUTION),
+        _laid_out(marked("Skills"), report.skills, _SKILLS),
+        _laid_out(marked("What an answer takes, on average"), used, _USAGE),
+        _laid_out(
+            marked("Why answers are wrong"),
+            [*faults.items()],
+            {marked("arm"): lambda row: row[0], **of_fault},
         ),
-    )
-    yield ReportTable(
-        marked("Skills"),
-        marked_each(
-            "skill", "since batch", "versions", "banned after", "given to", "right with it %"
-        ),
-        tuple(
-            (
-                point.name,
-                "before" if point.since < 0 else str(point.since + 1),
-                str(point.versions),
-                "" if point.banned_after is None else str(point.banned_after + 1),
-                str(point.given),
-                percent(point.right),
-            )
-            for point in report.skills
-        ),
-    )
+    ]
+    return [table for table in found if table.rows]
+
+
+def _laid_out(title: str, rows: Iterable[T], columns: Columns[T]) -> ReportTable:
+    made = (tuple(str(cell_of(row)) for cell_of in columns.values()) for row in rows)
+    return ReportTable(title, tuple(columns), tuple(made))
+
+
+def _scores(scores: Sequence[TypeScore]) -> ReportTable:
+    """Return the scores, without what is the same in all rows."""
+    columns = dict(_SCORES)
+    if len({score.arm for score in scores}) < 2:
+        del columns["arm"]
+    if any(score.m3_bench for score in scores):
+        columns[marked("right by M3-Bench %")] = lambda one: percent(one.m3_bench)
+    return _laid_out(marked("Answers by type (90 % of resamples)"), scores, columns)
 
 
 def effect_table(title: str, effect: Effect) -> ReportTable:
@@ -236,40 +227,6 @@ def effect_table(title: str, effect: Effect) -> ReportTable:
     return ReportTable(title, heads, rows)
 
 
-def _usage(report: RunReport) -> ReportTable:
-    heads = marked_each(
-        "arm", "questions", "rounds", "tokens", "seconds", "dollars", "dollars in all"
-    )
-    rows = (
-        (
-            arm_usage.arm,
-            str(arm_usage.questions),
-            format_number(arm_usage.rounds, ".1f"),
-            format_number(arm_usage.tokens, ".0f"),
-            format_number(arm_usage.seconds, ".2f"),
-            format_number(arm_usage.cost_usd, ".4f"),
-            format_number(arm_usage.total_usd, ".2f"),
-        )
-        for arm_usage in report.usage
-        if arm_usage.questions
-    )
-    return ReportTable(marked("What an answer takes, on average"), heads, tuple(rows))
-
-
-def _faults(report: RunReport) -> ReportTable:
-    known = [
-        fault for fault in ErrorType if any(fault in counts for counts in report.faults.values())
-    ]
-    rows = (
-        (arm, *(str(counts.get(fault, 0)) for fault in known))
-        for arm, counts in report.faults.items()
-        if counts
-    )
-    return ReportTable(
-        marked("Why answers are wrong"), (marked("arm"), *map(str, known)), tuple(rows)
-    )
-
-
 def changes_table(comparison: Comparison) -> ReportTable:
     """Return the questions whose answer changed from wrong to right, or back."""
     rows = (
@@ -288,15 +245,19 @@ def changes_table(comparison: Comparison) -> ReportTable:
 
 def questions_table(rows: Sequence[AnsweredQuestion]) -> ReportTable:
     """Return every question with its answer and verdict."""
-    heads = ("arm", "id", "question", "reference", "answer", "", "why", "fault", "trajectory")
-    return ReportTable(marked("Questions"), heads, tuple(_question(row) for row in rows))
-
-
-def _question(row: AnsweredQuestion) -> tuple[str, ...]:
-    texts = (row.question, row.reference, row.option or row.answer)
-    verdict = {True: "right", False: "wrong", None: "unjudged" if row.judge else "not asked yet"}
-    rest = (verdict[row.right], cell(row.why), str(row.fault or ""), row.trajectory)
-    return row.arm, row.id, *map(cell, texts), *rest
+    verdict: Mapping[bool | None, str] = {True: "right", False: "wrong"}
+    columns: Columns[AnsweredQuestion] = {
+        "arm": lambda row: row.arm,
+        "id": lambda row: row.id,
+        "question": lambda row: cell(row.question),
+        "reference": lambda row: cell(row.reference),
+        "answer": lambda row: cell(row.option or row.answer),
+        "": lambda row: verdict.get(row.right, "unjudged" if row.judge else "not asked yet"),
+        "why": lambda row: cell(row.why),
+        "fault": lambda row: row.fault or "",
+        "trajectory": lambda row: row.trajectory,
+    }
+    return _laid_out(marked("Questions"), rows, columns)
 
 
 def cell(text: str) -> str:

@@ -17,8 +17,7 @@ from domain.evaluation_options import Protocol
 from evals.datasets import read
 from evals.layout import headline
 from evals.plan import checked_name, plan, run_name
-from evals.records import run_report
-from evals.run import run
+from evals.running import run
 from flows.schedules.kinds import EvaluateOptions
 from flows.schedules.runs import run_in_background
 from flows.schedules.work import JobReport
@@ -65,8 +64,8 @@ def ask_all(workspace: Workspace, options: EvaluateOptions, day: date) -> JobRep
     dataset = read(options.dataset, options.folder)
     planned = plan(dataset, workspace.profile, Protocol.NONE, limit=options.limit)
     name = checked_name(f"{run_name(planned)}-{day:%Y%m%d}")
-    outcome = run(workspace, name, planned, SilentEval(), max_cost=options.max_cost)
-    text = headline(run_report(workspace.store, name))
+    outcome = run(workspace, planned, SilentEval(), name=name, max_cost=options.max_cost)
+    text = headline(outcome)
     if outcome.over:
         return JobReport(f"{name}: the money is spent; {text}", ok=False)
     left_out = f"; left out: {', '.join(outcome.left_out)}" if outcome.left_out else ""

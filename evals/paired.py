@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from domain.base import Frozen
-from evals.tables import AnsweredQuestion, Effect, figure
+from evals.sampling import figure
+from evals.tables import AnsweredQuestion, Effect
 
 
 class Flip(Frozen):
@@ -72,16 +73,14 @@ def paired(
 ) -> Mapping[str, tuple[AnsweredQuestion, AnsweredQuestion]]:
     """Pair the same questions, judged both ways, by id; an edited question is not the same."""
     known = {row.id: row for row in before if row.right is not None}
+    fields = ("question", "options", "reference")
     return {
         row.id: (known[row.id], row)
         for row in after
-        if row.right is not None and row.id in known and _same(known[row.id], row)
+        if row.right is not None
+        and row.id in known
+        and all(getattr(known[row.id], name) == getattr(row, name) for name in fields)
     }
-
-
-def _same(first: AnsweredQuestion, second: AnsweredQuestion) -> bool:
-    fields = ("question", "options", "reference")
-    return all(getattr(first, name) == getattr(second, name) for name in fields)
 
 
 def changes(before: Sequence[AnsweredQuestion], after: Sequence[AnsweredQuestion]) -> list[Flip]:

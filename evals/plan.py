@@ -12,7 +12,6 @@ from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, QuestionPart, RunSettings
 from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
-from domain.texts import make_storable
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judging import judge_model
 from models.profile import Profile
@@ -100,6 +99,7 @@ def plan(
     *,
     baseline: bool = False,
     strategies: Sequence[str] = (),
+    skills: bool = True,
 ) -> Plan:
     """Plan the run of a data set with a profile.
 
@@ -111,21 +111,23 @@ def plan(
         limit: only so many questions, from the first on.
         baseline: answer multiple choice the plain way as well; some data sets require it.
         strategies: asked as well as the profile's; ``auto`` learns which of them to ask.
+        skills: give questions the skills that there are.
 
     Raises:
         InputError: no question can be asked, or the protocol does not fit.
         NotFound: there is no such strategy.
     """
     available = {video.name: video for video in dataset.videos if video.file or video.captions}
-    questions = [storable_question(item) for item in dataset.questions if item.video in available][
-        :limit
-    ]
+    questions = [item for item in dataset.questions if item.video in available][:limit]
     absent = dict.fromkeys(
         video.video for video in dataset.questions if video.video not in available
     )
     if not questions:
         raise InputError(f"{dataset.name}: there is no question about a video that is there")
-    own = profile.settings.ask.strategy
+    ask = profile.settings.ask
+    if not skills:
+        ask = ask.model_copy(update={"skills": False})
+    own = ask.strategy
     others = tuple(dict.fromkeys(check_strategy(n) for n in strategies if n != own))
     chosen = _protocol(protocol, stages, (own, *others))
     included = {*stages, AblationStage.WHOLE}
@@ -142,7 +144,7 @@ def plan(
         reasoner=profile.answering,
         baseline=baseline or dataset.baseline,
         models=tuple(_models(profile)),
-        ask=profile.settings.ask,
+        ask=ask,
     )
     videos = tuple(available[name] for name in dict.fromkeys(video.video for video in questions))
     return Plan(settings, videos, tuple(_placed(questions, chosen)), tuple(absent))
@@ -183,18 +185,6 @@ def _models(profile: Profile) -> Iterator[str]:
         yield f"{port}: {getattr(profile, port)}"
     for role, spec in sorted(profile.chat.items()):
         yield f"{role}: {spec.model}"
-
-
-def storable_question(question: EvalQuestion) -> EvalQuestion:
-    """Return the question with text that the store can hold, whatever its characters."""
-    texts = {
-        "id": make_storable(question.id),
-        "question": make_storable(question.question) or "?",
-        "options": tuple(map(make_storable, question.options)),
-        "answer": make_storable(question.answer),
-        "types": tuple(map(make_storable, question.types)),
-    }
-    return question.model_copy(update=texts)
 
 
 def digest(questions: Iterable[EvalQuestion]) -> str:

@@ -1,20 +1,24 @@
-"""The records of evaluations."""
+"""The records of evaluations, and the lock of each that a process works on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.errors import NotFound
+from domain.errors import InputError, NotFound
 from domain.evaluation import EvaluationRun, QuestionPart
-from evals.report import report, row_of
-from evals.running import is_in_progress
-from evals.tables import AnsweredQuestion, RunReport, main_arm
+from evals.report import main_arm, report, row_of
+from evals.tables import AnsweredQuestion, RunReport
+from store.file_locks import is_locked, try_file_lock
 from store.queries import evaluations as stored
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from store.database import Store
+    from store.home import Home
 
 BROKEN_OFF = "broken off"
 
@@ -72,6 +76,23 @@ def stored_run(session: Session, name: str) -> EvaluationRun:
 
 def as_it_is(store: Store, run: EvaluationRun) -> EvaluationRun:
     """Return a run, as broken off where it was left running and no process works on it."""
-    if run.state != stored.RUNNING or is_in_progress(store.home, run.name):
+    if run.state != stored.RUNNING or is_locked(_lock_of(store.home, run.name)):
         return run
     return run.model_copy(update={"state": BROKEN_OFF})
+
+
+def _lock_of(home: Home, name: str) -> Path:
+    return home.run / f"eval-{name}.lock"
+
+
+@contextmanager
+def exclusive_run(home: Home, name: str) -> Iterator[None]:
+    """Hold the exclusive lock of a run of this data directory.
+
+    Raises:
+        InputError: another process holds it.
+    """
+    with try_file_lock(_lock_of(home.make(), name)) as locked:
+        if not locked:
+            raise InputError(f"the run {name!r} is being worked on: wait until it is done")
+        yield

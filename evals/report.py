@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from agent.reasoners.concluding import kind_of
@@ -16,25 +17,26 @@ from domain.evaluation import (
     EvaluationRun,
     QuestionPart,
     RunSettings,
+    Verdict,
 )
 from domain.evaluation_options import AblationStage, Protocol
-from evals.auto_report import auto_report
 from evals.calibration import reliability
 from evals.dataset import EvalQuestion
 from evals.paired import effect
+from evals.sampling import figure, mean
 from evals.tables import (
     ALL,
     AnsweredQuestion,
+    ArmUsage,
+    AutoReport,
     BaselineRow,
+    ChosenStrategy,
+    Effect,
     Point,
     RunReport,
     SkillUse,
     StrategyScore,
-    by_type,
-    figure,
-    main_arm,
-    score,
-    usage,
+    TypeScore,
 )
 from store.queries.evaluations import Result
 
@@ -45,10 +47,9 @@ SkillStates = Mapping[int, Mapping[str, Any]]
 def row_of(result: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQuestion:
     """Convert a result to a row; ``learned`` has the videos that each skill was learned from."""
     item = EvalQuestion.model_validate(result.slot.item)
-    answer, verdict = result.answer or {}, result.verdict
-    verdict_fields = verdict.model_dump() if verdict else {"right": None, "judge": "", "why": ""}
-    nothing = {"cited": None, "top": None, "iou": None, "ref300": None, "fault": None}
+    answer, verdict = result.answer or {}, result.verdict or Verdict(right=None, judge="")
     return AnsweredQuestion(
+        **dict(verdict),
         arm=result.slot.arm,
         part=result.slot.part,
         batch=result.slot.batch,
@@ -62,7 +63,6 @@ def row_of(result: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQue
         option=str(answer.get("option") or ""),
         confidence=answer.get("confidence"),
         raw=answer.get("raw_confidence"),
-        **({**nothing, "failed": False} | verdict_fields),
         rounds=result.rounds,
         tokens=result.tokens,
         seconds=result.seconds,
@@ -84,38 +84,43 @@ def report(
     """Return the report of a run; questions without a verdict are not counted."""
     settings, main = run.settings, main_arm(run.settings)
     judged = [row for row in rows if row.judge]
-    arms = _arms(settings)
-    arms_shown = (*arms, BASELINE_ARM) if settings.baseline else arms
-    tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in arms_shown}
-    online, auto = settings.protocol is Protocol.ONLINE, auto_report(judged, settings)
+    arms: tuple[str, ...] = (WITHOUT_SKILLS, WITH_SKILLS)
+    if main != WITH_SKILLS:
+        arms = (*map(str, settings.stages), *settings.strategies)
+    shown = (*arms, BASELINE_ARM) if settings.baseline else arms
+    tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in shown}
+    faults = {arm: Counter(row.fault for row in tested[arm]) for arm in arms}
+    auto, learns = auto_report(judged, settings), WITH_SKILLS in arms
     return RunReport(
         run=run,
         main=main,
-        remarks=(
-            *_remarks(run, [*tested[main], *tested.get(AUTO, ())], online=online),
-            *_of_judge(settings, tested[main]),
-            *_of_no_model(settings),
-            *([auto.verdict] if auto else []),
-        ),
+        remarks=tuple(_remarks(run, tested[main], tested.get(AUTO, ()), auto)),
         scores=tuple(
-            type_score
-            for arm in sorted(arms_shown, key=lambda arm: arm != main)
-            for type_score in by_type(arm, tested[arm])
+            one
+            for arm in sorted(shown, key=lambda arm: arm != main)
+            for one in by_type(arm, tested[arm])
         ),
-        ablation=tuple(_ablation(tested, settings.stages)),
+        ablation=tuple(
+            score(str(stage), stage.value, tested[str(stage)])
+            for stage in settings.stages
+            if len(settings.stages) > 1
+        ),
         usage=tuple(usage(arm, tested[arm]) for arm in arms),
-        faults={arm: _faults(tested[arm]) for arm in arms},
+        faults={
+            arm: {fault: counts[fault] for fault in ErrorType if counts[fault]}
+            for arm, counts in faults.items()
+        },
         curve=tuple(
-            sorted(_curve(judged, arms, skill_states), key=lambda type_score: type_score.batch)
+            sorted(_curve(judged, arms, skill_states), key=lambda point: point.batch)
+            if learns
+            else ()
         ),
-        skills=tuple(_skills([r for r in judged if r.arm == main], skill_states)),
+        skills=tuple(_skills([row for row in judged if row.arm == main], skill_states)),
         effect=effect(WITHOUT_SKILLS, WITH_SKILLS, tested[WITHOUT_SKILLS], tested[WITH_SKILLS])
-        if WITH_SKILLS in arms
+        if learns
         else None,
         reliability=reliability(tested[main]),
-        beside=tuple(_compared(tested[BASELINE_ARM], tested[main], main))
-        if settings.baseline
-        else (),
+        beside=tuple(_compared(tested.get(BASELINE_ARM, ()), tested[main], main)),
         strategies=tuple(_strategies(tested, settings, main)),
         auto=auto,
         cost_usd=cost_usd,
@@ -135,60 +140,47 @@ def _compared(
             yield BaselineRow(type=kind, effect=difference)
 
 
-def _arms(settings: RunSettings) -> tuple[str, ...]:
-    if settings.protocol is Protocol.NONE or AUTO in settings.strategies:
-        return (*map(str, settings.stages), *settings.strategies)
-    return WITHOUT_SKILLS, WITH_SKILLS
-
-
 def _of(rows: Iterable[AnsweredQuestion], arm: str, part: QuestionPart) -> list[AnsweredQuestion]:
     return [row for row in rows if (row.arm, row.part) == (arm, part)]
-
-
-def _ablation(
-    tested: Mapping[str, Sequence[AnsweredQuestion]], stages: Sequence[AblationStage]
-) -> Iterator[Any]:
-    if len(stages) > 1:
-        yield from (score(str(stage), stage.value, tested[str(stage)]) for stage in stages)
 
 
 def _strategies(
     tested: Mapping[str, Sequence[AnsweredQuestion]], settings: RunSettings, main: str
 ) -> Iterator[StrategyScore]:
     """Yield the strategy of the settings, then each other one beside it."""
-    if not settings.strategies:
-        return
     own, rows = settings.ask.strategy, tested[main]
-    yield StrategyScore(strategy=own, score=score(main, ALL, rows), usage=usage(main, rows))
-    for name in settings.strategies:
+    for name in (own, *settings.strategies) if settings.strategies else ():
+        arm, beside = (main, None) if name == own else (name, tested[name])
         yield StrategyScore(
             strategy=name,
-            score=score(name, ALL, tested[name]),
-            usage=usage(name, tested[name]),
-            effect=effect(own, name, rows, tested[name]),
+            score=score(arm, ALL, tested[arm]),
+            usage=usage(arm, tested[arm]),
+            effect=effect(own, name, rows, beside) if beside is not None else None,
         )
-
-
-def _faults(rows: Iterable[AnsweredQuestion]) -> dict[ErrorType, int]:
-    counted = Counter(row.fault for row in rows if row.fault is not None)
-    return {fault: counted[fault] for fault in ErrorType if counted[fault]}
 
 
 def _remarks(
-    run: EvaluationRun, rows: Sequence[AnsweredQuestion], *, online: bool
+    run: EvaluationRun,
+    main: Sequence[AnsweredQuestion],
+    of_auto: Sequence[AnsweredQuestion],
+    auto: AutoReport | None,
 ) -> Iterator[str]:
     """Yield what a reader must know before the figures."""
+    rows, settings = [*main, *of_auto], run.settings
+
+    def answers(count: int) -> str:
+        return "1 answer is" if count == 1 else f"{count} answers are"
+
     if run.state != "done":
         yield f"The run is {run.state}{': ' + run.note if run.note else ''}."
-    whys = Counter(row.why for row in rows if row.right is None)
-    for why, count in whys.most_common():
-        yield f"{_answers(count)} unjudged: {why}. They count neither as right nor as wrong."
+    for why, count in Counter(row.why for row in rows if row.right is None).most_common():
+        yield f"{answers(count)} unjudged: {why}. They count neither as right nor as wrong."
     if failed := sum(row.failed and row.right is False for row in rows):
         yield (
-            f"{_answers(failed)} missing since a model failed; they count as wrong. "
+            f"{answers(failed)} missing since a model failed; they count as wrong. "
             "The same command asks them again."
         )
-    if online:
+    if settings.protocol is Protocol.ONLINE:
         yield (
             "Online protocol: it learned from the answers to the very questions that it is tested "
             "on, each batch before the next."
@@ -198,68 +190,43 @@ def _remarks(
             f"{leaked} tested questions had a skill that was learned from questions about their "
             "own video, in another run."
         )
-
-
-def _of_judge(settings: RunSettings, rows: Sequence[AnsweredQuestion]) -> Iterator[str]:
-    """Yield a warning if a model judges its own answers."""
-    own = sum(row.judge == settings.judge != "" for row in rows)
-    if own and settings.reasoner == "llm" and settings.judge == _answerer(settings):
+    # The language model that answers: that of its role, else the profile's default.
+    models = dict(line.partition(": ")[::2] for line in settings.models)
+    answerer = models.get("reasoner") or models.get("default", "")
+    own = sum(row.judge == settings.judge != "" for row in main)
+    if own and settings.reasoner == "llm" and settings.judge == answerer:
         yield (
             f"{settings.judge} judges {own} open answers that it gave itself: it may favour them. "
             "Give the profile a [chat.judge] of another model."
         )
-
-
-def _answerer(settings: RunSettings) -> str:
-    """Return the language model that answers: that of its role, else the profile's default."""
-    models = dict(line.partition(": ")[::2] for line in settings.models)
-    return models.get("reasoner") or models.get("default", "")
-
-
-def _of_no_model(settings: RunSettings) -> Iterator[str]:
     if settings.reasoner == "local" and len(settings.stages) > 1:
         yield (
             "Without a language model an answer is concluded from all moments that are remembered: "
             "the stages change how it is searched for, hardly what it is."
         )
-
-
-def _answers(count: int) -> str:
-    return "1 answer is" if count == 1 else f"{count} answers are"
+    if auto is not None:
+        yield auto.verdict
 
 
 def _curve(
     rows: Sequence[AnsweredQuestion], arms: Sequence[str], skill_states: SkillStates
 ) -> Iterator[Point]:
-    """Yield the points of each arm, batch after batch; only for runs that learn."""
-    if WITH_SKILLS not in arms:
-        return
-    for arm in arms:
-        for part in QuestionPart:
-            answered = _of(rows, arm, part)
-            for batch in sorted({row.batch for row in answered}):
-                yield _point(arm, part, batch, answered, skill_states)
-
-
-def _point(
-    arm: str,
-    part: QuestionPart,
-    batch: int,
-    answered: Sequence[AnsweredQuestion],
-    skill_states: SkillStates,
-) -> Point:
-    in_batch = [row for row in answered if row.batch == batch]
-    earlier = [skill_states[n] for n in sorted(skill_states) if n < batch]
-    return Point(
-        arm=arm,
-        part=part,
-        batch=batch,
-        answers=len(in_batch),
-        right=figure(row.right for row in in_batch),
-        so_far=figure(row.right for row in answered if row.batch <= batch),
-        given=sum(bool(row.skills) for row in in_batch) / len(in_batch),
-        in_use=len(earlier[-1]["in_use"]) if earlier else 0,
-    )
+    """Yield the points of each arm, batch after batch."""
+    for arm, part in product(arms, QuestionPart):
+        answered = _of(rows, arm, part)
+        for batch in sorted({row.batch for row in answered}):
+            here = [row for row in answered if row.batch == batch]
+            earlier = [skill_states[n] for n in sorted(skill_states) if n < batch]
+            yield Point(
+                arm=arm,
+                part=part,
+                batch=batch,
+                answers=len(here),
+                right=figure(row.right for row in here),
+                so_far=figure(row.right for row in answered if row.batch <= batch),
+                given=sum(bool(row.skills) for row in here) / len(here),
+                in_use=len(earlier[-1]["in_use"]) if earlier else 0,
+            )
 
 
 def _skills(rows: Sequence[AnsweredQuestion], skill_states: SkillStates) -> Iterator[SkillUse]:
@@ -280,3 +247,126 @@ def _skills(rows: Sequence[AnsweredQuestion], skill_states: SkillStates) -> Iter
             given=len(given),
             right=figure(row.right for row in given),
         )
+
+
+SHARES = ("right", "cited", "top", "iou", "ref300", "m3_bench")
+"""Shares that are measured of answers."""
+COSTS = ("rounds", "tokens", "seconds", "cost_usd")
+"""What an answer takes."""
+
+
+def score(arm: str, kind: str, rows: Sequence[AnsweredQuestion]) -> TypeScore:
+    """Score rows."""
+    return TypeScore(
+        arm=arm,
+        type=kind,
+        questions=len(rows),
+        unjudged=sum(row.right is None for row in rows),
+        **{name: figure(getattr(row, name) for row in rows) for name in SHARES},
+    )
+
+
+def by_type(arm: str, rows: Sequence[AnsweredQuestion]) -> list[TypeScore]:
+    """Score all rows, then each type by name; a question of several types counts for each."""
+    kinds = sorted({kind for row in rows for kind in row.types})
+    return [
+        score(arm, ALL, rows),
+        *(score(arm, kind, [row for row in rows if kind in row.types]) for kind in kinds),
+    ]
+
+
+def usage(arm: str, rows: Sequence[AnsweredQuestion]) -> ArmUsage:
+    """Sum up the usage of rows."""
+    return ArmUsage(
+        arm=arm,
+        questions=len(rows),
+        **{name: mean([getattr(row, name) for row in rows]) for name in COSTS},
+        total_usd=sum(row.cost_usd for row in rows),
+    )
+
+
+def main_arm(settings: RunSettings) -> str:
+    """Return the arm of a run's headline: with skills, or with the whole memory."""
+    whole = settings.protocol is Protocol.NONE or AUTO in settings.strategies
+    return str(AblationStage.WHOLE) if whole else WITH_SKILLS
+
+
+# The strategy that was learned for each question, compared with the best single strategy.
+
+CHANCE = 0.05
+"""Probability of McNemar's test below which a difference is not taken to be chance."""
+
+Arms = Mapping[str, Sequence[AnsweredQuestion]]
+"""The judged answers of each strategy, by its name."""
+
+
+def auto_report(rows: Sequence[AnsweredQuestion], settings: RunSettings) -> AutoReport | None:
+    """Compare ``auto`` with single strategies; None where it was not asked, or nothing is judged.
+
+    Args:
+        rows: the judged answers of a run, in all arms and parts.
+    """
+    if AUTO not in settings.strategies:
+        return None
+    tested = _by_strategy(rows, settings, QuestionPart.TEST)
+    learned = _by_strategy(rows, settings, QuestionPart.LEARN)
+    auto = tested.pop(AUTO)
+    best = _beside(best_of(tested), tested, auto)
+    if best is None:
+        return None
+    known = best_of(learned)
+    return AutoReport(
+        best=best,
+        learned=_beside(known, tested, auto) if known != best.first else None,
+        chosen=tuple(_chosen(auto)),
+        verdict=verdict(best, settings.ask.strategy),
+    )
+
+
+def _by_strategy(
+    rows: Sequence[AnsweredQuestion], settings: RunSettings, part: QuestionPart
+) -> dict[str, list[AnsweredQuestion]]:
+    arms = {main_arm(settings): settings.ask.strategy}
+    arms |= {name: name for name in settings.strategies}
+    return {
+        name: [row for row in rows if (row.arm, row.part) == (arm, part)]
+        for arm, name in arms.items()
+    }
+
+
+def best_of(arms: Arms) -> str | None:
+    """Return the strategy with the largest share right; of equals the first. None without any."""
+    shares = {name: figure(row.right for row in rows) for name, rows in arms.items()}
+    known = {name: share.value for name, share in shares.items() if share is not None}
+    return max(known, key=lambda name: known[name]) if known else None
+
+
+def _beside(name: str | None, arms: Arms, auto: Sequence[AnsweredQuestion]) -> Effect | None:
+    return effect(name, AUTO, arms.get(name, ()), auto) if name is not None else None
+
+
+def _chosen(auto: Sequence[AnsweredQuestion]) -> Iterator[ChosenStrategy]:
+    """Yield the strategies that were chosen, by name."""
+    for strategy in sorted({row.strategy for row in auto if row.strategy}):
+        rows = [row for row in auto if row.strategy == strategy]
+        yield ChosenStrategy(
+            strategy=strategy,
+            questions=len(rows),
+            learned=sum(bool(row.chosen_by) for row in rows),
+            right=figure(row.right for row in rows),
+        )
+
+
+def verdict(best: Effect, default: str) -> str:
+    """Say whether ``auto`` is better than the best single strategy.
+
+    Args:
+        best: ``auto`` beside that one.
+        default: the strategy of the settings.
+    """
+    points = 100 * (best.difference.value if best.difference else 0.0)
+    said = f"{points:+.1f} points beside {best.first}, p = {best.p:.3f}"
+    if points > 0 and best.p < CHANCE:
+        return f"auto is better than the best single strategy: {said}."
+    why = "within chance" if points > 0 else "no gain"
+    return f"auto is not better ({said}: {why}): it stays off, and {default} is the default."

@@ -1,10 +1,16 @@
-"""A run over a data set: its steps, each safe to repeat, and all results recorded."""
+"""A run over a data set: what is missing is ingested, questions are asked, answers judged.
+
+Every evaluation is one, whatever it measures. Its steps are safe to repeat, and all results are
+recorded, so that an interrupted run is gone on with. They are a Prefect flow, or plain calls.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,27 +26,82 @@ from domain.skills import JudgedTrajectory
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
-from evals.plan import Plan, PlannedQuestion, settings_of
+from evals.plan import Plan, PlannedQuestion, run_name, settings_of
+from evals.records import exclusive_run, run_report
+from evals.tables import RunOutcome
 from flows.build import build_each
 from flows.clip_memory import build_due_windows
+from flows.evaluation_steps import run_evaluation
 from flows.ingest_files import watch_files
 from flows.learning import question_type
+from flows.reporting import connect_to_prefect
 from flows.watching import Listener
 from flows.workspace import Workspace
 from graphs.runner import DONE, Runner
 from memory.captions import CaptionTrack, read_captions, read_tracks, select_track
 from memory.import_captions import import_track
 from memory.writers import make_writers
-from store.file_locks import is_locked, try_file_lock
-from store.home import Home
+from store.progress import SILENT
 from store.queries import evaluations as stored
 from store.queries import skills as skill_rows
 from store.queries.evaluations import Result, Slot
 from store.queries.learning import put_judgement
+from store.queries.videos import known_video
+from store.vector_index import build_index
 from strategies.registry import find_strategy
 
 BEFORE = -1
 """The batch number under which the skills before the run are recorded."""
+MOST_WORKERS = 4
+
+
+def run(
+    workspace: Workspace,
+    plan: Plan,
+    listener: EvalListener,
+    *,
+    name: str = "",
+    direct: bool = False,
+    workers: int | None = None,
+    max_cost: float | None = None,
+) -> RunOutcome:
+    """Ingest what is missing, ask, judge and learn; resumes an interrupted run.
+
+    Args:
+        plan: the questions and settings.
+        name: the run's name; by default one of its settings.
+        direct: plain calls instead of a Prefect flow.
+        workers: questions asked at a time; by default one per processor, at most 4, and one if a
+            language model runs in this process: two would share its time.
+        max_cost: US dollars after which nothing more is started.
+
+    Raises:
+        InputError: the run was started with other settings, or is in progress.
+        SetupError: the database or a model is missing.
+    """
+    name, in_process = name or run_name(plan), workspace.profile.in_process
+    count = workers or (1 if in_process else min(MOST_WORKERS, os.cpu_count() or 1))
+    with (
+        exclusive_run(workspace.home, name),
+        EvaluationSteps(workspace, name, plan, listener, max_cost) as steps,
+    ):
+        steps.begin()
+        finished = False
+        try:
+            api = None
+            if not direct and steps.has_work():
+                api = connect_to_prefect(workspace.home, listener.said)
+            run_evaluation(steps, count, api)
+            finished = True
+        finally:
+            steps.end(interrupted=not finished)
+    return RunOutcome(
+        **dict(run_report(workspace.store, name)),
+        left_out=steps.left_out,
+        over=steps.over(),
+        imported_s=steps.imported_s,
+        asking_s=time.monotonic() - steps.asking_since if steps.asking_since else 0.0,
+    )
 
 
 class EvalListener(Listener, Protocol):
@@ -106,6 +167,8 @@ class EvaluationSteps:
         self._tracks: dict[Path, tuple[CaptionTrack, ...]] = {}
         self._costs: dict[tuple[str, str], float] = {}
         """The cost of each question, by arm and id, that the budget includes."""
+        self.imported_s: float | None = 0.0
+        self.asking_since = 0.0
 
     @cached_property
     def _closest(self) -> Closest:
@@ -139,9 +202,16 @@ class EvaluationSteps:
 
     def ingest(self, video: str) -> None:
         """Ingest a video and plan its questions; a video that fails is left out."""
+        settings = self.plan.settings
+        asked = dict.fromkeys((settings.ask.strategy, *settings.strategies))
+        named = [find_strategy(name) for name in asked if name != AUTO]
+
+        def progress(name: str) -> Callable[[int, int], None]:
+            return partial(self._listener.importing, f"{video}: {name}")
+
         try:
             known = self._ingested(self._videos[video])
-            self._build(known, video)
+            build_each(self.workspace, known, named, progress)
         except (InputError, ModelError) as error:
             self.left_out[video] = str(error)
             self._count_cost()
@@ -152,16 +222,6 @@ class EvaluationSteps:
         with self.workspace.store.begin() as session:
             stored.plan_slots(session, self.name, slots)
         self._count_cost()
-
-    def _build(self, known: str, video: str) -> None:
-        settings = self.plan.settings
-        asked = dict.fromkeys((settings.ask.strategy, *settings.strategies))
-        named = [find_strategy(name) for name in asked if name != AUTO]
-
-        def progress(name: str) -> Callable[[int, int], None]:
-            return partial(self._listener.importing, f"{video}: {name}")
-
-        build_each(self.workspace, known, named, progress)
 
     def _slots(self, planned: PlannedQuestion, video: str) -> Iterator[Slot]:
         item = planned.question.model_dump(mode="json")
@@ -183,7 +243,11 @@ class EvaluationSteps:
             workspace, profile = self.workspace, self.workspace.profile
             track = self._track(video.captions, video)
             self._touched_videos.add(track.id)
-            return import_track(
+            with workspace.store.begin() as session:
+                if known_video(session, track.id) is not None:
+                    self.imported_s = None
+            started = time.monotonic()
+            imported = import_track(
                 workspace.store,
                 track,
                 make_writers(workspace.toolbox, profile),
@@ -193,8 +257,12 @@ class EvaluationSteps:
                 title=video.name,
                 profile=profile.name,
                 model_names={"text": profile.text_name, "writer": profile.writer},
-                progress=lambda done, total: self._listener.importing(video.name, done, total),
-            ).id
+                progress=partial(self._listener.importing, video.name),
+            )
+            build_index(workspace.store, SILENT)
+            if self.imported_s is not None:
+                self.imported_s += time.monotonic() - started
+            return imported.id
         (outcome,) = watch_files(self.workspace, [video.file], self._listener, direct=True)
         if outcome.error is not None:
             raise outcome.error
@@ -216,6 +284,7 @@ class EvaluationSteps:
     def batches(self) -> Sequence[int]:
         """Return the batches, in order, after reporting how many questions are left."""
         results = self._results()
+        self.asking_since = time.monotonic()
         self._listener.asking(len(results), sum(not _is_open(result) for result in results))
         return self.plan.batches
 
@@ -265,14 +334,14 @@ class EvaluationSteps:
 
     def _answered(self, slot: Slot, result: Result) -> str:
         if result.trajectory is None:
-            link = partial(self._link, slot)
+
+            def link(session: Session, trajectory: str) -> None:
+                stored.set_trajectory(session, self.name, slot, trajectory)
+
             return self._runner(slot.arm).ask(question_of(slot), linked=link).trajectory_id
         if result.state == DONE:
             return result.trajectory
         return self._runner(slot.arm).resume(result.trajectory).trajectory_id
-
-    def _link(self, slot: Slot, session: Session, trajectory: str) -> None:
-        stored.set_trajectory(session, self.name, slot, trajectory)
 
     def _put(self, slot: Slot, verdict: Verdict, trajectory: str | None = None) -> None:
         """Record a verdict, and with it the judgement to learn from.
@@ -381,25 +450,3 @@ def question_of(slot: Slot) -> Question:
         as_of_ms=item.as_of_ms,
         type=item.types[0] if item.types else None,
     )
-
-
-def is_in_progress(home: Home, name: str) -> bool:
-    """Check whether a process of this data directory works on a run."""
-    return is_locked(_lock_of(home, name))
-
-
-def _lock_of(home: Home, name: str) -> Path:
-    return home.run / f"eval-{name}.lock"
-
-
-@contextmanager
-def exclusive_run(home: Home, name: str) -> Iterator[None]:
-    """Hold the exclusive lock of a run of this data directory.
-
-    Raises:
-        InputError: another process holds it.
-    """
-    with try_file_lock(_lock_of(home.make(), name)) as locked:
-        if not locked:
-            raise InputError(f"the run {name!r} is being worked on: wait until it is done")
-        yield

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+
+from evals.tables import MeanInterval
 
 RESAMPLES = 2_000
 COVERED = 0.90
@@ -32,3 +34,12 @@ def mean(values: Sequence[float]) -> float:
 def median(values: Sequence[float]) -> float:
     """Return the median; 0 of nothing."""
     return float(np.median(values)) if values else 0.0
+
+
+def figure(values: Iterable[float | bool | None]) -> MeanInterval | None:
+    """Return the mean of the known values; None of nothing. Shares are in [0, 1]."""
+    known = [float(value) for value in values if value is not None]
+    if not known:
+        return None
+    low, high = interval(known)
+    return MeanInterval(value=mean(known), low=low, high=high, of=len(known))

@@ -1,16 +1,18 @@
-"""Figures of a run: means with intervals, rows of tables, points of curves."""
+"""What evaluations found: means with intervals, rows of tables, points of curves, bars.
+
+Shapes alone, which are there at once: ``homer eval run --help`` reads them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import NonNegativeInt
+from pydantic import Field, NonNegativeInt, computed_field
+from pydantic.dataclasses import dataclass
 
-from agent.strategy import AUTO
 from domain.base import Frozen
-from domain.evaluation import WITH_SKILLS, ErrorType, EvaluationRun, QuestionPart, RunSettings
-from domain.evaluation_options import AblationStage, Protocol
-from evals.sampling import interval, mean
+from domain.evaluation import ErrorType, EvaluationRun, QuestionPart, Verdict
 
 ALL = "all"
 """The name for all types together."""
@@ -27,21 +29,12 @@ class MeanInterval(Frozen):
     of: NonNegativeInt
 
 
-def figure(values: Iterable[float | bool | None]) -> MeanInterval | None:
-    """Return the mean of the known values; None of nothing. Shares are in [0, 1]."""
-    known = [float(value) for value in values if value is not None]
-    if not known:
-        return None
-    low, high = interval(known)
-    return MeanInterval(value=mean(known), low=low, high=high, of=len(known))
+class AnsweredQuestion(Verdict):
+    """One question of a run in one arm, with all that is known of its answer, and its verdict.
 
-
-class AnsweredQuestion(Frozen):
-    """One question of a run in one arm, with all that is known of its answer.
-
-    ``right``: None is unjudged, or not answered yet (``judge`` is then ""). ``failed``: without an
-    answer or verdict, since a model failed. Times and costs are of the answer alone. ``strategy``
-    is the one that was asked, and ``chosen_by`` the skill that it was chosen by; "" for none.
+    ``right``: None is unjudged, or not answered yet (``judge`` is then ""). Times and costs are of
+    the answer alone. ``strategy`` is the one that was asked, and ``chosen_by`` the skill that it
+    was chosen by; "" for none.
     """
 
     arm: str
@@ -57,16 +50,6 @@ class AnsweredQuestion(Frozen):
     option: str
     confidence: float | None = None
     raw: float | None = None
-    right: bool | None
-    judge: str
-    why: str
-    cited: float | None
-    top: bool | None
-    iou: float | None
-    ref300: float | None
-    m3_bench: bool | None = None
-    fault: ErrorType | None
-    failed: bool
     rounds: NonNegativeInt
     tokens: NonNegativeInt
     seconds: float
@@ -93,31 +76,6 @@ class TypeScore(Frozen):
     m3_bench: MeanInterval | None = None
 
 
-def score(arm: str, kind: str, rows: Sequence[AnsweredQuestion]) -> TypeScore:
-    """Score rows."""
-    return TypeScore(
-        arm=arm,
-        type=kind,
-        questions=len(rows),
-        unjudged=sum(row.right is None for row in rows),
-        right=figure(row.right for row in rows),
-        cited=figure(row.cited for row in rows),
-        top=figure(row.top for row in rows),
-        iou=figure(row.iou for row in rows),
-        ref300=figure(row.ref300 for row in rows),
-        m3_bench=figure(row.m3_bench for row in rows),
-    )
-
-
-def by_type(arm: str, rows: Sequence[AnsweredQuestion]) -> list[TypeScore]:
-    """Score all rows, then each type by name; a question of several types counts for each."""
-    kinds = sorted({kind for row in rows for kind in row.types})
-    return [
-        score(arm, ALL, rows),
-        *(score(arm, kind, [row for row in rows if kind in row.types]) for kind in kinds),
-    ]
-
-
 class ArmUsage(Frozen):
     """The cost of an answer in one arm: means, and the dollars for all."""
 
@@ -128,19 +86,6 @@ class ArmUsage(Frozen):
     seconds: float
     cost_usd: float
     total_usd: float
-
-
-def usage(arm: str, rows: Sequence[AnsweredQuestion]) -> ArmUsage:
-    """Sum up the usage of rows."""
-    return ArmUsage(
-        arm=arm,
-        questions=len(rows),
-        rounds=mean([row.rounds for row in rows]),
-        tokens=mean([row.tokens for row in rows]),
-        seconds=mean([row.seconds for row in rows]),
-        cost_usd=mean([row.cost_usd for row in rows]),
-        total_usd=sum(row.cost_usd for row in rows),
-    )
 
 
 class Point(Frozen):
@@ -279,7 +224,99 @@ class RunReport(Frozen):
         )
 
 
-def main_arm(settings: RunSettings) -> str:
-    """Return the arm of a run's headline: with skills, or with the whole memory."""
-    whole = settings.protocol is Protocol.NONE or AUTO in settings.strategies
-    return str(AblationStage.WHOLE) if whole else WITH_SKILLS
+class RunOutcome(RunReport):
+    """The report of a run that was just gone on with.
+
+    ``left_out``: videos that could not be asked about, and why; ``over``: the money is spent;
+    ``imported_s``: the seconds that importing took, None where anything was in memory already;
+    ``asking_s``: the seconds that asking and judging took.
+    """
+
+    left_out: Mapping[str, str]
+    over: bool
+    imported_s: float | None = None
+    asking_s: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """The code of a command: 5 where the money is spent, 4 where a video is left out."""
+        return 5 if self.over else 4 if self.left_out else 0
+
+
+# Evaluations with a target.
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A figure and its limit: at least ``limit``, or at most, if ``most`` is set."""
+
+    name: str
+    value: float
+    limit: float
+    most: bool = False
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def met(self) -> bool:
+        """Check whether the figure meets the limit, which is itself enough."""
+        return self.value <= self.limit if self.most else self.value >= self.limit
+
+
+@dataclass(frozen=True)
+class Row:
+    """Figures over so many answers: shares with their intervals, counts, seconds."""
+
+    name: str
+    questions: NonNegativeInt
+    figures: Mapping[str, MeanInterval | float | None]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of a data set, and the baseline's if there is one."""
+
+    dataset: str
+    measure: str
+    ours: MeanInterval
+    plain: MeanInterval | None = None
+    exit_code: Annotated[int, Field(exclude=True)] = 0
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def above(self) -> float | None:
+        """Return the share above the baseline's."""
+        return None if self.plain is None else self.ours.value - self.plain.value
+
+
+class Findings(Frozen):
+    """What was found in answers to a data set, beside what they are to reach.
+
+    ``measures`` are the figures that data sets are compared by. ``wrong`` says of each answer in a
+    line why it is wrong.
+    """
+
+    tables: Mapping[str, tuple[Row, ...]] = {}
+    measures: tuple[Measure, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    wrong: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Measured(Findings):
+    """What was found in the run ``run``.
+
+    ``absent`` are videos that are not there, and ``left_out`` those that could not be asked about.
+    ``seconds`` is what asking took.
+    """
+
+    dataset: str
+    run: str
+    questions: NonNegativeInt
+    absent: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = {}
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """The code of a command: 4 where a video is left out, 1 where a bar is missed."""
+        return 4 if self.left_out else int(not all(bar.met for bar in self.bars))

@@ -6,10 +6,15 @@ A module of its own since the flows are slow to import: help does without them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from domain.media import Video
 from domain.words import plain_line
-from store.progress import Meter
+from store.progress import Meter, import_progress
+
+if TYPE_CHECKING:
+    from domain.evaluation import Verdict
+    from store.queries.evaluations import Slot
 
 STOPPED = "stopped; nothing is lost: run the same command to continue"
 
@@ -39,6 +44,30 @@ class Reporter:
     def said(self, text: str) -> None:
         """Say another message."""
         self._bar.say(text)
+
+
+class EvalReporter(Reporter):
+    """Shows the progress of an evaluation on a meter."""
+
+    def __init__(self, bar: Meter) -> None:
+        super().__init__(bar)
+        self._imports: dict[str, Callable[[int, int], None]] = {}
+
+    def importing(self, video: str, done: int, total: int) -> None:
+        """Show how many clips of captions are in memory."""
+        self._imports.setdefault(video, import_progress(self._bar, video))(done, total)
+
+    def asking(self, total: int, done: int) -> None:
+        """Start on questions."""
+        self._bar.start("answers", total, done)
+
+    def judged(self, slot: Slot, verdict: Verdict, cost_usd: float) -> None:
+        """Count a judged question."""
+        if verdict.failed:
+            self._bar.say(f"homer: question {plain_line(slot.question)}: {plain_line(verdict.why)}")
+        if cost_usd:
+            self._bar.aside(f"{cost_usd:.2f} dollars so far")
+        self._bar.step()
 
 
 class LiveReporter:

@@ -285,6 +285,11 @@ ACTS = (
     Act("builds.reembed", "reembed"),
     Act("builds.export_training", "train export"),
     # Evaluations
+    Act("evaluating.evaluate", "eval run"),
+    Act("evaluating.evaluate_clips", "eval local"),
+    Act("evaluating.evaluate_week", "eval egolife"),
+    Act("evaluating.evaluate_first", "eval first"),
+    Act("evaluating.evaluate_all", "eval all"),
     Act(
         "evaluations.evaluation_runs",
         "eval runs",

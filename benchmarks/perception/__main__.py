@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic_core import to_jsonable_python
 
 from benchmarks.perception.metrics import COLLAR_MS, TOLERANCE_MS, Cuts, SpeakerErrors
 from benchmarks.perception.report import PerceptionReport, evaluate_perception, total
 from cli.console import say, say_json, say_table
 from cli.edge import ErrorBoundary
-from cli.eval_bars import code_of, report_json, show_bars
 from cli.options import Json, Profile
 from cli.progress import meter
+from cli.reports import bar_lines
 from domain.words import plain_line
 from evals.export import write
 from models.profile import load_profile
@@ -44,11 +45,11 @@ def perception(
     home = Home.default()
     with meter() as bar:
         report = evaluate_perception(folder, load_profile(profile, home.config), home, bar)
-    document = report_json(report, report.bars)
+    document = {**to_jsonable_python(report), "bars": to_jsonable_python(report.bars)}
     if out is not None:
         write(out, json_module.dumps(document, indent=2) + "\n")
     say_json(document) if json else _show(report)
-    raise typer.Exit(code_of(report.bars))
+    raise typer.Exit(int(not all(bar.met for bar in report.bars)))
 
 
 def _show(report: PerceptionReport) -> None:
@@ -140,7 +141,8 @@ def _show(report: PerceptionReport) -> None:
         say("PySceneDetect is not installed: pip install scenedetect --no-deps")
     if report.absent:
         say(f"not there, not judged: {plain_line(', '.join(report.absent))}")
-    show_bars(report.bars)
+    for line in bar_lines(report.bars):
+        say(line)
 
 
 app = typer.Typer(cls=ErrorBoundary, rich_markup_mode=None)

@@ -31,7 +31,7 @@ from benchmarks.perception.voices import (
     marked_recordings,
 )
 from domain.errors import InputError, SetupError
-from evals.bars import Bar
+from evals.tables import Bar
 from flows.workspace import Workspace
 from models.extras import EVALUATION
 from models.profile import Profile

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PositiveInt, field_validator
 
@@ -28,9 +28,14 @@ from evals.datasets.files import (
     records,
     reject_duplicate_ids,
     root_of,
+    rows_of,
 )
-from evals.egolife import CAPTIONS, QUESTIONS, TITLE, EgoQuestion, TargetSpan, read_ego_questions
+from memory.captions import DAY_S
 
+CAPTIONS, QUESTIONS = "captions.jsonl.gz", "questions.json"
+"""The files in the form of ``homer eval egolife``."""
+TITLE = "egolife"
+"""The title of the video of such captions."""
 FILE = "EgoLifeQA_A1_JAKE.json"
 PERSON = "A1_JAKE"
 TYPES = {
@@ -40,7 +45,6 @@ TYPES = {
     "RelationMap": 125,
     "TaskMaster": 63,
 }
-_DAY_MS = 86_400_000
 _STAMP = re.compile(r"DAY(\d{1,3})|(?<!\d)(\d{6})\d{0,2}(?!\d)", re.ASCII | re.I)
 
 
@@ -78,6 +82,11 @@ class _EgoLifeRow(Published):
         """Return all four options, in order."""
         return self.choice_a, self.choice_b, self.choice_c, self.choice_d
 
+    @property
+    def as_of_ms(self) -> int:
+        """Return the milliseconds of video time at which it is asked."""
+        return self.query_time.video_ms
+
 
 def targets(raw: Any) -> Iterator[TimeSpan]:
     """Yield the spans of a ``target_time``; unreadable parts are skipped.
@@ -106,7 +115,7 @@ def _stamps(words: str) -> Iterator[int]:
 def clock_ms(day: int, time: str) -> int:
     """Return the milliseconds of video time at ``HHMMSS`` of a day, from 1."""
     hours, minutes, seconds = int(time[:2]), int(time[2:4]), int(time[4:6])
-    return (day - 1) * _DAY_MS + 1000 * (3600 * hours + 60 * minutes + seconds)
+    return (day - 1) * DAY_S * 1000 + 1000 * (3600 * hours + 60 * minutes + seconds)
 
 
 def read(folder: Path) -> Dataset:
@@ -119,23 +128,25 @@ def read(folder: Path) -> Dataset:
     if path.name == QUESTIONS:
         root = root_of(folder)
         video = EvalVideo(name=TITLE, captions=captions_of(root, PERSON))
-        questions = [_ours(str(path), item) for item in read_ego_questions(path)]
+        questions = [_question(at, row, TITLE) for at, row in all_checked(_OurRow, rows_of(path))]
         return dataset("egolifeqa", str(path), [video], questions)
     rows = list(all_checked(_EgoLifeRow, records(path)))
     video = EvalVideo(name=PERSON, captions=captions_of(root_of(folder), PERSON))
-    return dataset("egolifeqa", str(path), [video], [_question(*row) for row in rows])
+    return dataset(
+        "egolifeqa", str(path), [video], [_question(at, row, PERSON) for at, row in rows]
+    )
 
 
-def _question(place: str, row: _EgoLifeRow) -> EvalQuestion:
+def _question(place: str, row: _EgoLifeRow | _OurRow | _ReasonRow, video: str) -> EvalQuestion:
     return question(
         place,
-        id=row.id,
-        video=PERSON,
+        id=str(row.id),
+        video=video,
         question=row.question,
         options=row.options,
         answer=row.answer.strip(),
-        types=(row.type,),
-        as_of_ms=row.query_time.video_ms,
+        types=(row.type,) if row.type else (),
+        as_of_ms=row.as_of_ms,
         spans=row.spans,
     )
 
@@ -154,23 +165,44 @@ def captions_of(root: Path, person: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _ours(place: str, item: EgoQuestion) -> EvalQuestion:
-    return question(
-        f"{place}, {item.id}",
-        id=item.id,
-        video=TITLE,
-        question=item.question,
-        options=item.options,
-        answer=item.answer,
-        types=(item.type,),
-        as_of_ms=ms(item.as_of.video_s),
-        spans=tuple(_span(target) for target in item.targets),
-    )
+Day = Annotated[int, Field(ge=1, le=366)]
+Second = Annotated[float, Field(ge=0, le=DAY_S)]
 
 
-def _span(target: TargetSpan) -> TimeSpan:
-    start, end = map(ms, target.span)
-    return TimeSpan.of(start, end) if end > start else instant(start)
+class _Moment(Published):
+    day: Day
+    second: Second
+
+
+class _Target(Published):
+    day: Day
+    start: Second
+    end_day: Day
+    end: Second
+
+
+class _OurRow(Published):
+    id: str
+    type: str
+    question: str
+    options: tuple[str, ...] = Field(min_length=2, max_length=26)
+    answer: str = Field(pattern=r"^[A-Z]$")
+    as_of: _Moment
+    targets: tuple[_Target, ...]
+
+    @property
+    def as_of_ms(self) -> int:
+        """Return the milliseconds of video time at which it is asked."""
+        return ms((self.as_of.day - 1) * DAY_S + self.as_of.second)
+
+    @property
+    def spans(self) -> tuple[TimeSpan, ...]:
+        """Return the spans in which the answer can be seen or heard."""
+        times = (
+            (ms((one.day - 1) * DAY_S + one.start), ms((one.end_day - 1) * DAY_S + one.end))
+            for one in self.targets
+        )
+        return tuple(TimeSpan.of(a, b) if b > a else instant(a) for a, b in times)
 
 
 # EgoMemReason: questions with up to ten options about a person's week, without their answers; and
@@ -194,14 +226,16 @@ _DAY_AND_TIME = re.compile(
 class _ReasonRow(Published):
     """A published question; ``query_time`` is in milliseconds of video time."""
 
-    example_id: PositiveInt
+    id: PositiveInt = Field(alias="example_id")
     question: str
     options: Lettered
     identity: str = Field(default=PERSON, min_length=1, max_length=100)
-    query_time: int | None = None
-    query_type: str = ""
+    as_of_ms: int | None = Field(default=None, alias="query_time")
+    type: str = Field(default="", alias="query_type")
+    answer: ClassVar[str] = ""
+    spans: ClassVar[tuple[TimeSpan, ...]] = ()
 
-    @field_validator("query_time", mode="before")
+    @field_validator("as_of_ms", mode="before")
     @classmethod
     def _video_time(cls, value: Any) -> Any:
         if value is None:
@@ -220,24 +254,12 @@ def read_reason(folder: Path) -> Dataset:
     """
     path = file_in(folder, REASON_FILE)
     rows = list(all_checked(_ReasonRow, records(path)))
-    questions = [_reason_question(*row) for row in rows]
+    questions = [_question(place, row, row.identity) for place, row in rows]
     reject_duplicate_ids(str(path), questions)
     people = dict.fromkeys(row.identity for _, row in rows)
     root = root_of(folder)
     videos = [EvalVideo(name=person, captions=captions_of(root, person)) for person in people]
     return dataset(NAME, str(path), videos, questions)
-
-
-def _reason_question(place: str, row: _ReasonRow) -> EvalQuestion:
-    return question(
-        place,
-        id=str(row.example_id),
-        video=row.identity,
-        question=row.question,
-        options=row.options,
-        types=(row.query_type,) if row.query_type else (),
-        as_of_ms=row.query_time,
-    )
 
 
 def submission(chosen: Mapping[str, str]) -> list[dict[str, object]]:

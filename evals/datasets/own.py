@@ -1,4 +1,4 @@
-"""A user's own data set: a table or a list of questions next to the videos."""
+"""A user's own data set: a table or a list of questions next to the videos; Homer's sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from domain.errors import InputError
 from domain.time import TimeSpan, parse_clock
-from evals.dataset import Dataset, DatasetSource, EvalQuestion, EvalVideo
+from evals.dataset import (
+    Conditions,
+    Dataset,
+    DatasetSource,
+    EvalVideo,
+    QuestionSet,
+)
 from evals.datasets.files import (
     CAPTION_ENDINGS,
     Published,
@@ -47,11 +53,14 @@ class _OwnRow(Published):
     options: tuple[Words, ...] = Field(default=(), max_length=26)
     answer: Words = ""
     answer_option: Words = ""
-    types: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("types", "type"))
+    types: tuple[str, ...] = Field(
+        default=(), validation_alias=AliasChoices("types", "type", "kind")
+    )
     as_of_ms: int | None = Field(default=None, validation_alias=AliasChoices("as_of", "as_of_s"))
     spans: tuple[TimeSpan, ...] = Field(
         default=(), validation_alias=AliasChoices("spans", "spans_s")
     )
+    right: Conditions | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -133,12 +142,34 @@ def read(folder: Path) -> Dataset:
     Raises:
         InputError: there is no file of questions, or a record is invalid.
     """
-    path = file_in(folder, *FILES)
+    return read_questions("own", file_in(folder, *FILES), root_of(folder))
+
+
+def read_questions(name: str, path: Path, folder: Path) -> Dataset:
+    """Read a file of questions about the videos in ``folder`` as the data set ``name``.
+
+    Raises:
+        InputError: there is no such file, or a record is invalid.
+    """
     rows = list(all_checked(_OwnRow, rows_of(path)))
-    videos = [_video(root_of(folder), row.video, place) for place, row in rows]
-    questions = [_question(n, *row) for n, row in enumerate(rows, 1)]
+    videos = [_video(folder, row.video, place) for place, row in rows]
+    questions = [
+        question(
+            place,
+            id=row.id or str(number),
+            video=row.video,
+            question=row.question,
+            options=row.options,
+            answer=row.letter(),
+            types=row.types,
+            as_of_ms=row.as_of_ms,
+            spans=row.spans,
+            right=row.right,
+        )
+        for number, (place, row) in enumerate(rows, 1)
+    ]
     reject_duplicate_ids(str(path), questions)
-    return dataset("own", str(path), videos, questions)
+    return dataset(name, str(path), videos, questions)
 
 
 def _video(folder: Path, name: str, place: str) -> EvalVideo:
@@ -150,18 +181,12 @@ def _video(folder: Path, name: str, place: str) -> EvalVideo:
     )
 
 
-def _question(number: int, place: str, row: _OwnRow) -> EvalQuestion:
-    return question(
-        place,
-        id=row.id or str(number),
-        video=row.video,
-        question=row.question,
-        options=row.options,
-        answer=row.letter(),
-        types=row.types,
-        as_of_ms=row.as_of_ms,
-        spans=row.spans,
-    )
+SETS = Path(__file__).parents[1] / "sets"
+
+
+def read_set(of: QuestionSet, folder: Path) -> Dataset:
+    """Return one of Homer's sets, about the clips in ``folder``."""
+    return read_questions(str(of), SETS / f"{of}_questions.json", folder)
 
 
 SOURCES = (

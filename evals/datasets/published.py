@@ -25,7 +25,6 @@ from evals.datasets.files import (
     json_of,
     named,
     question,
-    records,
     root_of,
     rows_of,
     video,
@@ -168,4 +167,4 @@ class Specification:
     def _records(self, path: Path) -> Iterator[Record]:
         if self.by_name:
             return (record for _, record in named(json_of(path), str(path)))
-        return rows_of(path) if path.suffix.lower() == ".json" else records(path)
+        return rows_of(path)

@@ -24,8 +24,8 @@ from domain.time import format_clock
 from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved
 from store.files import make_private, open_private
 from store.queries.audit import record_deed
-from store.queries.learning import JudgedRecord, judged_records
-from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
+from store.queries.learning import judged_records
+from store.queries.trajectories import events_of, find_trajectory
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -66,7 +66,11 @@ def completion_of(events: Sequence[Event]) -> list[Message]:
         elif isinstance(event, EvidenceRetrieved) and event.round > 0:
             messages += _tool_use(event, reason)
             reason = ""
-    return [*messages, *_answer(events)]
+    answers = [event.answer for event in events if isinstance(event, Ended) and event.answer]
+    for answer in answers[-1:]:
+        given = f"\\boxed{{{answer.option}}}" if answer.option else answer.text
+        messages.append({"role": "assistant", "content": given})
+    return messages
 
 
 def _tool_use(found: EvidenceRetrieved, reason: str) -> Iterator[Message]:
@@ -76,13 +80,6 @@ def _tool_use(found: EvidenceRetrieved, reason: str) -> Iterator[Message]:
     yield {"role": "assistant", "content": reason, "tool_calls": [call]}
     text = found.refused or found_text(found.evidence, nothing_close=found.nothing_close)
     yield {"role": "tool", "name": name, "content": text}
-
-
-def _answer(events: Sequence[Event]) -> Iterator[Message]:
-    answers = [event.answer for event in events if isinstance(event, Ended) and event.answer]
-    for answer in answers[-1:]:
-        given = f"\\boxed{{{answer.option}}}" if answer.option else answer.text
-        yield {"role": "assistant", "content": given}
 
 
 def found_text(evidence: Iterable[Evidence], *, nothing_close: bool) -> str:
@@ -137,31 +134,14 @@ class Recipe(Frozen):
 
 @dataclass(frozen=True)
 class RecordedExample:
-    """A judged trajectory. ``answer`` is the letter of the right option; "" where it is unknown."""
+    """The row of a judged trajectory, and that of its prompt, whose ``view`` is JSON.
 
-    run: StoredTrajectory
-    prompt: list[Message]
-    completion: list[Message]
-    reward: float
-    answer: str
+    ``answer`` in both is the letter of the right option; "" where it is unknown.
+    """
 
-    @property
-    def row(self) -> dict[str, Any]:
-        """Return the row of the trajectory."""
-        return {
-            "prompt": self.prompt,
-            "completion": self.completion,
-            "reward": self.reward,
-            "answer": self.answer,
-            "trajectory": self.run.id,
-            "profile": self.run.profile,
-        }
-
-    @property
-    def prompt_row(self) -> dict[str, Any]:
-        """Return the row of the prompt; ``view`` is the memory view as JSON."""
-        view = self.run.view.model_dump_json()
-        return {"prompt": self.prompt, "answer": self.answer, "view": view}
+    row: dict[str, Any]
+    prompt_row: dict[str, Any]
+    is_open: bool
 
 
 def recorded_examples(
@@ -170,28 +150,23 @@ def recorded_examples(
     """Yield the judged trajectories of a strategy, oldest first, at most ``limit``."""
     for record in judged_records(session, strategy)[:limit]:
         run = find_trajectory(session, record.trajectory)
-        yield _example(run, events_of(session, run.id), record, recipe)
-
-
-def _example(
-    run: StoredTrajectory, events: list[Event], record: JudgedRecord, recipe: Recipe
-) -> RecordedExample:
-    return RecordedExample(
-        run=run,
-        prompt=prompt_of(run.question),
-        completion=completion_of(events),
-        reward=recipe.right if record.right else 0.0,
-        answer=_right_letter(run, record),
-    )
-
-
-def _right_letter(run: StoredTrajectory, record: JudgedRecord) -> str:
-    """Return the letter of the right option: the data set's, else of an answer judged right."""
-    letters = ascii_uppercase[: len(run.question.options)]
-    given = str((record.item or {}).get("answer") or "")
-    if not given and record.right and run.answer is not None:
-        given = run.answer.option or ""
-    return given if given and given in letters and len(given) == 1 else ""
+        # The right option is the data set's, else that of an answer judged right.
+        letter = str((record.item or {}).get("answer") or "")
+        if not letter and record.right and run.answer is not None:
+            letter = run.answer.option or ""
+        if letter not in tuple(ascii_uppercase[: len(run.question.options)]):
+            letter = ""
+        asked = {"prompt": prompt_of(run.question), "answer": letter}
+        row = {
+            "prompt": asked["prompt"],
+            "completion": completion_of(events_of(session, run.id)),
+            "reward": recipe.right if record.right else 0.0,
+            "answer": letter,
+            "trajectory": run.id,
+            "profile": run.profile,
+        }
+        view = run.view.model_dump_json()
+        yield RecordedExample(row, {**asked, "view": view}, is_open=not run.question.options)
 
 
 def prompt_rows(examples: list[RecordedExample]) -> list[dict[str, Any]]:
@@ -199,7 +174,7 @@ def prompt_rows(examples: list[RecordedExample]) -> list[dict[str, Any]]:
 
     The same question over the same view is one prompt, however often it was asked.
     """
-    rows = [example.prompt_row for example in examples if example.answer]
+    rows = [one.prompt_row for one in examples if one.prompt_row["answer"]]
     distinct = {(str(row["prompt"]), row["view"]): row for row in rows}
     return list(distinct.values())
 
@@ -266,9 +241,9 @@ def export_training(
         strategy=strategy.name,
         profile=profile,
         trajectories=len(examples),
-        right=sum(example.reward > 0 for example in examples),
+        right=sum(example.row["reward"] > 0 for example in examples),
         prompts=len(prompts),
-        open_questions=sum(not example.run.question.options for example in examples),
+        open_questions=sum(example.is_open for example in examples),
         recipe=recipe,
         grpo=recipe.grpo_arguments(),
     )
@@ -368,15 +343,11 @@ def right_answers(completions: Sequence[Messages], answer: Sequence[str], **_: A
         answer: the letter of the right option, for each.
     """
     right = Recipe().right
-    return [
-        right if letter and _final_letter(completion) == letter else 0.0
-        for completion, letter in zip(completions, answer, strict=True)
-    ]
-
-
-def _final_letter(completion: Messages) -> str:
-    """Return the letter of the final answer: of the last message, if the model wrote it."""
-    last = completion[-1] if completion else {}
-    if last.get("role") != "assistant" or last.get("tool_calls"):
-        return ""
-    return boxed_letter(str(last.get("content") or ""))
+    rewards = []
+    for completion, letter in zip(completions, answer, strict=True):
+        # The final answer is the last message, if the model wrote it.
+        last = completion[-1] if completion else {}
+        written = last.get("role") == "assistant" and not last.get("tool_calls")
+        given = boxed_letter(str(last.get("content") or "")) if written else ""
+        rewards.append(right if letter and given == letter else 0.0)
+    return rewards

@@ -36,7 +36,7 @@ def answers(request: dict[str, Any]) -> Any:
 def output(store: Store) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
     """The report but for clocks and ids: rows, figures, and what was learned from."""
     rows = [row.model_dump(exclude=OF_THE_CLOCK) for row in run_report(store, "run").questions]
-    report = run_report(store, "run").model_dump(exclude={"run", "usage"})
+    report = run_report(store, "run").model_dump(exclude={"run", "usage", "questions"})
     with store.begin() as session:
         learned = sorted(map(str, session.scalars(select(JudgementRow.right))))
     return rows, report, learned

@@ -13,8 +13,8 @@ from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.evaluation import Verdict
 from domain.evaluation_options import Protocol
-from evals.records import BROKEN_OFF, run_report
-from evals.running import BEFORE, exclusive_run
+from evals.records import BROKEN_OFF, exclusive_run, run_report
+from evals.running import BEFORE
 from library.evaluations import evaluation_runs
 from memory.captions import CaptionTrack
 from store.database import Store
@@ -114,7 +114,7 @@ def test_answers_are_counted_one_by_one_and_the_money_ends_where_it_would(
     monkeypatch.setattr("evals.running.stored.run_cost", total)
     data = world(tmp_path, videos=2)
     assert evaluate(store, data, protocol=Protocol.NONE, max_cost=1.75, workers=1).over
-    assert len(counted) == 3  # at the beginning, and after each video
+    assert len(counted) == 4  # at the beginning, after each video, and for the report
     assert cost(store) == 2.0
 
 

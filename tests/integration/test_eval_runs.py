@@ -19,8 +19,8 @@ from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
 from evals.layout import tables
-from evals.records import run_report
-from evals.running import EvaluationSteps, exclusive_run
+from evals.records import exclusive_run, run_report
+from evals.running import EvaluationSteps
 from skills.library import find_skill
 from store.database import Store
 from store.queries.evaluations import learned_videos, list_runs

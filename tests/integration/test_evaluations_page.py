@@ -12,9 +12,8 @@ from sqlalchemy import delete
 from streamlit.testing.v1 import AppTest
 
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
-from evals.records import find_run
+from evals.records import exclusive_run, find_run
 from evals.run_job import start_run
-from evals.running import exclusive_run
 from library.evaluations import evaluation_runs
 from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state

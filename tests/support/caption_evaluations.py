@@ -15,7 +15,8 @@ from domain.media import Video
 from domain.time import TimeSpan
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.plan import Plan, plan
-from evals.run import EvalOutcome, run
+from evals.running import run
+from evals.tables import RunOutcome
 from flows.build import build
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
@@ -135,12 +136,12 @@ def evaluate(
     max_cost: float | None = None,
     workers: int = 2,
     **more: Any,
-) -> EvalOutcome:
+) -> RunOutcome:
     """Run the data set, as plain calls."""
     workspace = workspace_of(store, toolbox)
     made = planned(dataset, workspace, **more)
     heard = heard or Heard()
-    return run(workspace, name, made, heard, direct=True, workers=workers, max_cost=max_cost)
+    return run(workspace, made, heard, name=name, direct=True, workers=workers, max_cost=max_cost)
 
 
 def planned(dataset: Dataset, workspace: Workspace, **more: Any) -> Plan:

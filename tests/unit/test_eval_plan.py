@@ -139,13 +139,6 @@ def test_one_video_cannot_be_split() -> None:
     assert plan(dataset(5), LOCAL, Protocol.ONLINE).batches == (0,)
 
 
-def test_texts_that_no_database_keeps_are_mended() -> None:
-    bad = EvalQuestion(id="1\0", video="video 0", question="Who\0?", answer="A\0nn")
-    (one,) = plan(Dataset("own", dataset(1).videos, (bad,)), LOCAL, Protocol.NONE).questions
-    assert "\0" not in one.question.model_dump_json()
-    assert one.question.question == "Who�?"
-
-
 def test_a_run_is_called_after_its_settings() -> None:
     assert run_name(plan(dataset(2, 2), LOCAL, limit=3)) == "own-local-split-3"
     ablated = plan(dataset(2), LOCAL, stages=list(AblationStage))

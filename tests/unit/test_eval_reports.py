@@ -27,7 +27,8 @@ from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
 from evals.paired import changes, effect, mcnemar
 from evals.report import report
-from evals.tables import AnsweredQuestion, RunReport, figure
+from evals.sampling import figure
+from evals.tables import AnsweredQuestion, RunReport
 from tests.support.evaluation_rows import run_settings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

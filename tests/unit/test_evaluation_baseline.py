@@ -1,10 +1,8 @@
-"""The plain way to answer that evaluations compare with, and how answers of a batch are judged."""
+"""The plain ways to answer that evaluations compare with."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from domain.errors import ModelError
-from evals.asking import Batch, _collect
+from domain.time import TimeSpan
 from evals.baseline import RETRIEVED, Baseline, Plain, WordBaseline
-from evals.local import MediaQuestion, split_by_presence
-from evals.scores import Span
-from graphs.batch import BatchResult
 from retrieval.terms import terms
 from store.queries.memories import ClipText
 
@@ -43,29 +37,33 @@ def baseline(*texts: str) -> Baseline:
     return Baseline(clips, Axes().embed(texts), Axes())
 
 
+def clip(number: int) -> TimeSpan:
+    return TimeSpan.of(number * 10_000, (number + 1) * 10_000)
+
+
 def test_clips_come_in_order_of_how_like_the_question_they_are() -> None:
-    found = baseline("rain", "a piano in the rain", "the gate").answer("rain", ("gate",), 30)
-    assert found.retrieved == ((0, 10), (10, 20), (20, 30))
+    found = baseline("rain", "a piano in the rain", "the gate").answer("rain", ("gate",), None)
+    assert found.retrieved == tuple(map(clip, (0, 1, 2)))
 
 
 @pytest.mark.parametrize(
-    ("as_of_s", "option", "first"),
-    [(9.9, 0, None), (10, 0, (0, 10)), (20, 1, (10, 20)), (1e9, 1, (10, 20))],
+    ("as_of_ms", "option", "first"),
+    [(9_999, "A", None), (10_000, "A", 0), (20_000, "B", 1), (None, "B", 1)],
 )
 def test_only_clips_that_have_ended_are_known(
-    as_of_s: float, option: int, first: tuple[float, float] | None
+    as_of_ms: int | None, option: str, first: int | None
 ) -> None:
     known = baseline("the rain", "the piano")
-    found = known.answer("where is the piano", ("gate", "piano"), as_of_s)
-    assert next(iter(found.retrieved), None) == first
+    found = known.answer("where is the piano", ("gate", "piano"), as_of_ms)
+    assert found.retrieved[:1] == (() if first is None else (clip(first),))
     assert found.option == option
 
 
 @given(st.lists(st.sampled_from(["gate", "piano", "rain", "gate rain", ""]), max_size=25))
 def test_it_gives_each_clip_once_and_no_more_than_asked(texts: list[str]) -> None:
-    found = baseline(*texts).answer("rain", ("gate", "piano"), 1e9)
+    found = baseline(*texts).answer("rain", ("gate", "piano"), None)
     assert len(found.retrieved) == len(set(found.retrieved)) == min(RETRIEVED, len(texts))
-    assert found.option in (0, 1)
+    assert found.option in "AB"
 
 
 def word_baseline(*texts: str) -> WordBaseline:
@@ -76,76 +74,22 @@ def word_baseline(*texts: str) -> WordBaseline:
 
 def test_words_that_few_clips_have_count_more() -> None:
     clips = word_baseline("Ann sings", "Ann paints a gate", "Ann cooks rice", "Ann sings")
-    found = clips.answer("Who paints Ann?", ("by rice", "by gate"), 40)
-    assert found.option == 1
-    assert found.retrieved[0] == (10, 20)
+    found = clips.answer("Who paints Ann?", ("by rice", "by gate"), None)
+    assert (found.option, found.retrieved[0]) == ("B", clip(1))
 
 
 @pytest.mark.parametrize(
-    ("as_of_s", "option", "retrieved"),
-    [(9, 0, ()), (10, 0, ()), (20, 1, ((10, 20),)), (29, 1, ((10, 20),)), (30, 0, ((20, 30),))],
+    ("as_of_ms", "option", "first"),
+    [(9_000, "A", ()), (10_000, "A", ()), (20_000, "B", (1,)), (30_000, "A", (2,))],
 )
 def test_words_of_clips_that_have_not_ended_are_unknown(
-    as_of_s: float, option: int, retrieved: tuple[Span, ...]
+    as_of_ms: int, option: str, first: tuple[int, ...]
 ) -> None:
     clips = word_baseline("rain", "the piano is old", "a red piano, a red piano")
-    found = clips.answer("the piano", ("red", "old"), as_of_s)
-    assert (found.option, found.retrieved[:1]) == (option, retrieved)
+    found = clips.answer("the piano", ("red", "old"), as_of_ms)
+    assert (found.option, found.retrieved[:1]) == (option, tuple(map(clip, first)))
 
 
 @pytest.mark.parametrize("texts", [(), ("",), ("the", "of the"), ("rain",)])
 def test_without_a_word_in_common_no_clip_is_found(texts: tuple[str, ...]) -> None:
-    assert word_baseline(*texts).answer("the piano", ("gate", "the"), 1e9) == Plain(0, ())
-
-
-QUESTION = MediaQuestion(
-    id="q1",
-    video="talk.mp4",
-    question="Where?",
-    answer="Berlin",
-    spans_s=((10, 20), (40, 50)),
-    options=("Paris", "Berlin"),
-)
-
-
-def batch(**line: Any) -> Batch:
-    return Batch({"q1": {"citations": [], "rounds": 2, **line}}, {}, 1.0)
-
-
-def test_questions_about_files_that_are_not_there_are_set_aside(tmp_path: Path) -> None:
-    (tmp_path / "talk.mp4").write_bytes(b"film")
-    (tmp_path / "folder.mp4").mkdir()
-    names = ("talk.mp4", "gone.mp4", "folder.mp4", "gone.mp4", "talk.mp4")
-    every = [QUESTION.model_copy(update={"video": name}) for name in names]
-    there, absent = split_by_presence(every, tmp_path)
-    assert [one.video for one in there] == ["talk.mp4", "talk.mp4"]
-    assert absent == ("folder.mp4", "gone.mp4")
-
-
-@pytest.mark.parametrize(
-    ("given", "letter"),
-    [
-        ({}, "B"),
-        ({"answer_option": "A"}, "A"),
-        ({"answer": "Rome"}, ""),
-        ({"options": ()}, ""),
-        ({"answer": "Rome", "answer_option": "B"}, "B"),
-    ],
-)
-def test_the_marked_letter_is_right_or_the_answers(given: dict[str, Any], letter: str) -> None:
-    found = QUESTION.model_copy(update=given)
-    assert found.right == letter
-    assert not found.is_right(None)
-    assert found.chance == (1 / len(found.options) if found.options else 0)
-
-
-def test_answers_and_errors_are_stored_apart_and_each_is_reported() -> None:
-    results = [
-        BatchResult("a", {"answer": "x"}, None, 1, 2),
-        BatchResult("b", None, ModelError("the model did not answer"), 2, 2),
-    ]
-    output: list[BatchResult] = []
-    lines, errors = _collect(iter(results), output.append)
-    assert lines == {"a": {"answer": "x"}}
-    assert errors == {"b": "the model did not answer"}
-    assert output == results
+    assert word_baseline(*texts).answer("the piano", ("gate", "the"), None) == Plain("A")

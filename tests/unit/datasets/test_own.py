@@ -13,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from domain.asking import Answer
 from domain.errors import InputError, NotFound
 from domain.time import TimeSpan
+from evals.dataset import Conditions
 from evals.datasets import read, sources
 from evals.datasets.own import moment
+from evals.judging import judge_conditions
 
 ROW: dict[str, Any] = {
     "video": "talk.mp4",
@@ -158,6 +161,20 @@ def test_options_may_be_numbers(tmp_path: Path, more: dict[str, Any]) -> None:
     (tmp_path / "questions.json").write_text(json.dumps([ROW | more | {"answer": 2}]))
     (asked,) = read("own", tmp_path).questions
     assert (asked.options, asked.answer) == (("1", "2"), "B")
+
+
+def test_what_code_is_to_judge_is_read(tmp_path: Path) -> None:
+    bare = {"video": "talk.mp4", "question": "Who?"}
+    right = {"words": ["Ann|Bob"], "spans_s": [[1, 2.5]], "declined": True}
+    (tmp_path / "questions.json").write_text(json.dumps([bare | {"right": right, "kind": "who"}]))
+    (asked,) = read("own", tmp_path).questions
+    assert asked.right == Conditions(words=("Ann|Bob",), spans_s=((1, 2.5),), declined=True)
+    assert asked.types == ("who",)
+    assert judge_conditions(asked.right, Answer(text="Carl", confidence=0.5)).right is False
+    for odd, output in (({"letter": "A"}, r"letter"), ({"words": ["("]}, "words.*no regular")):
+        (tmp_path / "questions.json").write_text(json.dumps([bare | {"right": odd}]))
+        with pytest.raises(InputError, match=rf"record 1: right\.{output}"):
+            read("own", tmp_path)
 
 
 def test_ids_are_each_ones_own(tmp_path: Path) -> None:
