@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from domain.base import Frozen, StorableText
-from domain.time import TimeSpan
+from domain.time import OfVideo, TimeSpan
 
 ALERT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 MAX_ALERTS = 1000
@@ -101,7 +101,7 @@ class Alert(Frozen):
         return f"{self.question} was seen" if self.kind is AlertKind.PERSON else self.question
 
 
-class Hit(Frozen):
+class Hit(OfVideo):
     """A clip, or a segment of several, that answered an alert.
 
     What shows it is a line (``memory``), a face (``identity``), a ``segment`` or a ``keyframe``, by
@@ -115,10 +115,7 @@ class Hit(Frozen):
     alert: str
     kind: AlertKind
     question: str = ""
-    video: str
-    title: str = ""
     clip: int
-    span: TimeSpan
     score: float
     memory: int | None = Field(default=None, exclude=True)
     identity: int | None = Field(default=None, exclude=True)

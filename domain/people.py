@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt, field_seria
 
 from domain.base import Frozen
 from domain.media import IdentityKind
-from domain.time import TimeSpan
+from domain.time import OfVideo, TimeSpan
 
 P = TypeVar("P")
 
@@ -174,21 +174,15 @@ class MaybeSame(Frozen):
     reason: str
 
 
-class LastSeen(Frozen):
+class LastSeen(OfVideo):
     """When a person was last seen, or heard where no face is known.
 
     Attributes:
-        video: The video.
-        title: Its title.
-        span: In the time of the video.
         at: The time of day: of a file, when it was added.
         seen: Whether they were seen.
         keyframe: How the nearest keyframe of that clip is cited, such as ``k12``.
     """
 
-    video: str
-    title: str
-    span: TimeSpan
     at: datetime
     seen: bool
     keyframe: str | None = None

@@ -9,7 +9,7 @@ from typing import Literal, Self
 from domain.base import Frozen
 from domain.errors import InputError
 from domain.texts import WORD_JOINER
-from domain.time import TimeSpan
+from domain.time import OfVideo
 
 PeriodKind = Literal["day", "hour"]
 _LENGTH = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
@@ -58,17 +58,14 @@ class Period(Frozen):
         return int(self.start.timestamp() // 3600)
 
 
-class Recap(Frozen):
+class Recap(OfVideo):
     """A recap of one video: the kind and name of its period, its span of video time, and its text.
 
     ``text`` is Markdown, without a heading.
     """
 
-    video: str
-    title: str
     kind: PeriodKind
     period: str
-    span: TimeSpan
     text: str
 
 

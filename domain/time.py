@@ -53,6 +53,14 @@ class TimeSpan(Frozen):
         return f"{format_clock(self.start_ms)}-{format_clock(self.end_ms)}"
 
 
+class OfVideo(Frozen):
+    """Something in a video: the id and title of the video, and when it is, in the video's time."""
+
+    video: str
+    title: str = ""
+    span: TimeSpan
+
+
 def format_clock(ms: int) -> str:
     """Format as ``mm:ss``, ``h:mm:ss`` from one hour, ``dN h:mm:ss`` from one day (day 1 first)."""
     seconds = ms // 1000
