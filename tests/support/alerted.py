@@ -19,6 +19,7 @@ LADDER = "someone carries a ladder"
 
 def workspace_of(store: Store, text_model: Any = None, **changes: Any) -> Workspace:
     toolbox: Any = SimpleNamespace(text=text_model or WordVectors(), reranker=None)
+    toolbox.of_library = lambda *_: toolbox
     profile = load_profile("local")
     settings = profile.settings
     changed = settings.alerts.model_copy(update=changes)
