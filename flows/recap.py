@@ -28,7 +28,7 @@ from people.characters import ClipPeople
 from people.names import display_segment
 from people.overlay import characters_at
 from retrieval.terms import terms
-from services.daemon import app_address
+from services.supervisor import app_address
 from store.database import Store
 from store.queries.outline import count_segments, segments_in_time
 from store.queries.percepts import lock_video

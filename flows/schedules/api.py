@@ -12,9 +12,9 @@ import httpx
 from domain.errors import SetupError
 from flows.reporting import report_to_prefect
 from flows.schedules.kinds import declared_schedules
-from flows.schedules.worker import ScheduleWorker
 from flows.video_locks import end_interrupted_streams
 from services.prefect import api_url, library_id, work_pool_name
+from services.supervisor import ScheduleWorker
 from store.database import open_store
 from store.home import Home
 
