@@ -317,7 +317,7 @@ def watch_present(
     ids, failed = watch_all(workspace, questions, folder, Reporter(bar))
     for outcome in failed:
         reason = outcome.error or "some clips failed: run the same command to try them again"
-        note(f"homer: {outcome.path.name}: {reason}")
+        note(f"homer: {Path(outcome.path).name}: {reason}")
     return ids, bool(failed)
 
 

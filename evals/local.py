@@ -13,12 +13,13 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from domain.base import Frozen, first_problem
 from domain.errors import InputError
+from domain.ingesting import Watched
 from evals.asking import Batch, OnResult, ask_all, spans_of
 from evals.bars import Bar
 from evals.conduct import Conduct, conduct
 from evals.sampling import mean, median
 from evals.scores import Span
-from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_files import watch_files
 from flows.watching import Listener
 from flows.workspace import Workspace
 from graphs.batch import BatchQuestion
@@ -185,7 +186,7 @@ def split_by_presence(
 
 def watch_all(
     workspace: Workspace, questions: Sequence[OfVideo], folder: Path, listener: Listener
-) -> tuple[dict[str, str], list[FileOutcome]]:
+) -> tuple[dict[str, str], list[Watched]]:
     """Watch the clips that are asked about, unless they are in memory.
 
     Returns:
@@ -195,8 +196,8 @@ def watch_all(
     outcomes = watch_files(workspace, [folder / name for name in names], listener, direct=True)
     ids, failed = {}, []
     for name, outcome in zip(names, outcomes, strict=True):
-        if outcome.watched is not None and outcome.exit_code == 0:
-            ids[name] = outcome.watched.video.id
+        if outcome.video and outcome.exit_code == 0:
+            ids[name] = outcome.video
         else:
             failed.append(outcome)
     return ids, failed

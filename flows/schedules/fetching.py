@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from domain.errors import Busy, InputError, MediaError, SetupError
+from domain.ingesting import Watched
 from domain.words import counted
-from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_files import watch_files
 from flows.watching import Listener
 from flows.workspace import Workspace
 from models.extras import Extra
@@ -375,7 +376,7 @@ def watch_folder(
     wait: Callable[[float], None],
     *,
     direct: bool = False,
-) -> Iterator[FileOutcome]:
+) -> Iterator[Watched]:
     """Watch what is new or changed in a folder, and yield the result of each file.
 
     Args:
@@ -394,26 +395,26 @@ def watch_folder(
 
 def watch_new_files(
     workspace: Workspace, ready: Iterable[FileStamp], listener: Listener, *, direct: bool = False
-) -> Iterator[FileOutcome]:
+) -> Iterator[Watched]:
     """Watch files, and record each of them unless a later run may do better.
 
     A file whose video was deleted is skipped, even at another path: only a person adds it again.
     """
     for file in ready:
         if was_deleted(workspace.store, file.path):
-            outcomes = iter([FileOutcome(file.path)])
+            outcomes = iter([Watched(path=str(file.path))])
         else:
             outcomes = watch_files(workspace, [file.path], listener, direct=direct)
         for outcome in outcomes:
-            made, why = outcome.watched, str(outcome.error) if outcome.error else None
-            if made is not None and made.failed:
-                why = f"{outcome.path}: {counted(made.failed, 'clip')} could not be watched"
+            why = outcome.error or None
+            if outcome.failed:
+                why = f"{outcome.path}: {counted(outcome.failed, 'clip')} could not be watched"
             with workspace.store.begin() as session:
                 # Another run would have the same result.
                 if (
-                    not isinstance(outcome.error, Busy)
-                    if made is None
-                    else not next_clips(session, made.video.id)
+                    not next_clips(session, outcome.video)
+                    if outcome.video
+                    else not isinstance(outcome.failure, Busy)
                 ):
                     record_processed(session, file.key, why)
             yield outcome

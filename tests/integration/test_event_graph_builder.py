@@ -166,8 +166,7 @@ def test_it_is_one_that_is_built_while_watching(home: Home, store: Store, tmp_pa
         (outcome,) = watch_files(
             workspace.with_memory_of(memory), [path], SilentListener(), direct=True
         )
-        assert outcome.watched is not None
-        video = outcome.watched.video.id
+        video = outcome.video
         return video, events(store, video)
 
     video, while_watching = watched()
