@@ -36,7 +36,8 @@ def open_schedules(
         SetupError: the server does not start or cannot be reached, ``homer.toml`` is wrong, or
             the library cannot be opened.
     """
-    library = _library(home)
+    with open_store(home) as store:
+        library = library_id(store)
     with report_to_prefect(home, api or api_url(home)):
         # Prefect reads its settings when it is imported: now they are set.
         from prefect.client.orchestration import get_client
@@ -73,8 +74,3 @@ def start_schedules(home: Home, api: str) -> str:
         mark_dead_runs(library)
         deployments.skip_missed(datetime.now(UTC))
     return ScheduleWorker(home).start(api, work_pool_name(library))
-
-
-def _library(home: Home) -> str:
-    with open_store(home) as store:
-        return library_id(store)

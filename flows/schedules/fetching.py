@@ -180,12 +180,9 @@ def _fetch_with_yt_dlp(
 
 def hosts_allowed_for(url: str, *, public_only: bool = False) -> AllowedHosts:
     """Return where an address may lead: to public hosts, and unless ``public_only`` to its own."""
-    return AllowedHosts(None if public_only else urlsplit(url).hostname, *_proxies())
-
-
-def _proxies() -> list[str]:
-    urls = [url if "://" in url else f"//{url}" for url in getproxies().values()]
-    return [host for url in urls if (host := urlsplit(url).hostname)]
+    proxies = [proxy if "://" in proxy else f"//{proxy}" for proxy in getproxies().values()]
+    own = None if public_only else urlsplit(url).hostname
+    return AllowedHosts(own, *filter(None, (urlsplit(proxy).hostname for proxy in proxies)))
 
 
 class _Limits:
