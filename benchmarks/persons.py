@@ -32,12 +32,12 @@ from domain.media import IdentityKind
 from domain.people import CharacterRef
 from models.profile import load_profile
 from people.across_videos import person_links
+from people.corrections import LAST_CLIP
 from people.likely_same import NEAREST, join_sure, likely_in_other_videos
-from people.overlay import characters_at
-from people.video_people import LAST_CLIP
 from store.database import Store
 from store.driver import copy_rows
 from store.home import Home
+from store.queries.characters import characters_at
 from store.queries.identities import SightingAt, sightings_of
 from store.queries.people_in_view import NearIdentity, nearest_identities
 from store.queries.videos import video_titles

@@ -63,7 +63,7 @@ def _ours(store: Store, vectors: np.ndarray) -> None:
         for n in range(ROWS)
     ]
     with store.begin() as session:
-        add_memories(session, VIDEO, 0, drafts, list(vectors), "minilm")
+        add_memories(session, VIDEO, 0, drafts, list(vectors))
 
 
 def _copied(plain: psycopg.Connection, vectors: np.ndarray, ids: Iterator[int]) -> None:

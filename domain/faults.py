@@ -38,7 +38,7 @@ class FaultPoint(StrEnum):
     ANSWER_WRITTEN = "after an answer is written"
     # Changing the text encoder
     REEMBEDDED_BATCH = "after a batch of new vectors"
-    REEMBEDDED = "after all vectors of a video are new"
+    REEMBEDDED = "after the library was changed over to new vectors"
     # Learning
     OBSERVED = "after observations"
     SKILL_WRITTEN = "after a skill is written"

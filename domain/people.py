@@ -74,12 +74,16 @@ def _tag_in_words(kind: str, number: str, places: Mapping[str, int]) -> str:
 
 
 class Identity(Frozen):
-    """A face or voice recognised across clips; ``tag`` is how models see it (``<face_3>``)."""
+    """A face or voice recognised across clips; ``tag`` is how models see it (``<face_3>``).
+
+    ``character`` is the number of the character that it began as, which is no other identity's.
+    """
 
     id: PositiveInt
     kind: IdentityKind
     number: NonNegativeInt
     first_clip: NonNegativeInt
+    character: NonNegativeInt = 0
 
     @property
     def tag(self) -> str:

@@ -203,9 +203,6 @@ class EvidenceRetrieved(_Event):
         default=(), description="what may answer it in each of a few videos"
     )
     span: TimeSpan | None = Field(default=None, description="the time that it looked at")
-    unloaded: tuple[str, ...] = Field(
-        default=(), description="text encoders of lines in view that the profile could not load"
-    )
     unbuilt: tuple[str, ...] = Field(
         default=(), description="titles of videos of which the memory is not built"
     )

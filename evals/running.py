@@ -298,7 +298,7 @@ class EvaluationSteps:
                 settings = settings_of(arm, self.plan.settings.ask)
                 runner = Runner(
                     self.workspace.store,
-                    self.workspace.toolbox,
+                    self.workspace.searching,
                     settings=settings,
                     attended=not self.workspace.background,
                 )

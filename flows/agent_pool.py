@@ -11,6 +11,7 @@ from flows.workspace import Workspace
 from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
+from store.queries.encoders import encoders_of_library
 from store.queries.rights import store_for
 from store.queries.videos import find_video
 
@@ -87,13 +88,20 @@ class AgentPool:
     def _once(self, made: dict[str, T], profile: str | None, make: Callable[[str], T]) -> T:
         """Return what was made for a profile; make it if it is the first time."""
         name = profile or self.profile
+        with self.store.begin() as session:
+            encoders = encoders_of_library(session)
+        # The library may be changed to other encoders while the app is open.
+        key = " ".join([name, *filter(None, encoders)])
         with self._lock:
-            if name not in made:
-                made[name] = make(name)
-            return made[name]
+            if key not in made:
+                made[key] = make(name)
+            return made[key]
 
     def _make_toolbox(self, profile: str) -> Toolbox:
-        return Toolbox(load_profile(profile, self.store.home.config), self.store.home.weights)
+        loaded = load_profile(profile, self.store.home.config)
+        with self.store.begin() as session:
+            encoders = encoders_of_library(session)
+        return Toolbox(loaded, self.store.home.weights).of_library(*encoders)
 
     def _make_runner(self, profile: str) -> Runner:
         if self.whole is not None:
@@ -101,8 +109,11 @@ class AgentPool:
         return Runner(self.store, self.toolbox(profile))
 
     def _make_workspace(self, profile: str) -> Workspace:
-        toolbox = self.toolbox(profile)
-        return Workspace(self.store.home, self.store, toolbox.profile, toolbox)
+        home, toolbox = self.store.home, self.toolbox(profile)
+        loaded = load_profile(profile, home.config)
+        if loaded != toolbox.profile:  # The library has other encoders; it may be changed to these.
+            toolbox = Toolbox(loaded, home.weights)
+        return Workspace(home, self.store, loaded, toolbox)
 
     def close(self) -> None:
         """Close the runners' connections."""

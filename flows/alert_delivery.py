@@ -44,13 +44,13 @@ from domain.words import counted, translate
 from flows.alert_judging import AlertJudge
 from flows.executors import Executor, Step
 from flows.workspace import Workspace
-from people.overlay import characters_at
 from perception.allowed_hosts import AllowedHosts, HostForbidden
 from retrieval.citations import cite
 from store.database import Store
 from store.files import atomic_file, make_private
 from store.queries.alerts import count_hits, list_alerts, settle_hit, waiting_hits
 from store.queries.blobs import own_library_id
+from store.queries.characters import characters_at
 
 MAX_BYTES = 64 * 1024
 """Of the file of a delivery."""

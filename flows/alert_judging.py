@@ -21,7 +21,6 @@ from domain.wording import split_sentences
 from flows.workspace import Workspace
 from models.text_endpoint import recorded_embeddings
 from people.model_transactions import record_call
-from people.overlay import characters_at
 from retrieval.lines import Matrix
 from retrieval.people_in_query import line_text, view_people, with_current_names, with_names
 from retrieval.standing import StandingQuestions
@@ -36,6 +35,8 @@ from store.queries.alerts import (
     take_clip,
     waiting_clips,
 )
+from store.queries.characters import characters_at
+from store.queries.encoders import encoders_of_library
 from store.queries.outline import segments_written
 
 ATTEMPTS = 5
@@ -54,7 +55,6 @@ class Candidate(NamedTuple):
     span: TimeSpan
     text: str = ""
     vector: object = None
-    encoder: str | None = None
     person: Character | None = None
 
 
@@ -153,9 +153,8 @@ class AlertJudge:
                 TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms)),
                 text,
                 vector,
-                encoder,
             )
-            for field, text, (line, vector, encoder) in read
+            for field, text, (line, vector) in read
         ]
         people = {identity: row.character for row in rows for identity in row.members}
         seen = [
@@ -213,7 +212,9 @@ class AlertJudge:
     def _vectors(self, texts: Sequence[Candidate]) -> Matrix:
         """Return the vectors of texts, (L, D), of the profile's encoder."""
         model = self._workspace.toolbox.text
-        if all(one.vector is not None and one.encoder == model.name for one in texts):
+        with self._workspace.store.begin() as session:
+            is_own = encoders_of_library(session).text == model.name
+        if is_own and all(one.vector is not None for one in texts):
             return np.stack([np.asarray(one.vector, np.float32) for one in texts])
         return model.embed([one.text for one in texts])
 

@@ -127,15 +127,14 @@ def preview_span_deletion(store: Store, name: str, span: TimeSpan) -> SpanDeleti
 def delete_video_span(workspace: Workspace, video: Video, span: TimeSpan) -> SpanDeletion:
     """Delete the memory of a span of a video, and its file if it was uploaded to the app.
 
-    ``workspace`` has the models that the video was watched with, so that changed texts get vectors
-    of the same kind as the others.
+    Changed texts get vectors of the library's encoder, as ``workspace`` searches with it.
 
     Raises:
         NotFound: the video was deleted in the meantime.
         InputError: the span is empty, or beyond the video's end.
     """
     memory = workspace.settings.memory
-    deletion = delete_span(workspace.store, video.id, span, workspace.toolbox.text, memory)
+    deletion = delete_span(workspace.store, video.id, span, workspace.searching.text, memory)
     drop_cached_original(workspace.store.home, video.id)
     if _delete_uploads(workspace.store.home, video.id):
         with workspace.store.begin() as session:

@@ -26,10 +26,10 @@ from models.prompts import join_lines, prompts_beside, sanitise
 from models.structured import StrictReply
 from people.characters import ClipPeople
 from people.names import display_segment
-from people.overlay import characters_at
 from retrieval.terms import terms
 from services.supervisor import app_address
 from store.database import Store
+from store.queries.characters import characters_at
 from store.queries.outline import count_segments, segments_in_time
 from store.queries.percepts import lock_video
 from store.queries.recaps import BUILDER, began_at, last_clip_within, put_recap

@@ -1,17 +1,15 @@
-"""Changing the vectors of a library, or of some videos, to the encoders of a profile."""
+"""Changing the vectors of a library to the encoders of a profile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import computed_field
-from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.errors import Busy, WeightsMissing
-from domain.media import Video
 from domain.settings import Settings
 from domain.words import counted, format_time
 from flows.estimate import (
@@ -24,12 +22,25 @@ from flows.estimate import (
 )
 from flows.reporting import connect_to_prefect, run_reported
 from flows.workspace import Workspace
-from memory.reembed import reembed_pictures, reembed_video, some_embedded_lines, texts_to_embed
-from models.profile import Profile
+from memory.reembed import (
+    change_encoder,
+    reembed_pictures,
+    reembed_video,
+    some_embedded_lines,
+    texts_to_embed,
+)
 from store.advisory_locks import claim_encoder
 from store.progress import Progress
-from store.queries.encoders import count_pictures_left, rows_left
-from store.queries.videos import find_video, list_videos
+from store.queries.encoders import (
+    RowsLeft,
+    StoredPicture,
+    begin_change,
+    count_pictures_left,
+    encoders_of_library,
+    is_changed_to,
+    rows_left,
+)
+from store.queries.videos import list_videos
 
 USUAL = "minilm"
 """The text encoder that the default thresholds of cosines fit."""
@@ -55,7 +66,7 @@ class ReembedPlan(Frozen):
 
     ``tokens`` are estimated from the characters. ``cost_usd`` is None where no price is known,
     0 for an encoder on this machine, as that of images is. ``seconds`` is None if the encoders were
-    not tried. ``image_encoder``: "" if the profile has none; pictures then keep their vectors.
+    not tried. ``image_encoder``: "" if the profile has none; pictures then keep theirs.
     ``done``: it was carried out.
     """
 
@@ -108,45 +119,47 @@ class ReembedPlan(Frozen):
         return ", ".join(parts)
 
 
-def plan_reembedding(
-    workspace: Workspace, names: Sequence[str] = (), *, timed: bool = False
-) -> ReembedPlan:
+def plan_reembedding(workspace: Workspace, *, timed: bool = False) -> ReembedPlan:
     """Return what is left to embed with the profile's encoders.
 
     Args:
         workspace: The store and the profile.
-        names: Videos; empty: all.
         timed: Embed a few sentences and a picture to estimate the time. An endpoint is asked, too.
 
     Raises:
-        NotFound: There is no video of a name.
-        Ambiguous: There are several.
         ModelError: ``timed``, and the encoder failed.
     """
     profile = workspace.profile
+    texts, images = profile.text_name, profile.image_model
     with workspace.store.begin() as session:
-        videos = [find_video(session, name) for name in names] or list_videos(session)
-        counts = [_left(session, video, profile) for video in videos]
-    left = tuple(one for one in counts if one.rows or one.pictures)
-    plan = ReembedPlan(encoder=profile.text_name, image_encoder=profile.image_model, videos=left)
-    tokens = _tokens(workspace, plan, asked=timed and plan.rows > 0)
+        known = encoders_of_library(session)
+        text_begun = is_changed_to(session, texts, images=False)
+        pictures = "all" if known.images not in (None, images) else "new"
+        pictures = "" if is_changed_to(session, images, images=True) else pictures
+        counts = []
+        for video in list_videos(session):
+            left = RowsLeft(0, 0)
+            if known.text not in (None, texts):
+                left = rows_left(session, video.id, anew=not text_begun)
+            of_images = count_pictures_left(session, video.id, pictures) if images else 0
+            counts.append(
+                VideoLeft(
+                    video=video.id,
+                    title=video.title,
+                    rows=left.rows,
+                    characters=left.characters,
+                    pictures=of_images,
+                )
+            )
+    due = tuple(one for one in counts if one.rows or one.pictures)
+    plan = ReembedPlan(encoder=texts, image_encoder=images, videos=due)
+    tokens = _tokens(workspace, plan, anew=not text_begun, asked=timed and plan.rows > 0)
     return plan.model_copy(
         update={
             "tokens": tokens,
             "cost_usd": embedding_cost(profile, tokens) if plan.rows else 0.0,
-            "seconds": _seconds(workspace, plan) if timed and left else None,
+            "seconds": _seconds(workspace, plan) if timed and due else None,
         }
-    )
-
-
-def _left(session: Session, video: Video, profile: Profile) -> VideoLeft:
-    texts, images = rows_left(session, video.id, profile.text_name), profile.image_model
-    return VideoLeft(
-        video=video.id,
-        title=video.title,
-        rows=texts.rows,
-        characters=texts.characters,
-        pictures=count_pictures_left(session, video.id, images) if images else 0,
     )
 
 
@@ -155,11 +168,11 @@ def _seconds(workspace: Workspace, plan: ReembedPlan) -> float:
     return texts + (picture_seconds(workspace, plan.pictures) if plan.pictures else 0.0)
 
 
-def _tokens(workspace: Workspace, plan: ReembedPlan, *, asked: bool) -> int:
+def _tokens(workspace: Workspace, plan: ReembedPlan, *, anew: bool, asked: bool) -> int:
     if not (asked and workspace.profile.uses_endpoint):
         return plan.characters // CHARACTERS_A_TOKEN
     # What is embedded differs from what is stored by the names of people.
-    texts = (texts_to_embed(workspace.store, one.video, plan.encoder) for one in plan.videos)
+    texts = (texts_to_embed(workspace.store, one.video, anew=anew) for one in plan.videos)
     sent = sum(sent_characters(workspace.profile, of_video) for of_video in texts)
     return round(tokens_a_character(workspace) * sent)
 
@@ -203,21 +216,34 @@ def reembed(
 
 
 def reembed_videos(workspace: Workspace, plan: ReembedPlan, progress: Progress) -> int:
-    """Embed what a plan names, video by video; return how many pictures could not be read."""
-    unreadable = 0
-    for left in plan.videos:
-        workspace.give_way()
-        unreadable += reembed_one(workspace, left, progress)
-    return unreadable
+    """Embed what a plan names, then change the library over; return how many pictures are gone.
 
-
-def reembed_one(workspace: Workspace, left: VideoLeft, progress: Progress) -> int:
-    """Embed what is left of one video; return how many pictures could not be read."""
+    What is watched meanwhile gets the old vectors, and is embedded before the change.
+    """
     tools, store = workspace.toolbox, workspace.store
-    progress.start(left.title, left.rows + left.pictures)
-    reembed_video(store, left.video, tools.text, progress)
-    images = tools.images
-    return 0 if images is None else reembed_pictures(store, left.video, images, progress)
+    unreadable = set[StoredPicture]()
+    with store.begin() as session:
+        if plan.rows:
+            begin_change(session, plan.encoder, images=False)
+        if plan.pictures:
+            begin_change(session, plan.image_encoder, images=True)
+    texts_left, pictures_left = bool(plan.rows), bool(plan.pictures)
+    due = {one.video: one for one in plan.videos}
+    while texts_left or pictures_left:
+        with store.begin() as session:
+            videos = list_videos(session)
+        for video in videos:
+            workspace.give_way()
+            if left := due.pop(video.id, None):
+                progress.start(left.title, left.rows + left.pictures)
+            if texts_left:
+                reembed_video(store, video.id, tools.text, progress)
+            if pictures_left and tools.images is not None:
+                unreadable |= reembed_pictures(store, video.id, tools.images, progress)
+        ids = [video.id for video in videos]
+        texts_left = texts_left and not change_encoder(store, ids, (), images=False)
+        pictures_left = pictures_left and not change_encoder(store, ids, unreadable, images=True)
+    return len(unreadable)
 
 
 def fitting_thresholds(workspace: Workspace) -> str:
@@ -227,7 +253,7 @@ def fitting_thresholds(workspace: Workspace) -> str:
     near as with it, and equal ones as well. "" with that encoder, without it, or with few lines.
     """
     name, tools = workspace.profile.text_name, workspace.toolbox
-    texts, vectors = some_embedded_lines(workspace.store, name, FITTED_LINES)
+    texts, vectors = some_embedded_lines(workspace.store, FITTED_LINES)
     try:
         usual = None if name == USUAL or len(texts) < LEAST_LINES else tools.encoder(USUAL)
     except WeightsMissing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -16,6 +16,7 @@ from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from store.database import Store, open_store
 from store.home import Home
+from store.queries.encoders import encoders_of_library
 from store.queries.trajectories import StoredTrajectory, find_trajectory
 
 if TYPE_CHECKING:
@@ -69,30 +70,29 @@ class Workspace:
             yield
 
     @cached_property
+    def searching(self) -> Toolbox:
+        """The models for searching and asking: with the encoders of the library."""
+        with self.store.begin() as session:
+            return self.toolbox.of_library(*encoders_of_library(session))
+
+    @cached_property
     def retrievers(self) -> Retrievers:
         """The four search modes over the store. Thread-safe."""
         from retrieval.retrievers import Retrievers  # Watching searches nothing.
 
-        return Retrievers(self.store, self.toolbox, self.settings)
+        return Retrievers(self.store, self.searching, self.settings)
 
     @cached_property
     def tools(self) -> StrategyTools:
         """The tools of all strategies on the store. Thread-safe."""
         from graphs.context_factory import StrategyTools  # Watching uses none.
 
-        return StrategyTools(self.store, self.toolbox)
+        return StrategyTools(self.store, self.searching)
 
     @property
     def settings(self) -> Settings:
         """Return the paper's defaults with the profile's changes."""
         return self.profile.settings
-
-    def toolbox_of(self, profile: str) -> Toolbox:
-        """Return the models of a profile; those of this workspace if it is not known here."""
-        if profile != self.profile.name:
-            with suppress(NotFound):
-                return Toolbox(load_profile(profile, self.home.config), self.home.weights)
-        return self.toolbox
 
     def with_workers(self, workers: int | None = None, pool: Pool | None = None) -> Workspace:
         """Return a copy with other perception workers than those of the settings."""

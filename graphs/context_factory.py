@@ -37,13 +37,13 @@ from domain.time import format_clock
 from domain.trajectory import Setup
 from models.chat import Replay, Sink, StructuredChat
 from models.text_endpoint import recorded_embeddings
-from people.overlay import people_as_of
 from retrieval.built_views import built_part, titles_of
 from retrieval.citations import cite
 from retrieval.result import ResolvedRefs, Retrieval
 from retrieval.retrievers import Retrievers
 from skills.library import SkillLibrary
 from store.queries.builds import build_writers, built_encoders
+from store.queries.characters import people_as_of
 from store.queries.clips import end_of_memory
 from store.queries.outline import contents_of
 from store.queries.percepts import title_of

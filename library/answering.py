@@ -55,7 +55,7 @@ def make_question(
 @contextmanager
 def open_runner(workspace: Workspace) -> Iterator[Runner]:
     """Open what answers, and load the models that it needs in the background meanwhile."""
-    toolbox: Toolbox = workspace.toolbox
+    toolbox: Toolbox = workspace.searching
     # Without a language model, evidence is ranked again.
     needed: tuple[Name, ...] = ("text", "reranker")
     needed = needed if toolbox.profile.reasoner == "local" else needed[:1]

@@ -17,7 +17,7 @@ from flows.reembed import ReembedPlan, fitting_thresholds, plan_reembedding
 from flows.reembed import reembed as run_reembedding
 from flows.reporting import connect_to_prefect
 from flows.workspace import Workspace
-from library.params import Direct, OnCommandLine, VideoName, Videos, split_names
+from library.params import Direct, OnCommandLine, VideoName, split_names
 from store.progress import SILENT, Meter, import_progress
 from store.vector_index import build_index
 from strategies.registry import all_strategies, find_strategy
@@ -101,7 +101,6 @@ def show_use(progress: Meter, name: str) -> OnUse:
 
 def reembed(
     workspace: Workspace,
-    video: Videos = (),
     dry_run: Annotated[
         bool, Field(description="Only print what it would take: rows, pictures, cost.")
     ] = False,
@@ -112,8 +111,8 @@ def reembed(
 
     Every stored text gets a new vector: lines of memory, descriptions of images and segments. If
     the profile has an image-text model, so does every keyframe and kept frame. Nothing is watched
-    again. Videos can be watched and questions asked meanwhile: each row is compared by the encoder
-    that made its vector. An interrupted run continues where it stopped.
+    again. Videos can be watched and questions asked meanwhile, with the vectors that they had until
+    all new ones are there. An interrupted run continues where it stopped.
 
     It ends with the thresholds of cosines that fit the encoder, measured on lines in memory, as
     lines for the profile.
@@ -121,14 +120,12 @@ def reembed(
     Examples:
       homer reembed --profile multilingual --dry-run
       homer reembed --profile multilingual
-      homer reembed --profile multilingual -v talk
 
     Raises:
-        NotFound: there is no such video.
         Busy: another process changes the encoders of this library.
         ModelError: an encoder failed; what has new vectors keeps them.
     """
-    plan = plan_reembedding(workspace, video, timed=dry_run)
+    plan = plan_reembedding(workspace, timed=dry_run)
     if dry_run or not plan.videos:
         return plan
     try:

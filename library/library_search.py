@@ -29,12 +29,12 @@ from library.transcript import (
 )
 from models.ports import ImageEncoder, TextEmbedder
 from people.characters import ClipPeople
-from people.overlay import people_in_view
 from retrieval.encoders import close_pictures
 from retrieval.relevance import close_lines, embed_words
 from retrieval.terms import plain_words
 from store.database import Store
 from store.queries import library as stored
+from store.queries.characters import people_in_view
 from store.queries.clips import memory_view
 from store.queries.keyframes import AlikeKeyframe
 from store.queries.library import (

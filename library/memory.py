@@ -21,13 +21,12 @@ from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, 
 from library.strategies import BuiltOf, built_memories
 from people.characters import ClipPeople
 from people.names import display_line, display_segment
-from people.overlay import characters_at
 from store.database import Store
 from store.queries import clip_contents, keyframes, memories, outline, streams
 from store.queries import clips as stored_clips
 from store.queries import events as stored_events
 from store.queries.calls import usage_by_clip
-from store.queries.characters import CharacterAt
+from store.queries.characters import CharacterAt, characters_at
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import StoredClip
 from store.queries.conditions import MAX_ATTEMPTS

@@ -25,10 +25,10 @@ from library.memory import shown_clips
 from library.params import AsOf, Span, VideoName
 from library.videos import videos_named
 from people.characters import ClipPeople
-from people.overlay import characters_at, people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
 from store.files import create_private, make_private
+from store.queries.characters import characters_at, people_as_of
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.events import patch_writers

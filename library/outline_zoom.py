@@ -18,8 +18,8 @@ from domain.time import TimeSpan
 from domain.words import plain_line, shortened
 from library.outlines import description_of, title_of
 from people.characters import ClipPeople
-from people.overlay import people_as_of
 from store.database import Store
+from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
 from store.queries.moments import EntityAt, entities_named
 from store.queries.outline import (

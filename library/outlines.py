@@ -18,11 +18,11 @@ from domain.words import plain_line
 from flows.build import build
 from flows.workspace import open_workspace
 from library.params import AsOf, OnCommandLine, VideoName
-from people.overlay import people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
 from store.progress import SILENT, Progress, import_progress
 from store.queries.builds import built_through
+from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
 from store.queries.outline import OutlineNode, nodes_of_levels
 from store.queries.videos import find_video

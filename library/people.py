@@ -34,9 +34,9 @@ from library.persons import (
     persons_of_library,
 )
 from people import across_videos, corrections, likely_same
+from people.corrections import MAX_NAME, find_person
+from people.corrections import people_of_video as read_people
 from people.forget import forget, restore_forgotten
-from people.video_people import MAX_NAME, find_person
-from people.video_people import people_of_video as read_people
 from store.database import Store
 from store.queries.corrections import appearances_of
 from store.queries.videos import find_video, newest_titles
@@ -120,7 +120,12 @@ def most_seen(store: Store, video: str, limit: int) -> Page[PersonOfVideo]:
     """
     with store.begin(snapshot=True) as session:
         found = read_people(session, video)
-        times = appearances_of(session, found.video.id, list(found.origins), found.last_clip)
+        times = appearances_of(
+            session,
+            found.video.id,
+            [row for one in found.characters for row in one.members],
+            found.last_clip,
+        )
         most = sorted(
             found.characters,
             key=lambda one: -sum(times[row].times for row in one.members if row in times),
@@ -420,7 +425,7 @@ def forget_person(
             keep_undo.mkdir(parents=True, exist_ok=True)
             file = keep_undo / undo_name(one)
         # Texts that change get vectors of the kind that the others have.
-        text = workspace.toolbox_of(videos[one.video].profile).text
+        text = workspace.searching.text
         done.append(forget(store, one.video, str(one.number), text, file))
     return done
 

@@ -23,6 +23,7 @@ from domain.people import (
 from domain.time import TimeSpan
 from people.across_videos import Persons, person_links
 from people.characters import MODEL_SUPPORT
+from people.corrections import LAST_CLIP, VideoPeople, find_person, people_of_video
 from people.face_voice_evidence import merge_close_spans
 from people.likely_same import (
     Exemplars,
@@ -31,9 +32,8 @@ from people.likely_same import (
     similar_people,
     thresholds_of,
 )
-from people.overlay import Overlay, are_distinct, overlay_of, people_in_view
-from people.video_people import LAST_CLIP, VideoPeople, find_person, people_of_video
-from store.queries.characters import CharacterAt
+from people.placing import in_force
+from store.queries.characters import CharacterAt, people_in_view
 from store.queries.corrections import appearances_of, claims_of, corrections_of
 from store.queries.identities import (
     Centre,
@@ -92,13 +92,12 @@ def in_full(
         )
 
     def when(one: CharacterAt, kind: IdentityKind) -> tuple[TimeSpan, ...]:
-        of_kind = [row for row in one.members if people.origins[row].kind == kind]
+        of_kind = _rows_by_tag(one, kind).values()
         shown = (span for row in of_kind for span in spans.get(row, ()))
         return tuple(merge_close_spans(shown, gap_ms))
 
     def counted(one: CharacterAt, kind: IdentityKind) -> int:
-        of_kind = (row for row in one.members if people.origins[row].kind == kind)
-        return sum(times[row].times for row in of_kind if row in times)
+        return sum(times[row].times for row in _rows_by_tag(one, kind).values() if row in times)
 
     def whole(one: CharacterAt) -> TimeSpan | None:
         known = [times[row] for row in one.members if row in times]
@@ -113,7 +112,7 @@ def in_full(
             number=one.character.number,
             label=one.character.label,
             names=names_of(one),
-            tags=people.tags(one),
+            tags=one.tags,
             seen=counted(one, IdentityKind.FACE),
             heard=counted(one, IdentityKind.VOICE),
             span=whole(one),
@@ -121,10 +120,16 @@ def in_full(
             last_seen=last_seen(one),
             seen_spans=when(one, IdentityKind.FACE),
             heard_spans=when(one, IdentityKind.VOICE),
-            crops={people.origins[row].tag: crops[row] for row in one.members if row in crops},
+            crops={tag: crops[row] for tag, row in _rows_by_tag(one).items() if row in crops},
         )
         for one in chosen
     ]
+
+
+def _rows_by_tag(one: CharacterAt, kind: IdentityKind | None = None) -> dict[str, int]:
+    """Return the rows of a character's faces and voices, or of one kind of them, by tag."""
+    every = zip(one.tags, one.members, strict=True)
+    return {tag: row for tag, row in every if kind is None or tag.startswith(f"<{kind}_")}
 
 
 def names_of(character: CharacterAt) -> tuple[KnownName, ...]:
@@ -138,15 +143,16 @@ def names_of(character: CharacterAt) -> tuple[KnownName, ...]:
 def _stated_to_be_one(session: Session, people: VideoPeople) -> Mapping[int, Sequence[MaybeSame]]:
     """Return who was stated to be whom with too little support to join them, by number."""
     owners = {row: person for person in people.characters for row in person.members}
-    overlay = overlay_of(corrections_of(session, people.video.id)) or Overlay()
+    tag_of = {row: tag for one in people.characters for tag, row in _rows_by_tag(one).items()}
+    truth = in_force(corrections_of(session, people.video.id))
     maybe: dict[int, list[MaybeSame]] = {}
     for claim in claims_of(session, people.video.id, people.last_clip):
         face, voice = owners.get(claim.face), owners.get(claim.voice)
-        if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
+        if claim.support < MODEL_SUPPORT or face is None or voice is None or face is voice:
             continue
-        if are_distinct(overlay, people.tags(face), people.tags(voice)):
+        if truth.are_distinct(face.tags, voice.tags):
             continue
-        tags = (people.origins[claim.face].tag, people.origins[claim.voice].tag)
+        tags = (tag_of[claim.face], tag_of[claim.voice])
         for person, other in ((face, voice), (voice, face)):
             same = MaybeSame(number=other.character.number, tags=tags, reason=claim.reason)
             maybe.setdefault(person.character.number, []).append(same)
@@ -239,14 +245,13 @@ def likely_within(session: Session, video: str, limit: int) -> list[LikelyPeople
     by_number = {one.character.number: one for one in people.characters}
     centres = identity_centres(session, people.video.id)
     looks = {number: _looks(one.members, centres) for number, one in by_number.items()}
-    truth = overlay_of(corrections_of(session, people.video.id)) or Overlay()
+    truth = in_force(corrections_of(session, people.video.id))
     thresholds = thresholds_of(models_of_videos(session, [people.video.id])[people.video.id])
     most = LOOKED_AT + sum(map(len, truth.distinct.values()))
-    tags = {number: people.tags(one) for number, one in by_number.items()}
     undecided = (
         pair
         for pair in similar_people(looks, thresholds, most)
-        if not are_distinct(truth, tags[pair.one], tags[pair.other])
+        if not truth.are_distinct(by_number[pair.one].tags, by_number[pair.other].tags)
     )
     pairs = list(_never_together(session, by_number, list(islice(undecided, LOOKED_AT)), limit))
     numbers = dict.fromkeys(number for pair in pairs for number in (pair.one, pair.other))

@@ -23,7 +23,6 @@ from flows.workspace import Workspace
 from library.moments import moments_of
 from library.params import AsOf, OnCommandLine, Span, Videos
 from library.videos import videos_named
-from retrieval.encoders import encoder_note
 from retrieval.images_alike import example_of, example_of_ref
 from retrieval.relevance import close_evidence
 from retrieval.result import Retrieval, ShownImage
@@ -178,7 +177,6 @@ def found_of(
 ) -> Found:
     """Return what a search found as doors show it; ``unbuilt`` words what was not searched."""
     notes = (
-        encoder_note(result.unloaded),
         LIKELIEST_ONLY if result.selected else "",
         unbuilt(result.unbuilt),
         PICTURES_NOT_SEARCHED if result.unseen and result.nothing_close else "",

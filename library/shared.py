@@ -12,8 +12,8 @@ from domain.words import translate
 from library.memory import shown_clips
 from library.moments import frame_at
 from library.videos import videos_named
-from people.overlay import characters_at
 from store.database import Store
+from store.queries.characters import characters_at
 from store.queries.clips import clips_of, memory_view
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import known_video

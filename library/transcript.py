@@ -20,9 +20,9 @@ from domain.time import TimeSpan
 from library.memory import shown_frame
 from models.ports import TextEmbedder
 from people.characters import ClipPeople
-from people.overlay import people_as_of
 from retrieval.relevance import close_lines, embed_words
 from store.database import Store
+from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
 from store.queries.keyframes import frames_of
 from store.queries.transcript import (

@@ -49,14 +49,10 @@ _WORD_TIMES = re.compile(r"<\d[\d:.]*+>")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
-@dataclass(frozen=True)
-class CaptionLine:
+class CaptionLine(Utterance):
     """One timed line: said (``speech``) by ``speaker``, or a description (``caption``)."""
 
-    span: TimeSpan
-    text: str
     kind: CaptionKind
-    speaker: str | None = None
 
 
 @dataclass(frozen=True)
@@ -270,7 +266,7 @@ def parse_json_line(row: Any) -> tuple[str, CaptionLine]:
     name = _parse_text(str(value) if is_integer else value or "", "video")
     if len(name) > MAX_NAME:
         raise ValueError(f"video is a name of more than {MAX_NAME} characters")
-    return name, CaptionLine(span, text, kind, speaker or None)
+    return name, CaptionLine(span=span, text=text, kind=kind, speaker=speaker or None)
 
 
 def _parse_kind(value: Any) -> CaptionKind:
@@ -302,7 +298,10 @@ def _subtitle_lines(path: Path, text: str) -> Iterator[_SourceLine]:
 
 def _parse_subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
     lines = spoken_lines(_parse_cues(path, text))
-    return (CaptionLine(span, said, "speech", speaker) for span, speaker, said in lines)
+    return (
+        CaptionLine(span=span, text=said, kind="speech", speaker=speaker)
+        for span, speaker, said in lines
+    )
 
 
 def read_cues(
@@ -361,6 +360,5 @@ def caption_clips(track: CaptionTrack, settings: WatchSettings) -> Iterator[Perc
 def _percept(clip: Clip, lines: Iterable[CaptionLine]) -> Percept:
     kinds: dict[CaptionKind, list[Utterance]] = {"speech": [], "caption": []}
     for line in lines:
-        utterance = Utterance(span=line.span, text=line.text, speaker=line.speaker)
-        kinds[line.kind].append(utterance)
+        kinds[line.kind].append(Utterance(**line.model_dump(exclude={"kind"})))
     return Percept(clip=clip, utterances=tuple(kinds["speech"]), captions=tuple(kinds["caption"]))

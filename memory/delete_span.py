@@ -34,13 +34,14 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import format_line, search_text
+from people.placing import place_people
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
 from store.queries.builds import built_refs, cut_builds
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
-from store.queries.encoders import record_encoder
+from store.queries.encoders import require_encoder
 from store.queries.events import clip_spans
 from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
 from store.queries.memories import memories_of_clips
@@ -97,7 +98,9 @@ def quotes_any(text: str, words: Collection[str], refs: Collection[str]) -> bool
 REPLACEMENTS: Mapping[type[Base], Mapping[str, Any]] = {
     EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
     IdentityStatementRow: {"reason": ""},
-    KeyframeRow: dict.fromkeys(("description", "description_embedding", "description_encoder")),
+    KeyframeRow: dict.fromkeys(
+        ("description", "description_embedding", "next_description_embedding")
+    ),
     ClipRow: {"error": None},
 }
 """Values that replace texts which repeat words of deleted clips, by table."""
@@ -220,7 +223,7 @@ class _Deletion:
     def run(self) -> list[str]:
         """Delete the clips; return the SHA-256 of blobs that are no longer used."""
         session, video, clips = self._session, self._video, self._clips
-        record_encoder(session, video, self._vectors.name)
+        require_encoder(session, self._vectors.name)
         words = exclusive_words(
             cut_clips.texts_in_clips(session, video, clips),
             cut_clips.texts_elsewhere(session, video, clips),
@@ -244,13 +247,14 @@ class _Deletion:
         first_clips = cut_clips.first_appearances(session, video, identities)
         deleted = identities - first_clips.keys()
         tags = cut_clips.identity_tags(session, deleted)
-        deleted_numbers = set(cut_clips.delete_identities(session, deleted))
+        deleted_numbers = set(cut_clips.delete_identities(session, video, deleted))
         cut_clips.move_first_clips(session, first_clips)
         self.people = len(deleted_numbers)
         for correction in corrections_of(session, video) if deleted else ():
             change_correction(
                 session, video, _correction_without(correction, deleted_numbers, tags)
             )
+        place_people(session, video)
 
     def _delete_events(
         self, words: frozenset[str], said: set[int], continued: set[int]
@@ -299,7 +303,6 @@ class _Deletion:
         cut_clips.set_memory_vectors(
             session,
             dict(zip((memory.id for memory in memories), vectors, strict=True)),
-            self._vectors.name,
         )
         text = "\n".join(format_line(memory, people) for memory in memories)
         cut_clips.set_clip_summary(
@@ -308,7 +311,6 @@ class _Deletion:
             clip,
             text,
             mean_direction(vectors) if vectors else None,
-            self._vectors.name,
         )
         self.rewritten += 1
 
@@ -317,7 +319,7 @@ class _Deletion:
         session, video = self._session, self._video
         memories = memories_of_clips(session, video, revision.clips, revision.from_clip)
         people = read_people(session, video, revision.from_clip)
-        lines = to_window_lines(memories, people, self._vectors)
+        lines = to_window_lines(memories, people)
         spans = clip_spans(session, video, revision.clips)
         span = spans[revision.clips[0]].union(spans[revision.clips[-1]])
         max_words = self._settings.label_words
@@ -332,8 +334,7 @@ class _Deletion:
             label = f"{label} ({revision.number})"
         text = summarise(lines) or "Nothing was said or read, and nobody was recognised."
         (vector,) = self._vectors.embed_deferred([f"{label}. {text}"])
-        made = (vector.tolist(), self._vectors.name)
-        cut_events.rewrite_revision(session, revision.row, label, text, *made)
+        cut_events.rewrite_revision(session, revision.row, label, text, vector.tolist())
         self.rewritten += 1
 
     def _delete_answers(self, words: frozenset[str], refs: set[str]) -> None:

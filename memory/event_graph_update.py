@@ -42,7 +42,7 @@ from people.model_transactions import (
 from store.database import Store
 from store.queries import events as stored
 from store.queries.alerts import queue_segments
-from store.queries.encoders import record_encoder
+from store.queries.encoders import require_encoder
 from store.queries.events import PatchAt
 from store.queries.percepts import lock_video
 
@@ -124,7 +124,7 @@ class _GraphUpdate:
         if due is None:
             return False
         self._at_clip = due.at_clip
-        window = read_window(session, self._video, due, self._vectors)
+        window = read_window(session, self._video, due)
         proposal = self._propose(session, due, window)
         apply_patch(session, window, proposal, self._vectors)
         step = proposal.patch.model_dump(mode="json")
@@ -272,7 +272,8 @@ class _GraphRows:
     ) -> None:
         texts = [f"{segment.label}. {segment.summary}" for segment in segments]
         vectors = list(embedder.embed(texts)) if texts else []
-        record_encoder(self.session, self.video_id, embedder.name)
+        if texts:
+            require_encoder(self.session, embedder.name)
         rows = [
             {
                 "segment_id": self.ids[segment.number],
@@ -283,7 +284,6 @@ class _GraphRows:
                 "history": [asdict(absorbed) for absorbed in segment.history],
                 "from_clip": self.at_clip,
                 "embedding": vector.tolist(),
-                "encoder": embedder.name,
             }
             for segment, vector in zip(segments, vectors, strict=True)
         ]

@@ -11,10 +11,8 @@ from sqlalchemy.orm import Session
 from domain.memories import MemoryKind, OpenSegment
 from memory.writers.port import EventWindow, WindowLine
 from people.characters import ClipPeople
-from people.model_transactions import TransactionEmbedder
-from people.names import search_text
-from people.overlay import characters_at
 from store.queries import events as stored
+from store.queries.characters import characters_at
 from store.queries.clips import ClipStates, clip_states
 from store.queries.events import PatchAt
 from store.queries.memories import MemoryAt, memories_of_clips
@@ -79,17 +77,11 @@ def _window_end(state: ClipStates, start: int, clips_per_window: int, is_final: 
     return state.highest if is_rest else None
 
 
-def read_window(
-    session: Session, video_id: str, window: DueWindow, vectors: TransactionEmbedder
-) -> EventWindow:
-    """Read the patch writer's input; its cost depends on the window, not on the video.
-
-    Raises:
-        ModelCallNeeded: Lines with a vector of another encoder are yet to be embedded.
-    """
+def read_window(session: Session, video_id: str, window: DueWindow) -> EventWindow:
+    """Read the patch writer's input; its cost depends on the window, not on the video."""
     people = read_people(session, video_id, window.at_clip)
     memories = memories_of_clips(session, video_id, window.new, window.at_clip)
-    lines = to_window_lines(memories, people, vectors)
+    lines = to_window_lines(memories, people)
     # Read the open segments of the last patch, the latest clips last.
     last_patch = stored.last_patch(session, video_id)
     steps = last_patch.applied["steps"] if last_patch else []
@@ -100,7 +92,7 @@ def read_window(
     open_memories = memories_of_clips(session, video_id, open_clips, window.at_clip)
     numbers = {segment.number for segment in previous}
     edges = stored.open_edges_of(session, segments).values()
-    related = _related_segments(session, video_id, lines, numbers, vectors.name)
+    related = _related_segments(session, video_id, lines, numbers)
     clips = {*window.new, *(clip for segment in [*previous, *related] for clip in segment.clips)}
     return EventWindow(
         video=video_id,
@@ -108,7 +100,7 @@ def read_window(
         clips=stored.clip_spans(session, video_id, clips),
         new=window.new,
         lines=lines,
-        before=to_window_lines(open_memories, people, vectors),
+        before=to_window_lines(open_memories, people),
         previous=tuple(previous),
         edges=tuple(edge for edge in edges if numbers.issuperset(edge.key[:2])),
         related=tuple(related),
@@ -122,30 +114,15 @@ def read_people(session: Session, video_id: str, clip: int) -> ClipPeople:
     return ClipPeople(characters=tuple(row.character for row in rows))
 
 
-def to_window_lines(
-    rows: Sequence[MemoryAt], people: ClipPeople, vectors: TransactionEmbedder
-) -> tuple[WindowLine, ...]:
-    """Convert stored memories to lines for an event writer.
-
-    Args:
-        rows: The memories.
-        people: Who was known then.
-        vectors: Embeds the lines whose vectors are of another encoder: those of two encoders
-            cannot be compared.
-
-    Raises:
-        ModelCallNeeded: Such lines are yet to be embedded.
-    """
-    others = [row.memory for row in rows if row.encoder != vectors.name]
-    texts = [search_text(memory, people) for memory in others]
-    again = dict(zip((m.id for m in others), vectors.embed(texts) if texts else (), strict=True))
+def to_window_lines(rows: Sequence[MemoryAt], people: ClipPeople) -> tuple[WindowLine, ...]:
+    """Convert stored memories, as of when ``people`` were known, to lines for an event writer."""
     return tuple(
         WindowLine(
             clip=row.memory.clip,
             span=row.memory.span,
             text=people.replace_tags(row.memory.text),
             source=row.memory.source,
-            vector=again.get(row.memory.id, row.vector),
+            vector=row.vector,
             speaker=people.label(row.memory.speaker) if row.memory.speaker else None,
             tags=row.memory.tags,
             fact=row.memory.kind != MemoryKind.EPISODIC,
@@ -159,11 +136,10 @@ def _related_segments(
     video_id: str,
     lines: Sequence[WindowLine],
     previous: Collection[int],
-    encoder: str,
 ) -> list[OpenSegment]:
     if not lines:
         return []
     mean = np.asarray([line.vector for line in lines]).mean(axis=0).tolist()
     limit = RELATED_SEGMENTS + len(previous)
-    closest = stored.closest_segments(session, video_id, mean, limit, encoder).values()
+    closest = stored.closest_segments(session, video_id, mean, limit).values()
     return [segment for segment in closest if segment.number not in previous][:RELATED_SEGMENTS]

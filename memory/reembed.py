@@ -1,12 +1,12 @@
-"""Changes the vectors of a video's texts and pictures to other encoders, in batches.
+"""Changes a library to other encoders: new vectors beside the old, in batches, then at once.
 
-What is left is what has a vector of another encoder, so an interrupted run goes on where it was.
-Searches compare each row by its own encoder meanwhile. Pictures are encoded from their JPEGs.
+What is left is what has no vector beside its own yet, so an interrupted run goes on where it was.
+Searches take the old ones meanwhile. Pictures are encoded from their JPEGs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -18,7 +18,6 @@ from domain.errors import BlobGone
 from memory.patch_window import read_people
 from models.ports import Image, ImageEncoder, TextEmbedder
 from models.text_endpoint import recorded_embeddings
-from people.identities import mean_direction
 from people.model_transactions import (
     ModelCallNeeded,
     TransactionEmbedder,
@@ -30,12 +29,7 @@ from perception.jpeg import decode_image
 from store.database import Store
 from store.progress import Progress
 from store.queries import encoders as stored
-from store.queries.encoders import (
-    StoredPicture,
-    record_encoder,
-    settle_encoder,
-    settle_image_encoder,
-)
+from store.queries.encoders import KEPT, KEYFRAME, StoredPicture
 from store.queries.percepts import lock_video
 from store.queries.videos import known_video
 
@@ -48,63 +42,53 @@ PICTURES = 16
 
 
 def reembed_video(store: Store, video_id: str, embedder: TextEmbedder, progress: Progress) -> None:
-    """Give all texts of a video vectors of an encoder; safe while it is watched and asked.
+    """Give all texts of a video a vector of an encoder beside the one that they have.
 
-    Args:
-        video_id: The video; one that is deleted meanwhile is left alone.
-        progress: Is told of each row.
+    It is safe while the video is watched and asked; one that is deleted meanwhile is left alone.
 
     Raises:
         ModelError: The encoder failed; what has new vectors keeps them.
     """
-    settled = False
     with recorded_embeddings(partial(record_call, store, video_id, None)):
-        while not settled:
-            _Pass(store, video_id, embedder, progress).run()
-            settled = _settle(store, video_id, embedder.name)
+        _Pass(store, video_id, embedder, progress).run()
 
 
-def _settle(store: Store, video_id: str, encoder: str) -> bool:
-    """Record that the encoder made all vectors; return False if rows were added meanwhile."""
-    with store.begin() as session:
-        lock_video(session, video_id)
-        if stored.rows_left(session, video_id, encoder).rows:
-            return False
-        settle_encoder(session, video_id, encoder)
-    faults.fault_point(faults.FaultPoint.REEMBEDDED)
-    return True
-
-
-def reembed_pictures(store: Store, video_id: str, encoder: ImageEncoder, progress: Progress) -> int:
-    """Give all pictures of a video vectors of an image encoder; safe as ``reembed_video`` is.
-
-    Args:
-        video_id: The video; one that is deleted meanwhile is left alone.
+def reembed_pictures(
+    store: Store, video_id: str, encoder: ImageEncoder, progress: Progress
+) -> set[StoredPicture]:
+    """Give all pictures of a video a vector of an image encoder, as ``reembed_video`` does.
 
     Returns:
-        The number of pictures whose file is gone or damaged: they keep the vector that they have.
+        The pictures whose file is gone or damaged: they get none.
 
     Raises:
         ModelError: The encoder failed; what has new vectors keeps them.
     """
-    while True:
-        one = _PicturePass(store, video_id, encoder, progress)
-        one.run()
-        if _settle_pictures(store, video_id, encoder.name, one.unreadable):
-            return len(one.unreadable)
+    one = _PicturePass(store, video_id, encoder, progress)
+    one.run()
+    return one.unreadable
 
 
-def _settle_pictures(
-    store: Store, video_id: str, encoder: str, unreadable: set[StoredPicture]
+def change_encoder(
+    store: Store, videos: Sequence[str], unreadable: Collection[StoredPicture], *, images: bool
 ) -> bool:
-    """Record that the encoder made all vectors; return False if pictures were added meanwhile."""
+    """Change the library over to the vectors beside its own; False if rows were added meanwhile.
+
+    Args:
+        videos: All videos.
+        unreadable: Pictures that get no vector.
+        images: Those of pictures, not those of texts.
+    """
     with store.begin() as session:
-        lock_video(session, video_id)
-        # Some that could not be read may be deleted by now.
-        left = stored.pictures_left(session, video_id, encoder, None, len(unreadable) + 1)
-        if set(left) - unreadable:
-            return False
-        settle_image_encoder(session, video_id, encoder)
+        stored.lock_encoders(session)
+        for video in videos:
+            if images:
+                left = stored.pictures_left(session, video, None, len(unreadable) + 1)
+                if set(left) - set(unreadable):
+                    return False
+            elif stored.rows_left(session, video).rows:
+                return False
+        stored.change_over(session, images=images)
     faults.fault_point(faults.FaultPoint.REEMBEDDED)
     return True
 
@@ -139,14 +123,14 @@ class _PicturePass:
             ModelCallNeeded: Some are not encoded yet; they are in the next run.
         """
         lock_video(session, self._video)
-        name = self._encoder.name
-        pictures = stored.pictures_left(session, self._video, name, self._after, PICTURES)
+        pictures = stored.pictures_left(session, self._video, self._after, PICTURES)
         missing = [one.blob for one in pictures if one.blob not in self._vectors]
         if missing:
             raise ModelCallNeeded(lambda: self._encode(missing))
-        known = {one: self._vectors[one.blob] for one in pictures}
-        made = {one: vector for one, vector in known.items() if vector is not None}
-        stored.set_picture_vectors(session, made, name)
+        for kind in (KEYFRAME, KEPT):
+            known = {one.id: self._vectors[one.blob] for one in pictures if one.kind == kind}
+            made = {row: vector for row, vector in known.items() if vector is not None}
+            stored.set_next_vectors(session, kind, made)
         return pictures
 
     def _encode(self, blobs: Sequence[str]) -> None:
@@ -190,61 +174,54 @@ class _Pass:
 
     def _clips(self, session: Session) -> tuple[int, int | None]:
         """Embed the texts of the next clips; return the number of rows, and the last clip."""
-        video, name = self._video, self._embedder.name
+        video = self._video
         lock_video(session, video)
-        clips = stored.clips_left(session, video, name, self._after, CLIPS)
+        clips = stored.clips_left(session, video, self._after, CLIPS)
         if not clips or known_video(session, video) is None:
             return 0, None
         lines, frames, texts = _texts_of_clips(session, video, clips)
         vectors = list(self._vectors.embed(texts)) if texts else []
         of_lines, of_frames = vectors[: len(lines)], vectors[len(lines) :]
-        record_encoder(session, video, name)
-        stored.set_line_vectors(session, _by_id(lines, of_lines), name)
-        stored.set_description_vectors(session, _by_id(frames, of_frames), name)
-        means: dict[int, Sequence[float] | None] = dict.fromkeys(clips)
-        for clip in {line.clip for line in lines}:
-            pairs = zip(lines, of_lines, strict=True)
-            means[clip] = mean_direction([vector for line, vector in pairs if line.clip == clip])
-        stored.set_clip_vectors(session, video, means, name)
+        stored.set_next_vectors(session, "memory", _by_id(lines, of_lines))
+        stored.set_next_vectors(session, "description", _by_id(frames, of_frames))
         return len(texts), clips[-1]
 
     def _segments(self, session: Session) -> tuple[int, int | None]:
         """Embed the texts of the next revisions; return their number, and the id of the last."""
-        video, name = self._video, self._embedder.name
-        lock_video(session, video)
-        revisions = stored.revisions_left(session, video, name, self._after, SEGMENTS)
+        lock_video(session, self._video)
+        revisions = stored.revisions_left(session, self._video, self._after, SEGMENTS)
         if not revisions:
             return 0, None
         vectors = list(self._vectors.embed([revision.embedded for revision in revisions]))
-        record_encoder(session, video, name)
-        stored.set_revision_vectors(session, _by_id(revisions, vectors), name)
+        stored.set_next_vectors(session, "revision", _by_id(revisions, vectors))
         return len(revisions), revisions[-1].id
 
 
-def texts_to_embed(store: Store, video_id: str, encoder: str) -> Iterator[str]:
-    """Yield the texts of a video that ``reembed_video`` would embed, in batches as it does."""
+def texts_to_embed(store: Store, video_id: str, *, anew: bool) -> Iterator[str]:
+    """Yield the texts of a video that ``reembed_video`` would embed, in batches as it does.
+
+    ``anew``: as if it had never begun.
+    """
     after: int | None = -1
     while after is not None:
         with store.begin() as session:
-            clips = stored.clips_left(session, video_id, encoder, after, CLIPS)
+            clips = stored.clips_left(session, video_id, after, CLIPS, anew=anew)
             _, _, texts = _texts_of_clips(session, video_id, clips)
         yield from dict.fromkeys(texts)
         after = clips[-1] if clips else None
     after = -1
     while after is not None:
         with store.begin() as session:
-            revisions = stored.revisions_left(session, video_id, encoder, after, SEGMENTS)
+            revisions = stored.revisions_left(session, video_id, after, SEGMENTS, anew=anew)
         yield from dict.fromkeys(revision.embedded for revision in revisions)
         after = revisions[-1].id if revisions else None
 
 
-def some_embedded_lines(
-    store: Store, encoder: str, limit: int
-) -> tuple[list[str], NDArray[np.float32]]:
+def some_embedded_lines(store: Store, limit: int) -> tuple[list[str], NDArray[np.float32]]:
     """Return lines from all over the library as they were embedded, and their vectors, (N, D)."""
     with store.begin() as session:
         people = cache(partial(read_people, session))
-        found = stored.some_lines(session, encoder, limit)
+        found = stored.some_lines(session, limit)
         texts = [search_text(line.draft, people(video, line.clip)) for video, line, _ in found]
     return texts, np.array([vector for _, _, vector in found], np.float32)
 

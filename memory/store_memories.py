@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from domain.memories import PRESENCE_SOURCES, Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import Settings
 from people.characters import ClipPeople, identities_of_tags
-from store.queries.characters import characters_with
+from store.queries.characters import learned_with
 from store.queries.memories import (
     Vector,
     add_memories,
@@ -27,13 +27,10 @@ def store_memories(
     clip: int,
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
-    encoder: str,
     people: ClipPeople,
     settings: Settings,
 ) -> None:
     """Store drafts with their vectors; a known fact is strengthened instead (section 3.2).
-
-    ``encoder`` made the vectors; facts with a vector of another one are not compared.
 
     A fact is known if an open semantic memory of exactly the same people, whether seen or heard,
     has a cosine above ``settings.memory.same_fact`` to it. Memories that a draft contradicts are
@@ -49,21 +46,20 @@ def store_memories(
         clip,
         [drafts[n] for n in episodic],
         [vectors[n] for n in episodic],
-        encoder,
         people,
     )
     for draft, vector in zip(drafts, vectors, strict=True):
         if draft.kind != MemoryKind.EPISODIC:
             same_fact = settings.memory.same_fact
             mentioned = {identity.id for identity in identities_of_tags(people, draft.tags)}
-            known = [set(one.members) for one in characters_with(session, mentioned, clip)]
+            known = [set(one.members) for one in learned_with(session, video_id, mentioned, clip)]
             others = mentioned.difference(*known)
             about = [*known, *({identity} for identity in sorted(others))]
-            closest = closest_fact(session, video_id, about, vector, encoder)
+            closest = closest_fact(session, video_id, about, vector)
             if closest is not None and closest[1] > same_fact:
                 strengthen(session, [closest[0]], clip)
             else:
-                _add(session, video_id, clip, [draft], [vector], encoder, people)
+                _add(session, video_id, clip, [draft], [vector], people)
 
 
 def supersede_local_lines(
@@ -97,10 +93,9 @@ def _add(
     clip: int,
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
-    encoder: str,
     people: ClipPeople,
 ) -> None:
-    ids = add_memories(session, video_id, clip, drafts, vectors, encoder)
+    ids = add_memories(session, video_id, clip, drafts, vectors)
     links = [
         (memory_id, identity.id)
         for memory_id, draft in zip(ids, drafts, strict=True)

@@ -33,9 +33,8 @@ from models.text_endpoint import recorded_embeddings
 from people.characters import (
     ClipPeople,
     NameClaim,
-    add_characters,
-    join_voices,
     name_characters,
+    name_speakers,
     source_of_name,
 )
 from people.face_voice import confirmed_claims, statements_by_co_occurrence, statements_by_name
@@ -54,13 +53,13 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import format_clip, search_text
-from people.overlay import learned_people, people_for_writer, people_of_clip
+from people.placing import join_voices, people_of_clip
 from store.blobs import BlobStore
 from store.database import Store, remove_unused_blobs
 from store.queries.alerts import queue_clip
 from store.queries.blobs import lock_blobs_shared
 from store.queries.clips import fail_clip, mark_clip, record_writing
-from store.queries.encoders import record_encoder
+from store.queries.encoders import require_encoder
 from store.queries.memories import facts_about, memories_of_clips
 from store.queries.percepts import (
     add_blobs,
@@ -319,7 +318,9 @@ class _ClipTransaction:
             recognised = self.store_percept()
             people, written = self._write_memories(recognised)
             if not (self.again and self.failure):
-                learned = learned_people(self.session, recognised, self.clip)
+                learned = people_of_clip(
+                    self.session, self.video_id, recognised, self.clip, learned=True
+                )
                 self._store_memories(people, learned, written)
             if self.failure is not None:
                 why, refused = str(self.failure), isinstance(self.failure, Refused)
@@ -359,7 +360,7 @@ class _ClipTransaction:
             self.clip_percept = PerceptWithoutBlobs(self.percept, blobs, view)
             return recognised
         recognised = recognise(self.session, self.video_id, percept, self.engines)
-        add_characters(self.session, self.video_id, recognised, self.clip)
+        name_speakers(self.session, self.video_id, recognised, self.clip)
         speakers = {name: identity.id for name, identity in recognised.speakers.items()}
         rows = recognised.rows()
         sightings = add_percept(self.session, self.video_id, percept, rows, speakers)
@@ -384,7 +385,7 @@ class _ClipTransaction:
         if unsure:
             drafts = tuple(one for one in written.drafts if not one.text.startswith(unsure))
             written, name_claims = written.model_copy(update={"drafts": drafts}), claims
-        name_characters(self.session, name_claims, people, clip)
+        name_characters(self.session, self.video_id, name_claims, people, clip)
         statements = [
             *(one for one in written.statements if one.by_model or not self.again),
             *statements_by_name(self.session, self.video_id, name_claims, clip),
@@ -392,7 +393,7 @@ class _ClipTransaction:
         if not self.again:
             at = self.percept.clip
             statements += statements_by_co_occurrence(self.session, self.video_id, people, at)
-        join_voices(self.session, self.video_id, statements, people, clip)
+        join_voices(self.session, self.video_id, statements, people)
         if name_claims or statements:
             earlier_people, people = (
                 people,
@@ -436,7 +437,9 @@ class _ClipTransaction:
             ModelCallNeeded: There is no draft for this input yet.
         """
         last_known = last_known_clip(self.clip, self.writing.settings.memory.clips_at_once)
-        people = people_for_writer(self.session, self.video_id, recognised, self.clip, last_known)
+        people = people_of_clip(
+            self.session, self.video_id, recognised, self.clip, known=last_known
+        )
         ids = [clip_percept.id for clip_percept in people.identities().values()]
         facts = facts_about(self.session, self.video_id, ids, last_known, MAX_FACTS)
         rows = memories_of_clips(self.session, self.video_id, [last_known], last_known)
@@ -459,22 +462,20 @@ class _ClipTransaction:
             *(search_text(draft, learned) for draft in drafts),
             *(learned.replace_tags(one.text) for one in written.descriptions),
         ]
-        encoder = self.writing.vectors.name
         embedded = list(self.writing.vectors.embed(texts)) if texts else []
-        record_encoder(session, video, encoder)
+        if texts:
+            require_encoder(session, self.writing.vectors.name)
         vectors, of_pictures = embedded[: len(drafts)], embedded[len(drafts) :]
-        describe_keyframes(session, video, clip, written.descriptions, of_pictures, encoder)
+        describe_keyframes(session, video, clip, written.descriptions, of_pictures)
         settings = self.writing.settings
-        store_memories(
-            session, video, clip, drafts[known:], vectors[known:], encoder, people, settings
-        )
+        store_memories(session, video, clip, drafts[known:], vectors[known:], people, settings)
         # The mean direction of the lines: embedding the whole text would cost as much again.
         embedding = mean_direction(vectors) if vectors else None
         in_order = sorted(drafts, key=lambda draft: (draft.span.start_ms, draft.span.end_ms))
         text = format_clip(in_order, learned)
         done = (ClipState.DONE, self.percept.error)
         unwritten = self.failure is not None
-        mark_clip(session, video, clip, *done, text, embedding, encoder, unwritten=unwritten)
+        mark_clip(session, video, clip, *done, text, embedding, unwritten=unwritten)
         if written.budget is not None:
             record_writing(session, video, clip, written)
 

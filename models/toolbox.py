@@ -188,23 +188,24 @@ class Toolbox:
     @cached_property
     def images(self) -> ImageEncoder | None:
         """Image-text embeddings; None where the profile names no such model."""
-        return self._image_encoder(self.profile)
-
-    def image_encoder(self, name: str) -> ImageEncoder | None:
-        """Load the image-text model of a name in the store, which another profile may have.
-
-        None if it is of no profile of ``homer.toml``.
-        """
-        profile = self.profile.with_image_encoder(name)
-        return None if profile is None else self._image_encoder(profile)
-
-    def _image_encoder(self, profile: Profile) -> ImageEncoder | None:
         from models.image_text import ImageTextEncoder
 
-        folder, hub = profile.images_folder, profile.images_hub
+        folder, hub = self.profile.images_folder, self.profile.images_hub
         if hub:
             folder = hub.ready_folder(self.weights)
-        return ImageTextEncoder(folder, profile.device) if folder else None
+        return ImageTextEncoder(folder, self.profile.device) if folder else None
+
+    def of_library(self, text: str | None, images: str | None) -> Toolbox:
+        """Return these models with the encoders, by name, that made the vectors of a library.
+
+        One that is of no profile of ``homer.toml`` stays as it is, and cannot search there.
+        """
+        profile = self.profile
+        if text not in (None, profile.text_name):
+            profile = profile.with_encoder(text) or profile
+        if profile.images and images not in (None, profile.image_model):
+            profile = profile.with_image_encoder(images) or profile
+        return self if profile is self.profile else Toolbox(profile, self.weights)
 
     def chat(
         self,

@@ -49,7 +49,6 @@ from domain.trajectory import (
     Setup,
 )
 from retrieval.built_views import unbuilt_note, writers_note
-from retrieval.encoders import encoder_note
 from retrieval.heuristics.questions import language_note
 
 # Finish: the final answer, with citations that resolve, and its calibrated confidence.
@@ -149,7 +148,6 @@ def _notes(
     gone = sum(event.where == IMAGE_FAILURE for event in context.recorder.of(Failed))
     unseen = f"Images that were found could not be looked at: files of {gone} are gone."
     searches = context.recorder.of(EvidenceRetrieved)
-    encoders = encoder_note({name for search in searches for name in search.unloaded})
     strategy = context.recorder.strategy
     titles = list(dict.fromkeys(title for search in searches for title in search.unbuilt))
     unbuilt = unbuilt_note(titles, strategy.memory, left_out=strategy.windows is None)
@@ -161,7 +159,7 @@ def _notes(
         own = own.replace(NOTE, "").strip()  # Nothing was quoted.
         seen = (context.recorder.setup or Setup()).image_model
         pictures = "" if seen else PICTURES_NOT_SEARCHED
-    limits = (unseen if gone else "", language, encoders, unbuilt, likeliest, pictures)
+    limits = (unseen if gone else "", language, unbuilt, likeliest, pictures)
     return own, written, outcome.note, *limits
 
 

@@ -154,7 +154,6 @@ def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
         temperature=retrieval.temperature,
         quotes=retrieval.quotes,
         by_video=retrieval.by_video,
-        unloaded=retrieval.unloaded,
         unbuilt=retrieval.unbuilt,
         writers=retrieval.writers,
         selected=retrieval.selected,

@@ -17,18 +17,21 @@ from domain.errors import InputError
 from domain.marked import marked
 from domain.memories import Scope
 from domain.people import CharacterRef, CorrectedCharacter, Correction, CorrectionKind
-from people.corrections import clean_name, has_name, record_correction, rename_character
-from people.overlay import USER_SOURCE, people_in_view
-from people.video_people import (
+from people.corrections import (
     LAST_CLIP,
     already_named,
+    clean_name,
     describe_person,
     find_person,
+    has_name,
     people_of_video,
+    record_correction,
+    rename_character,
 )
+from people.placing import place_people
 from store.database import Store
 from store.queries import corrections as stored
-from store.queries.characters import CharacterAt
+from store.queries.characters import USER_SOURCE, CharacterAt, people_in_view
 
 # The persons of a library: characters of several videos that a user said are one; pure.
 #
@@ -209,6 +212,7 @@ def split_off(store: Store, video: str, person: str) -> Correction:
         if names and names[-1].act in joins and not names[-1].undone:
             undone = names[-1].model_copy(update={"undone": True})
             stored.change_correction(session, one.video, undone)
+            place_people(session, one.video)
         return done
 
 
@@ -352,7 +356,7 @@ class _Change:
             people, who = self.people(ref.video), self.character(ref)
             # A split applies to all numbers that stand for this character, whichever was joined.
             is_leave = kind is CorrectionKind.LEAVE
-            numbers = sorted(people.original_numbers(who)) if is_leave else [ref.number]
+            numbers = sorted(who.numbers) if is_leave else [ref.number]
             outcomes = [CorrectedCharacter(number=number, persons=persons) for number in numbers]
             made.append(record_correction(self._session, people, kind, text, [who], outcomes, act))
         return made[0]

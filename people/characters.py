@@ -8,7 +8,7 @@ change is valid from the clip at which it was learned.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,13 +18,6 @@ from domain.media import IdentityKind
 from domain.people import TAG, Character, Identity, IdentityStatement, escape_tags
 from people.identities import Recognised
 from store.queries import characters as stored
-from store.queries.characters import CharacterAt
-from store.queries.identities import (
-    IdentitySupport,
-    add_statements,
-    identity_rows,
-    identity_support,
-)
 
 # Who is in a clip: the identity of each group, and the characters that they form.
 
@@ -161,9 +154,6 @@ face in view, is needed too.
 ACCEPT_SHARE = 0.6
 """A voice's best character must have at least this share, in [0, 1], of the voice's support."""
 
-SPOKEN_SOURCES = ("said", "caption")
-"""Sources of names that move with a voice to another character."""
-
 
 @dataclass(frozen=True)
 class NameClaim:
@@ -174,15 +164,10 @@ class NameClaim:
     source: str
 
 
-def add_characters(session: Session, video_id: str, recognised: Recognised, clip: int) -> None:
-    """Add a character for each new identity; speakers that the source names keep that name."""
-    ids = [identity.id for identity in recognised.new] + [
-        identity.id for _, identity in recognised.new_speakers
-    ]
-    rows = stored.open_characters(session, video_id, ids, clip)
-    speaker_rows = rows[len(recognised.new) :]
-    for row, (name, identity) in zip(speaker_rows, recognised.new_speakers, strict=True):
-        stored.add_name(session, row, name, "caption", clip, identity.id)
+def name_speakers(session: Session, video_id: str, recognised: Recognised, clip: int) -> None:
+    """Name the new voices of speakers that the source names."""
+    for name, identity in recognised.new_speakers:
+        stored.add_name(session, video_id, identity.id, name, "caption", clip)
 
 
 def limit_model_statements(statements: Iterable[IdentityStatement]) -> list[IdentityStatement]:
@@ -203,92 +188,39 @@ def limit_model_statements(statements: Iterable[IdentityStatement]) -> list[Iden
     return limited
 
 
-def best_character(
-    supports: Sequence[IdentitySupport], character_of: Mapping[int, int]
-) -> int | None:
+def best_character(supports: Mapping[int, float], character_of: Mapping[int, int]) -> int | None:
     """Return the character that one voice belongs to according to the statements.
 
     Args:
-        supports: All support for the voice.
-        character_of: The character row of each face row.
+        supports: All support for the voice by face, in the order of the faces' numbers.
+        character_of: The character of each face.
 
     Returns:
-        The character row with the most support, on a tie that of the lowest face number; None while
-        its support is below ``ACCEPT_SUPPORT`` or its share below ``ACCEPT_SHARE``.
+        The character with the most support, on a tie that of the lowest face number; None while its
+        support is below ``ACCEPT_SUPPORT`` or its share below ``ACCEPT_SHARE``.
     """
     totals: dict[int, float] = {}
-    for support in sorted(supports, key=lambda item: item.face_number):
-        row = character_of[support.face_id]
-        totals[row] = totals.get(row, 0.0) + support.total
-    best = max(totals, key=lambda row: totals[row], default=None)
+    for face, support in supports.items():
+        character = character_of[face]
+        totals[character] = totals.get(character, 0.0) + support
+    best = max(totals, key=lambda character: totals[character], default=None)
     if best is None or totals[best] < ACCEPT_SUPPORT:
         return None
     return best if totals[best] >= ACCEPT_SHARE * sum(totals.values()) else None
 
 
-def join_voices(
-    session: Session,
-    video_id: str,
-    statements: Sequence[IdentityStatement],
-    people: ClipPeople,
-    clip: int,
-) -> None:
-    """Record statements, and move each voice to the character that now has most support.
-
-    A single statement of a language model is recorded, but never suffices to move a voice.
-    """
-    statements = limit_model_statements(statements)
-    ids = {
-        (identity.kind, identity.number): identity.id for identity in people.identities().values()
-    }
-    stated = {(IdentityKind.FACE, statement.face) for statement in statements}
-    stated |= {(IdentityKind.VOICE, statement.voice) for statement in statements}
-    ids |= identity_rows(session, video_id, stated - ids.keys())
-    add_statements(session, video_id, statements, ids)
-    voices = sorted({ids[(IdentityKind.VOICE, statement.voice)] for statement in statements})
-    supports = identity_support(session, voices) if voices else []
-    for voice in voices:
-        of_voice = [support for support in supports if support.voice_id == voice]
-        characters = stored.characters_with(
-            session, [voice, *(support.face_id for support in of_voice)], clip
-        )
-        owner = {member: character for character in characters for member in character.members}
-        rows = {member: character.id for member, character in owner.items()}
-        best = best_character(of_voice, rows)
-        if best is not None and best != rows[voice]:
-            target = next(character for character in characters if character.id == best)
-            source = owner[voice]
-            stored.end_member(session, source.id, voice, clip)
-            stored.add_member(session, target.id, voice, clip)
-            existing_names = {name.text.casefold() for name in target.names}
-            for name in _names_to_move(source):
-                stored.end_name(session, source.id, name.text, clip)
-                if name.text.casefold() not in existing_names:
-                    stored.add_name(session, target.id, name.text, name.source, clip, voice)
-            if len(source.members) == 1:
-                stored.end_character(session, source.id, clip)
-
-
-def _names_to_move(source: CharacterAt) -> list[stored.Name]:
-    """Return names that move with a voice: all of its own character's, else the spoken ones."""
-    if len(source.members) == 1:
-        return list(source.names)
-    only_voice = len(source.character.voices) == 1
-    return [name for name in source.names if only_voice and name.source in SPOKEN_SOURCES]
-
-
 def name_characters(
-    session: Session, claims: Iterable[NameClaim], people: ClipPeople, clip: int
+    session: Session, video_id: str, claims: Iterable[NameClaim], people: ClipPeople, clip: int
 ) -> None:
     """Name characters; a name that a character already has is not added again."""
     for claim in claims:
         rows = [identity.id for identity in people.members(claim.tag)]
-        for character in stored.characters_with(session, rows, clip):
+        for character in stored.learned_with(session, video_id, rows, clip):
             existing_names = {name.text.casefold() for name in character.names}
             name = escape_tags(claim.name)
             if name.casefold() not in existing_names:
                 row = next(row for row in rows if row in character.members)
-                stored.add_name(session, character.id, name, claim.source, clip, row)
+                stored.add_name(session, video_id, row, name, claim.source, clip)
 
 
 def source_of_name(tag: str, writer_source: str) -> str:

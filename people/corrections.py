@@ -1,15 +1,14 @@
-"""Corrects the people of a video: merge, split, keep apart, undo.
-
-Each correction is recorded and applied over the learned rows (``people.overlay``), which stay.
-"""
+"""The people of a video: finding one, and correcting them: merge, split, keep apart, undo."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from domain.errors import InputError, NotFound
+from domain.errors import Ambiguous, InputError, NotFound
 from domain.marked import marked
 from domain.media import Video
 from domain.people import (
@@ -18,24 +17,130 @@ from domain.people import (
     Correction,
     CorrectionKind,
     escape_tags,
+    tag_name,
 )
 from domain.rights import Deed
 from domain.texts import make_storable
-from people.overlay import USER_SOURCE, are_distinct, overlay_of
-from people.video_people import (
-    MAX_NAME,
-    PERSON_TAG,
-    VideoPeople,
-    describe_members,
-    describe_person,
-    find_person,
-    lock_people,
-)
+from people.placing import in_force, place_people
 from store.database import Store
 from store.queries import corrections as stored
 from store.queries.audit import record_deed
-from store.queries.characters import CharacterAt
+from store.queries.characters import USER_SOURCE, CharacterAt, characters_at
+from store.queries.clips import memory_view
 from store.queries.videos import find_video
+
+# The people of a video as they are now, and finding one of them by number, tag or name.
+
+LAST_CLIP = 2**31 - 1
+"""After the last clip of any video."""
+
+MAX_NAME = 200
+"""Most characters of a name."""
+
+PERSON_TAG = re.compile(r"<?(face|voice|character)[_ ](\d{1,9})>?")
+"""A tag as users write it: kind and number."""
+
+
+@dataclass(frozen=True)
+class VideoPeople:
+    """The people of a video as they are after a clip."""
+
+    video: Video
+    characters: Sequence[CharacterAt]
+    last_clip: int = LAST_CLIP
+
+
+def lock_people(session: Session, video: str) -> VideoPeople:
+    """Lock corrections until this transaction ends, and read the people of a video."""
+    stored.lock_corrections(session)
+    return people_of_video(session, video)
+
+
+def people_of_video(session: Session, name: str, as_of_ms: int | None = None) -> VideoPeople:
+    """Read the people of a video as they are now, or as they were known then.
+
+    Raises:
+        NotFound: no video goes by that name.
+        Ambiguous: several do.
+    """
+    video, last = find_video(session, name), LAST_CLIP
+    if as_of_ms is not None:
+        last = memory_view(session, [video.id], as_of_ms).scopes[0].last_clip
+    return VideoPeople(video, characters_at(session, video.id, last), last)
+
+
+def find_person(people: VideoPeople, wanted: str) -> CharacterAt:
+    """Find the person of that number, tag or name.
+
+    Raises:
+        NotFound: nobody goes by it.
+        Ambiguous: several do.
+    """
+    candidates = (_by_number(people, wanted), _by_tag(people, wanted), _by_name(people, wanted))
+    matches = next((people_found for people_found in candidates if people_found), [])
+    if len(matches) > 1:
+        named = ", ".join(describe_person(person) for person in matches)
+        raise Ambiguous(f"several people go by {wanted!r}: {named}; give the number")
+    if not matches:
+        raise NotFound(
+            f"nobody goes by {wanted!r} in {people.video.title}: "
+            f"`homer people {people.video.id}` lists numbers, tags and names"
+        )
+    return matches[0]
+
+
+def _by_number(people: VideoPeople, wanted: str) -> list[CharacterAt]:
+    """Return who has this number, else whom the character of this number was joined to."""
+    if not wanted.strip().isdecimal() or len(wanted) > MAX_NAME:
+        return []
+    number = int(wanted)
+    exact = [person for person in people.characters if person.character.number == number]
+    return exact or [person for person in people.characters if number in person.numbers]
+
+
+def _by_tag(people: VideoPeople, wanted: str) -> list[CharacterAt]:
+    match = PERSON_TAG.fullmatch(wanted.strip().lower())
+    if match is None:
+        return []
+    if match[1] == "character":
+        return _by_number(people, match[2])
+    tag = f"<{match[1]}_{int(match[2])}>"
+    return [person for person in people.characters if tag in person.tags]
+
+
+def _by_name(people: VideoPeople, wanted: str) -> list[CharacterAt]:
+    name = " ".join(wanted.split()).casefold()
+    return [
+        person for person in people.characters if name in {n.text.casefold() for n in person.names}
+    ]
+
+
+def describe_person(person: CharacterAt) -> str:
+    """Name a character in a sentence: ``person 2``, or ``Ada (person 2)``."""
+    name, number = person.character.name, person.character.number
+    return marked(f"{name} (person {number})") if name else marked(f"person {number}")
+
+
+def already_named(person: str, name: str) -> str:
+    """Say that a person, described, has a name already, or none where ``name`` is empty."""
+    if name:
+        return marked(f"{person} is already called {name}")
+    return marked(f"{person} already has no name")
+
+
+def describe_members(tags: Sequence[str]) -> str:
+    """Return ``face 3 and voice 1`` for tags; at least one."""
+    kind, number = tag_name(tags[0]).split()
+    if len(tags) == 1:
+        return marked(f"face {number}") if kind == "face" else marked(f"voice {number}")
+    others = describe_members(tags[1:])
+    face, voice = marked(f"face {number} and {others}"), marked(f"voice {number} and {others}")
+    return face if kind == "face" else voice
+
+
+# Corrects the people of a video: merge, split, keep apart, undo.
+#
+# Each is recorded, and applied when it is made (``people.placing``); what was learned stays.
 
 
 def has_name(character: CharacterAt, name: str) -> bool:
@@ -55,7 +160,7 @@ def rename_character(
     outcome = CorrectedCharacter(
         number=character.character.number,
         names=(new_name,) if new_name else (),
-        nameless=() if new_name else people.tags(character),
+        nameless=() if new_name else character.tags,
     )
     if not new_name:
         summary = marked(f"Removed the name of {describe_person(character)}")
@@ -78,11 +183,11 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
     with store.begin() as session:
         people = lock_people(session, video)
         source, target = find_person(people, person), find_person(people, into)
-        if source.id == target.id:
+        if source.members == target.members:
             raise InputError(f"{person!r} and {into!r} are one already: {describe_person(source)}")
         outcome = CorrectedCharacter(
             number=target.character.number,
-            members=(*people.tags(target), *people.tags(source)),
+            members=(*target.tags, *source.tags),
             names=tuple(dict.fromkeys(_names_from_users(target, source))),
         )
         summary = marked(f"Merged {describe_person(source)} into {describe_person(target)}")
@@ -108,29 +213,25 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
         people = lock_people(session, video)
         character = find_person(people, person)
         # The members that tags name.
-        rows_by_tag = {people.origins[row].tag: row for row in character.members}
-        have = ", ".join(tag.strip("<>") for tag in rows_by_tag)
-        rows = []
+        began_by_tag = dict(zip(character.tags, character.began, strict=True))
+        have = ", ".join(tag.strip("<>") for tag in character.tags)
+        found = []
         for tag in tags:
             match = PERSON_TAG.fullmatch(tag.strip().lower())
             named = f"<{match[1]}_{int(match[2])}>" if match else ""
-            if named not in rows_by_tag:
+            if named not in began_by_tag:
                 raise InputError(f"{tag!r} is no face or voice of {person!r}, who has {have}")
-            rows.append(rows_by_tag[named])
-        if not rows:
+            found.append(named)
+        if not found:
             raise InputError(f"name some of {have}, not none of them")
-        if len(set(rows)) == len(rows_by_tag):
+        if len(set(found)) == len(began_by_tag):
             raise InputError(f"name some of {have}, not all of them")
-        removed = tuple(dict.fromkeys(rows))
-        remaining = [row for row in character.members if row not in removed]
+        removed = tuple(dict.fromkeys(found))
+        remaining = tuple(tag for tag in character.tags if tag not in removed)
         number, given = character.character.number, _names_from_users(character)
-        began, stays = (
-            {people.origins[row].began for row in part} for part in (removed, remaining)
-        )
+        began, stays = ({began_by_tag[tag] for tag in part} for part in (removed, remaining))
         outcomes = [
-            CorrectedCharacter(
-                number=one, members=tuple(people.origins[row].tag for row in part), names=names
-            )
+            CorrectedCharacter(number=one, members=part, names=names)
             for one, part, names in (
                 (
                     number if number in began else min(began),
@@ -140,7 +241,7 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
                 (min(stays) if number in began else number, remaining, given),
             )
         ]
-        parts = describe_members([people.origins[row].tag for row in removed])
+        parts = describe_members(removed)
         summary = (
             marked(f"Split {parts} off {describe_person(character)}, as {new_name}")
             if new_name
@@ -164,20 +265,18 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
     with store.begin() as session:
         people = lock_people(session, video)
         first, second = find_person(people, person), find_person(people, other)
-        if first.id == second.id:
+        if first.members == second.members:
             raise InputError(
                 f"{person!r} and {other!r} are one: {describe_person(first)}; split them first"
             )
-        overlay = overlay_of(stored.corrections_of(session, people.video.id))
-        if overlay and are_distinct(overlay, people.tags(first), people.tags(second)):
+        truth = in_force(stored.corrections_of(session, people.video.id))
+        if truth.are_distinct(first.tags, second.tags):
             raise InputError(
                 f"{describe_person(first)} and {describe_person(second)} are two people already"
             )
         summary = marked(f"Kept {describe_person(first)} and {describe_person(second)} apart")
         outcomes = [
-            CorrectedCharacter(
-                number=a.character.number, members=people.tags(a), others=people.tags(b)
-            )
+            CorrectedCharacter(number=a.character.number, members=a.tags, others=b.tags)
             for a, b in ((first, second), (second, first))
         ]
         return record_correction(
@@ -222,6 +321,7 @@ def _undo_one(session: Session, correction: Correction) -> None:
             f"{correction.number}: undo that first: homer people undo {video_id} {latest.number}"
         )
     stored.change_correction(session, video_id, correction.model_copy(update={"undone": True}))
+    place_people(session, video_id)
     record_deed(session, Deed.CHANGED_PEOPLE, f"{video_id} correction {correction.number}")
 
 
@@ -246,10 +346,12 @@ def record_correction(
     act: str | None = None,
 ) -> Correction:
     """Record a correction about some characters; ``act`` joins those of several videos."""
-    numbers = set().union(*(people.original_numbers(character) for character in about))
+    numbers = set().union(*(character.numbers for character in about))
     correction = stored.add_correction(
         session, people.video.id, kind, summary, sorted(numbers), outcomes, act
     )
+    if kind not in ACROSS_VIDEOS:
+        place_people(session, people.video.id)
     record_deed(session, Deed.CHANGED_PEOPLE, f"{people.video.id} correction {correction.number}")
     return correction
 

@@ -51,7 +51,7 @@ def statements_by_name(
     names = list(dict.fromkeys(claim.name for claim in claims))
     if not names:
         return []
-    characters = stored.characters_at(session, video_id, clip)
+    characters = stored.characters_at(session, video_id, clip, learned=True)
     statements = [_statement_by_name(name, characters, clip) for name in names]
     pairs = {
         (statement.face, statement.voice): statement
@@ -117,7 +117,7 @@ def confirmed_claims(
         rows = [one.id for one in people.members(claim.tag)] if claim.source == "read" else []
         known = [
             name.text
-            for character in stored.characters_with(session, rows, clip)
+            for character in stored.learned_with(session, video_id, rows, clip)
             for name in character.names
             if name.source != "model"
         ]

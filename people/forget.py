@@ -22,6 +22,7 @@ from domain.rights import Deed
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from people.characters import ClipPeople
+from people.corrections import VideoPeople, find_person, lock_people
 from people.identities import mean_direction
 from people.model_transactions import (
     TransactionEmbedder,
@@ -29,7 +30,7 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import NameEraser, search_text
-from people.video_people import VideoPeople, find_person, lock_people
+from people.placing import place_people
 from perception.source import drop_cached_original
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
@@ -40,7 +41,7 @@ from store.queries.blobs import lock_blobs_shared, own_library_id
 from store.queries.builds import delete_builds
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
-from store.queries.encoders import record_encoder, recount_encoders
+from store.queries.encoders import encoders_of_library, require_encoder, require_encoders
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.library import delete_search, list_searches
 from store.queries.percepts import lock_video
@@ -102,6 +103,7 @@ def forget(
             undo = ForgottenFile(
                 people.video.id,
                 library,
+                encoders_of_library(session),
                 transaction_time(session),
                 tuple(forgetting.undo_rows),
                 images,
@@ -154,13 +156,14 @@ def restore_forgotten(store: Store, video: str, path: Path) -> int:
                     f"{path} cannot be brought back: more of {target.title} was deleted or "
                     "forgotten since, and would come back with it"
                 )
+            require_encoders(session, undo.encoders)
             lock_blobs_shared(session)
             for data in undo.blobs.values():
                 store.blobs.put(data)
             # Frames that were kept since stay: they cannot be seen again.
             delete_builds(session, target.id, restoring=True)
             stored.restore_rows(session, undo.rows)
-            recount_encoders(session, target.id)
+            place_people(session, target.id)
             record_deed(session, Deed.BROUGHT_BACK, target.id)
     except IntegrityError as exc:
         remove_unused_blobs(store, undo.blobs)
@@ -182,7 +185,7 @@ class _Forgetting:
         vectors: TransactionEmbedder,
     ) -> None:
         self._session, self._vectors, self._video = session, vectors, people.video.id
-        self._tags, self._numbers = set(people.tags(character)), people.original_numbers(character)
+        self._tags, self._numbers = set(character.tags), character.numbers
         self._corrections = corrections_of(session, self._video)
         self._eraser = NameEraser(
             {*self._tags, *(f"<character_{number}>" for number in self._numbers)},
@@ -190,12 +193,11 @@ class _Forgetting:
             [
                 name
                 for other in people.characters
-                if other.id != character.id
+                if other.members != character.members
                 for name in _names_of(other)
             ],
         )
-        rows = [people.origins[row].character for row in character.members]
-        self.traces: Traces = stored.traces_of(session, self._video, character.members, rows)
+        self.traces: Traces = stored.traces_of(session, self._video, character.members)
         self.undo_rows: list[Copy] = []
         self.rewritten = self.alerts = 0
         self._people_by_clip: dict[int, ClipPeople] = {}
@@ -209,7 +211,7 @@ class _Forgetting:
 
     def run(self) -> list[str]:
         """Forget the person; return the SHA-256 of blobs that are no longer used."""
-        record_encoder(self._session, self._video, self._vectors.name)
+        require_encoder(self._session, self._vectors.name)
         self.undo_rows += stored.copy_traces(self._session, self.traces)
         self.undo_rows += stored.copy_builds(self._session, self._video)
         # What was built may speak of the person anywhere; it can be built again without them.
@@ -236,6 +238,7 @@ class _Forgetting:
             change_correction(
                 self._session, self._video, self._correction_without(correction, remaining)
             )
+        place_people(self._session, self._video)
         rows = list(stored.texts_with(self._session, self._video, self._eraser.search_terms))
         changed = [(row, self._eraser.erase_json(row.texts)) for row in rows]
         clips: set[int] = set()
@@ -308,8 +311,7 @@ class _Forgetting:
 
     def _embed_row(self, row: NamedRow, text: str, column: str = "embedding") -> None:
         (vector,) = self._vectors.embed_deferred([text])
-        encoder = "description_encoder" if row.table is KeyframeRow else "encoder"
-        made = {column: vector.tolist(), encoder: self._vectors.name}
+        made = {column: vector.tolist(), f"next_{column}": None}
         stored.update_row(self._session, row, made)
 
     def _people_at(self, clip: int) -> ClipPeople:
@@ -322,10 +324,10 @@ class _Forgetting:
 
     def _update_clip_vector(self, clip: int) -> None:
         """Recompute a clip's vector as the mean direction of its memories' vectors."""
-        vectors = stored.memory_vectors(self._session, self._video, clip, self._vectors.name)
+        vectors = stored.memory_vectors(self._session, self._video, clip)
         row = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
         self.undo_rows += stored.copy_table_rows(self._session, ClipRow, stored.row_condition(row))
-        made = {"embedding": mean_direction(vectors), "encoder": self._vectors.name}
+        made = {"embedding": mean_direction(vectors)}
         stored.update_row(self._session, row, made)
 
 

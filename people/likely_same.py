@@ -16,11 +16,10 @@ from domain.memories import Scope
 from domain.people import CharacterRef, Correction, LikelySame, PersonOfVideo
 from models.specs import same_face, same_voice
 from people.across_videos import PersonLinks, join, person_links
+from people.corrections import LAST_CLIP
 from people.identities import normalise_rows
-from people.overlay import characters_in_view
-from people.video_people import LAST_CLIP
 from store.database import Store
-from store.queries.characters import CharacterAt
+from store.queries.characters import CharacterAt, characters_in_view
 from store.queries.identities import Centre, centres_of
 from store.queries.people_in_view import PORTS, models_of_videos, nearest_identities
 

@@ -38,7 +38,6 @@ from store.queries.candidates import (
 )
 from store.queries.clip_contents import clips_after_gaps
 from store.queries.conditions import Reader
-from store.queries.encoders import QueryParts
 from store.queries.people_in_view import names_of_speakers, speakers_in_view
 from store.queries.search import ViewSize
 from store.vector_index import has_index
@@ -66,8 +65,8 @@ LIKELY, MOST_SPANS = 0.3, 4
 class SearchPlan:
     """The input of candidate generation: view, size, question, vectors and signal weights.
 
-    ``parts`` are the encoders that the vectors' numbers are of; None: one. ``selected_from`` is the
-    number of clips of the whole view, if ``scopes`` are selected videos of it.
+    ``selected_from`` is the number of clips of the whole view, if ``scopes`` are selected videos of
+    it.
     """
 
     scopes: tuple[Scope, ...]
@@ -75,7 +74,6 @@ class SearchPlan:
     question: PreparedQuestion
     vectors: QuestionVectors
     weights: SearchSettings
-    parts: QueryParts | None = None
     selected_from: int | None = None
 
     @property
@@ -165,8 +163,7 @@ def _lines_of(
     database: Reader, plan: SearchPlan, clips: Iterable[Clip], read: ReadLines
 ) -> LineSet:
     size = plan.vectors.question.shape[0]
-    arrays = lines_of_clips(database, plan.scopes, clips, size, plan.parts)
-    return LineSet(plan.scopes, arrays, read, plan.parts)
+    return LineSet(plan.scopes, lines_of_clips(database, plan.scopes, clips, size), read)
 
 
 def _all_clips(scopes: Sequence[Scope]) -> set[Clip]:
@@ -273,13 +270,11 @@ VectorSearch = Callable[[Matrix, int, Restriction], list[NearClip]]
 
 def vector_search(database: Reader, plan: SearchPlan) -> VectorSearch:
     """Return a vector search; it uses the HNSW index if the view is wide and unrestricted."""
-    sizes = [part.size for part in plan.parts] if plan.parts else [plan.vectors.question.shape[0]]
-    indexed = plan.size.wide and all(has_index(database, size) for size in sizes)
+    indexed = plan.size.wide and has_index(database, plan.vectors.question.shape[0])
 
     def nearest(vectors: Matrix, limit: int, restriction: Restriction) -> list[NearClip]:
         by_index = indexed and not restriction.selective
-        search = (database, plan.scopes, vectors, limit, restriction)
-        return near_clips(*search, by_index=by_index, parts=plan.parts)
+        return near_clips(database, plan.scopes, vectors, limit, restriction, by_index=by_index)
 
     return nearest
 

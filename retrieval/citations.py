@@ -10,11 +10,11 @@ from sqlalchemy.orm import Session
 from domain.asking import REF_KINDS, Citation
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
-from people.overlay import people_as_of
 from retrieval.keyframe_mode import NEAR_MS, VideoKeyframes, describe, describe_kept
 from retrieval.people_in_query import line_text, view_people, with_current_names
 from retrieval.result import ResolvedRefs
 from store.queries.builds import cited_built
+from store.queries.characters import people_as_of
 from store.queries.clip_contents import clip_contents
 from store.queries.frames import cited_kept
 from store.queries.search import cited_frames, cited_memories, cited_segments, videos_of_refs

@@ -17,13 +17,13 @@ from domain.asking import Mode
 from domain.errors import BlobGone, InputError, NotFound
 from domain.memories import MemoryView, Scope
 from models.ports import Vector
-from people.overlay import people_in_view
 from perception.jpeg import decode_image
 from perception.likeness import ALIKE, NEARLY_SAME, likeness
 from retrieval.keyframe_mode import VideoKeyframes, describe, image_evidence, shown_image
 from retrieval.people_in_query import ViewPeople, ViewPerson
 from retrieval.result import Retrieval
 from store.database import Store
+from store.queries.characters import people_in_view
 from store.queries.clip_contents import clip_contents
 from store.queries.keyframes import AlikeKeyframe, blob_of_image, keyframes_alike
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from domain.memories import MemorySource, Scope
 from domain.time import TimeSpan
 from store.queries.candidates import LineArrays
-from store.queries.encoders import QueryParts
 from store.queries.search import StoredLine
 
 Ints = NDArray[np.int64]
@@ -45,13 +43,12 @@ class LineSet:
     """M lines of N cells (clips with at least one line), by video, clip, time and id.
 
     ``arrays`` has the lines' numbers and vectors; ``video`` there numbers ``scopes``. Texts are
-    fetched on first use. ``parts`` are the encoders of the lines; None: one.
+    fetched on first use.
     """
 
     scopes: tuple[Scope, ...]
     arrays: LineArrays
     read: ReadLines
-    parts: QueryParts | None = None
     _known: dict[int, StoredLine] = field(default_factory=dict)
 
     @property
@@ -149,27 +146,7 @@ class LineSet:
 
     def cosines(self, queries: Matrix) -> Floats:
         """Return the cosines of Q unit vectors (Q, D) with every line, shape (Q, M)."""
-        return self.on_one_scale(dot_products(queries, self.arrays.vectors), slice(None))
-
-    def on_one_scale(self, products: Floats, lines: Ints | slice) -> Floats:
-        """Return cosines with lines, (..., L), on the scale that all encoders share.
-
-        Args:
-            products: Products of queries with vectors of these lines, or of cells with them.
-            lines: The lines' numbers, (L,).
-        """
-        if self.parts is None or self.arrays.part is None:
-            return products
-        part, factors, offsets = self.arrays.part[lines], *self._scales
-        return np.asarray(products * factors[part] + offsets[part], dtype=np.float32)
-
-    @cached_property
-    def _scales(self) -> tuple[Floats, Floats]:
-        """The factor and offset of each encoder, and at last those of lines of no such encoder."""
-        parts, rest = ((), 0.0) if self.parts is None else (self.parts.parts, self.parts.rest)
-        length = math.sqrt(len(parts))
-        factors = np.array([*(length * part.factor for part in parts), 0.0], dtype=np.float32)
-        return factors, np.array([*(part.offset for part in parts), rest], dtype=np.float32)
+        return dot_products(queries, self.arrays.vectors)
 
     def largest(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return the largest value of each cell's lines, (..., M) to (..., N)."""

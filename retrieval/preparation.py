@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from sqlalchemy import Connection
@@ -15,35 +15,34 @@ from domain.people import Character
 from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from people.overlay import people_in_view
+from models.ports import embed_queries
 from retrieval.candidates import Clip, SearchPlan, add_clips, all_lines, find_candidates
-from retrieval.encoders import Encoders, SearchEncoders, SearchModels
+from retrieval.encoders import SearchModels, image_encoder, require_text_encoder
 from retrieval.heuristics.options import SHORT, is_captioned, option_actions
 from retrieval.lines import LineSet, ReadLines
 from retrieval.people_in_query import ViewPeople, ViewPerson, view_people
 from retrieval.query_context import QueryContext
 from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, relevance
-from retrieval.relevance import CosineScale
+from retrieval.relevance import CosineScale, cosine_scale
 from retrieval.terms import plain_words
 from retrieval.video_selection import is_large, search_size, select_videos
 from store.database import Store
 from store.queries.candidates import read_lines
-from store.queries.encoders import encoders_in_view
+from store.queries.characters import people_in_view
 from store.queries.people_in_view import faces_together, videos_naming
 from store.queries.search import ViewSize
 
 
 class SearchPreparation:
-    """Builds query contexts over a store; caches only text encoders and their cosine scales."""
+    """Builds query contexts over a store; caches only the scale of cosines."""
 
     def __init__(self, store: Store, tools: SearchModels, weights: SearchSettings) -> None:
         self._store, self._tools, self._weights = store, tools, weights
-        self._encoders = Encoders(tools)
 
-    @property
+    @cached_property
     def cosine_scale(self) -> CosineScale:
-        """The cosine scale of the profile's text model."""
-        return self._encoders.scale(self._tools.text)
+        """The cosine scale of the text encoder."""
+        return cosine_scale(self._tools.text)
 
     def context(
         self,
@@ -61,32 +60,31 @@ class SearchPreparation:
             clips: (video, clip) pairs that are always candidates.
 
         Raises:
+            InputError: The library has vectors of another text encoder.
             NotFound: A video of the view does not exist. Of a large view, only the selected videos
                 are looked for.
         """
+        self._store.run_read_only(partial(require_text_encoder, text=self._tools.text))
         scopes = tuple(scope for scope in view.scopes if scope.last_clip >= 0)
         text = make_storable(text)
         size = self._store.run_read_only(partial(search_size, scopes=view.scopes))
         said = " ".join([text, *options])
         people = self._people(scopes, said)
-        found = self._store.run_read_only(partial(encoders_in_view, scopes=scopes))
-        encoders = self._encoders.load(found)
         now_s = (size.end_ms if view.as_of_ms is None else view.as_of_ms) / 1000
         question = PreparedQuestion(text, options, now_s, view.as_of_ms is not None, people)
-        vectors = self._vectors(question, size, encoders)
-        plan = SearchPlan(scopes, size, question, vectors, self._weights, encoders.parts)
+        vectors = self._vectors(question, size)
+        plan = SearchPlan(scopes, size, question, vectors, self._weights)
         if is_large(len(scopes), size):
             named, wanted = people.named_in(said), {video for video, _ in clips}
             plan = self._store.run_read_only(lambda c: select_videos(c, plan, named, wanted))
         candidates, plan = self._find(plan, _numbered(plan.scopes, clips))
-        return self._scored(view, plan, candidates, encoders)
+        return self._scored(view, plan, candidates)
 
     def _scored(
         self,
         view: MemoryView,
         plan: SearchPlan,
         candidates: CandidateLines,
-        encoders: SearchEncoders,
     ) -> QueryContext:
         found = candidates.lines.cell_count
 
@@ -95,7 +93,7 @@ class SearchPreparation:
             more = self._store.run_read_only(
                 lambda connection: add_clips(connection, plan, candidates, self._read, wanted)
             )
-            return self._scored(view, plan, more, encoders)
+            return self._scored(view, plan, more)
 
         return QueryContext(
             query=plan.question.text,
@@ -106,7 +104,7 @@ class SearchPreparation:
             relevance=relevance(candidates, plan.question, plan.vectors, self._weights)
             if found
             else None,
-            cosine_scale=encoders.scale,
+            cosine_scale=self.cosine_scale,
             load_all=partial(self._all_lines, plan, candidates),
             faces_together=lambda: self._store.run_read_only(
                 partial(faces_together, scopes=plan.scopes)
@@ -114,7 +112,8 @@ class SearchPreparation:
             add=add,
             small=plan.everything,
             span=_span(plan.scopes, plan.size, candidates),
-            encoders=encoders,
+            text=self._tools.text,
+            images=self._store.run_read_only(partial(image_encoder, model=self._tools.images)),
             share=plan.share,
         )
 
@@ -139,15 +138,13 @@ class SearchPreparation:
     def _read(self) -> ReadLines:
         return lambda ids: self._store.run_read_only(partial(read_lines, ids=ids))
 
-    def _vectors(
-        self, question: PreparedQuestion, size: ViewSize, encoders: SearchEncoders
-    ) -> QuestionVectors:
+    def _vectors(self, question: PreparedQuestion, size: ViewSize) -> QuestionVectors:
         count = 0 if question.timed else len(question.options)
         may_be_captioned = bool(count) and question.english and size.clips <= SHORT
         actions = option_actions(question.text, question.options) if may_be_captioned else ()
         options = (*question.statements()[:count], *question.options[:count], *actions)
         texts = [question.core, *options, question.about_someone]
-        rows = np.concatenate([encoders.embed_queries([text]) for text in texts])
+        rows = np.concatenate([embed_queries(self._tools.text, [text]) for text in texts])
         first, last = 1 + count, 1 + 2 * count
         action_vectors = rows[last:-1] if may_be_captioned else None
         return QuestionVectors(rows[0], rows[1:first], rows[first:last], rows[-1], action_vectors)

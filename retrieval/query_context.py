@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from domain.asking import Evidence, Mode
 from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
-from retrieval.encoders import SearchEncoders, encoder_note
+from models.ports import ImageEncoder, TextEmbedder
 from retrieval.heuristics.questions import language_note
 from retrieval.lines import Ints, LineSet, ViewLine, in_time_order
 from retrieval.people_in_query import ViewPeople, line_text, with_current_names
@@ -49,7 +49,7 @@ class QueryContext:
     and the options that the search is about. ``relevance`` is None if nothing is in view.
     ``load_all`` fetches all lines of the view, for structural searches, ``faces_together`` the
     most faces on one frame in view, ``add`` the lines of more (video, clip) pairs; ``small``: all
-    lines are candidates. ``span`` is the time in view of a single video; ``encoders`` embed
+    lines are candidates. ``span`` is the time in view of a single video; ``text`` embeds
     queries. ``share`` is the share of the view's clips that was searched, in (0, 1]: in a large
     library, that of the likeliest videos.
     """
@@ -64,7 +64,8 @@ class QueryContext:
     load_all: Callable[[], LineSet]
     faces_together: Callable[[], int]
     add: Callable[[Collection[tuple[str, int]]], QueryContext]
-    encoders: SearchEncoders
+    text: TextEmbedder
+    images: ImageEncoder | None
     small: bool = True
     span: TimeSpan | None = None
     share: float = 1.0
@@ -198,9 +199,8 @@ class QueryContext:
         likeliest = f"the likeliest {len(self.lines.scopes)} of " if self.share < 1 else ""
         plural = "s" * (videos != 1)
         text = f"{where} for {self.query!r} in {likeliest}{videos} video{plural}{span}"
-        language = language_note(self.query, self.encoders.languages)
-        notes = [note for note in (language, encoder_note(self.encoders.missing)) if note]
-        return ". ".join([text, " ".join(notes)]) if notes else text
+        note = language_note(self.query, self.text.languages)
+        return f"{text}. {note}" if note else text
 
 
 def nothing_close(evidence: Sequence[Evidence], candidates: int) -> bool:

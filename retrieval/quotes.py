@@ -224,11 +224,9 @@ def lines_around(store: Store, context: QueryContext, numbers: Sequence[int]) ->
     }
     size = lines.arrays.vectors.shape[1]
     arrays = store.run_read_only(
-        lambda connection: lines_of_clips(
-            connection, lines.scopes, sorted(clips), size, lines.parts
-        )
+        lambda connection: lines_of_clips(connection, lines.scopes, sorted(clips), size)
     )
-    return LineSet(lines.scopes, arrays, lines.read, lines.parts)
+    return LineSet(lines.scopes, arrays, lines.read)
 
 
 def lines_beside(

@@ -21,7 +21,6 @@ from retrieval.result import Retrieval
 from retrieval.terms import terms
 from store.queries.candidates import near_lines
 from store.queries.conditions import Reader
-from store.queries.encoders import part_of_encoder
 from store.queries.search import StoredLine, count_lines
 
 DECAY = 5.0
@@ -202,11 +201,9 @@ def close_lines(
 ) -> list[int]:
     """Return the ids of at most ``limit`` lines in view, the closest to a vector (D,) first.
 
-    Lines that are no closer than chance are left out, as are those with vectors of another text
-    encoder than ``text``.
+    Lines that are no closer than chance are left out. ``text`` made the vectors of the library.
     """
-    part = part_of_encoder(database, scopes, text.name, len(vector))
-    found = near_lines(database, scopes, vector, limit, part=part)
+    found = near_lines(database, scopes, vector, limit)
     least = closeness_threshold(count_lines(database, scopes))
     nearness = cosine_scale(text).nearness
     return [line.id for line in found if nearness(1 - line.distance) >= least]

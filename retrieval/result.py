@@ -52,8 +52,7 @@ class Retrieval(Frozen):
     in words, for "not in memory" answers. ``weighed`` are scores by option, of evidence and of what
     else options are compared by; ``quotes`` are what may answer an open question, best first,
     ``by_video`` that in each of a few videos.
-    ``unloaded`` are the text encoders of lines in view that the profile cannot load: these lines
-    are found by words only. ``unbuilt`` are the titles of videos in view that were left out, since
+    ``unbuilt`` are the titles of videos in view that were left out, since
     the strategy's memory of them is not built. ``writers`` wrote that memory: rules, or models by
     name; only of tools that write in it themselves. ``selected``: of the many videos in view only
     the likeliest were searched. ``unseen``: no image-text model compared pictures.
@@ -72,7 +71,6 @@ class Retrieval(Frozen):
     temperature: float = 1.0
     quotes: tuple[Quote, ...] = ()
     by_video: tuple[VideoQuotes, ...] = ()
-    unloaded: tuple[str, ...] = ()
     unbuilt: tuple[str, ...] = ()
     writers: tuple[str, ...] = ()
     selected: bool = False

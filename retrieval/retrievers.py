@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
@@ -16,10 +16,11 @@ from domain.search import STRUCTURE, TOLD, Aim, VideoQuotes, answering
 from domain.settings import Settings
 from domain.texts import make_storable, one_line
 from domain.time import TimeSpan
+from models.ports import ImageEncoder
 from people.characters import replace_names
 from retrieval import modes
 from retrieval.chapters import Word
-from retrieval.encoders import ImageEncoders, SearchModels, close_pictures
+from retrieval.encoders import SearchModels, close_pictures
 from retrieval.heuristics.structure_questions import Asks, StructureQuestions, without_telling
 from retrieval.keyframe_mode import VideoKeyframes, image_evidence, keyframe, keyframes_at
 from retrieval.lines import Floats
@@ -66,7 +67,6 @@ class Retrievers:
     def __init__(self, store: Store, toolbox: SearchModels, settings: Settings) -> None:
         self._store, self._tools, self._settings = store, toolbox, settings
         self._preparation = SearchPreparation(store, toolbox, settings.search)
-        self._image_encoders = ImageEncoders(toolbox)
         self._stage = AblationStage.WHOLE
         self._word: Word | None = None
         # One for all that are restricted: its examples are embedded once.
@@ -144,7 +144,7 @@ class Retrievers:
         if aim and aim.moments and wide:
             result = self._with_best_lines(result, context, aim)
         if aim is None and request.focus is None and request.mode is Mode.VIDEO:
-            pictures = self._pictures(view, request, result)
+            pictures = self._pictures(view, request, result, whole.images)
             lines = () if result.nothing_close and pictures else result.evidence
             far = result.nothing_close and not pictures
             found = {"evidence": (*lines, *map(image_evidence, pictures)), "images": pictures}
@@ -152,23 +152,20 @@ class Retrievers:
         if aim and not options and request.mode is not Mode.NEIGHBOR:
             result = self._with_quotes(result, context, request, aim)
         scores, scale = weigh_evidence(whole, result.evidence), temperature(whole)
-        limits = {"unloaded": whole.encoders.missing, "selected": whole.share < 1}
-        limits["unseen"] = self._image_encoders.own is None
+        limits = {"selected": whole.share < 1, "unseen": whole.images is None}
         return result.model_copy(update={"weighed": scores, "temperature": scale, **limits})
 
     def _pictures(
-        self, view: MemoryView, request: ModeSearch, found: Retrieval
+        self, view: MemoryView, request: ModeSearch, found: Retrieval, model: ImageEncoder | None
     ) -> tuple[ShownImage, ...]:
         """Return images close by the image-text model: of a search for images, or of the view."""
-        model = self._image_encoders.own
         if model is None:
             return ()
         if request.mode is not Mode.KEYFRAME:
             found = self._search(view, replace(request, mode=Mode.KEYFRAME, focus=None), None)
-        # Images without a vector of the model are ranked by words, on another scale.
+        # Images without a vector are ranked by words, on another scale.
         ids = [one.id for one in found.images if one.kind == "k" and one.score >= model.close]
-        vectors = self._store.run_read_only(partial(frame_vectors, frames=ids)) if ids else {}
-        compared = {frame for frame, (_, name) in vectors.items() if name == model.name}
+        compared = self._store.run_read_only(partial(frame_vectors, frames=ids)) if ids else {}
         close = () if found.nothing_close else found.images
         shown = [one for one in close if one.kind == "k" and one.id in compared][:SHOWN_IMAGES]
         return tuple(one.model_copy(update={"score": max(SEEN, one.score)}) for one in shown)
@@ -213,7 +210,7 @@ class Retrievers:
                 found += search.quotes(context, read=Asks.READ in asks)
         near = bool(answering([one.quote for one in found]))
         if request.mode is Mode.KEYFRAME or (quotes_wanted and not near):
-            pictures = self._pictures(context.view, request, result)
+            pictures = self._pictures(context.view, request, result, context.images)
             told = "" if request.mode is Mode.KEYFRAME else PICTURE
             shown = map(image_evidence, pictures)
             found += [quoted(f"{told}{one.text}", [one], "seen", one.score) for one in shown]
@@ -294,8 +291,8 @@ class Retrievers:
                     for scope in context.lines.scopes
                     if (name := scope.video) in dict(near)
                 ]
-            images, model = settings.images, self._image_encoders.own
-            return keyframe(context, segment, videos, images, model, request.seen)
+            images = settings.images
+            return keyframe(context, segment, videos, images, context.images, request.seen)
         return self._video(context, segment, request.seen)
 
     def _in_focus(
@@ -330,8 +327,7 @@ class Retrievers:
                 known.update(read(partial(read_segments, scopes=scopes, ids=missing)))
             return known
 
-        vector, parts = context.vectors.question, context.encoders.parts
-        near = read(partial(segments_in_view, scopes=scopes, vector=vector, parts=parts))
+        near = read(partial(segments_in_view, scopes=scopes, vector=context.vectors.question))
         return modes.rank_segments(context, near, read_texts, read_more)
 
     def _edges(self, context: QueryContext, segment: Segment) -> Sequence[Edge]:
@@ -379,7 +375,6 @@ class Retrievers:
                 context.vectors.question,
                 MENTIONS + shown,
                 clips,
-                context.encoders.parts,
             )
         )
         return [(line.id, (scopes[line.video].video, line.clip)) for line in mentions]
@@ -451,33 +446,30 @@ class Retrievers:
         self, context: QueryContext, scope: Scope, clips: Sequence[int]
     ) -> VideoKeyframes:
         contents = self._store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
-        by_words = partial(context.encoders.cosine, context.vectors.question)
-        by_image = self._image_encoders.query(context.query).cosine
-        seen = contents.frames if self._image_encoders.own is not None else ()
-        described = [frame for frame in contents.frames if frame.description]
+        model, described = context.images, [f for f in contents.frames if f.description]
+        shown = {} if model is None else self._cosines(contents.frames, model.text(context.query))
         return VideoKeyframes(
             scope.video,
             contents,
-            self._cosines(seen, by_image),
-            self._cosines(described, by_words, described=True),
+            shown,
+            self._cosines(described, context.vectors.question, described=True),
         )
 
     def _cosines(
-        self,
-        frames: Sequence[KeyframeOnClip],
-        cosine: Callable[[Floats, str], float | None],
-        *,
-        described: bool = False,
+        self, frames: Sequence[KeyframeOnClip], query: Floats, *, described: bool = False
     ) -> dict[int, float]:
-        """Return cosines with vectors of keyframes, of those whose encoder can be loaded."""
+        """Return the cosines of a query with the vectors of keyframes that have one of its size."""
         read = partial(frame_vectors, frames=[frame.id for frame in frames], described=described)
         rows = self._store.run_read_only(read) if frames else {}
-        cosines = {frame: cosine(vector, name) for frame, (vector, name) in rows.items()}
-        return {frame: value for frame, value in cosines.items() if value is not None}
+        return {
+            frame: float(vector @ query)
+            for frame, vector in rows.items()
+            if vector.shape == query.shape
+        }
 
     def _clips_with_pictures(self, context: QueryContext) -> list[tuple[str, int]]:
         """Return the clips of the images in view that show what the query says, best first."""
-        model = self._image_encoders.own
+        model = context.images
         if model is None:
             return []
         scopes, most = context.lines.scopes, self._settings.ask.images

@@ -136,8 +136,7 @@ def cell_cosines(lines: LineSet, queries: Matrix) -> Floats:
     later = np.flatnonzero(lines.follows)
     windows[later] += sums[later - 1]
     lengths = np.maximum(np.linalg.norm(windows, axis=1), 1e-9)
-    cosines = np.asarray(dot_products(queries, windows) / lengths, dtype=np.float32)
-    return lines.on_one_scale(cosines, lines.first)
+    return np.asarray(dot_products(queries, windows) / lengths, dtype=np.float32)
 
 
 # The word signal: BM25 over cells and over windows around them.

@@ -21,7 +21,6 @@ from domain.time import TimeSpan, format_clock
 from models.ports import TextEmbedder
 from models.sentences import SentenceParser
 from people.across_videos import person_links
-from people.overlay import characters_in_view
 from retrieval.chapters import TopicLine, Word, chapters
 from retrieval.heuristics.structure_questions import Asks
 from retrieval.heuristics.whole_sentences import complete_sentences
@@ -30,6 +29,7 @@ from retrieval.people_in_query import ViewPerson, line_text, with_names
 from retrieval.query_context import QueryContext
 from retrieval.terms import terms
 from store.database import Store
+from store.queries.characters import characters_in_view
 from store.queries.identities import last_appearances
 from store.queries.recaps import began_times
 from store.queries.videos import video_titles
@@ -241,7 +241,7 @@ def chapters_told(
     whole = TimeSpan.of(0, max(row.line.end_ms for row in rows) + 1)
     vectors = (
         context.all_lines.arrays.vectors[[row.number for row in rows]]
-        if context.encoders.parts is None and context.encoders.texts[0].name == encoder.name
+        if context.text.name == encoder.name
         else encoder.embed([row.line.text for row in rows])
     )
     found = chapters(whole, lines, vectors, parser, encoder.embed, word=word)

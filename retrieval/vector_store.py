@@ -22,12 +22,11 @@ from llama_index.core.vector_stores.types import (
 
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
-from people.overlay import characters_at
 from retrieval.people_in_query import line_text
 from store.database import Store
 from store.queries.candidates import Restriction, near_lines, read_lines
+from store.queries.characters import characters_at
 from store.queries.clips import memory_view
-from store.queries.encoders import part_of_encoder
 from store.queries.search import StoredLine
 from store.queries.videos import find_video, list_videos
 
@@ -44,20 +43,17 @@ class MemoryVectorStore(BasePydanticVectorStore):
     and ``speaker``. A node's id is the ref that an answer cites, such as ``m12``.
 
     Args:
-        store: The store.
-        encoder: The name of the text encoder of queries: lines with vectors of others are left
-            out. None: those with vectors of another size are.
+        store: The store. Lines with a vector of another size than a query's are left out.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     stores_text: bool = True
     is_embedding_query: bool = True
     _store: Store = PrivateAttr()
-    _encoder: str | None = PrivateAttr()
 
-    def __init__(self, store: Store, encoder: str | None = None) -> None:
+    def __init__(self, store: Store) -> None:
         super().__init__(stores_text=True)
-        self._store, self._encoder = store, encoder
+        self._store = store
 
     @property
     def client(self) -> Store:
@@ -93,14 +89,7 @@ class MemoryVectorStore(BasePydanticVectorStore):
         view, restriction = self._restricted(query.filters)
         limit = query.similarity_top_k or DEFAULT_LINES
         with self._store.begin() as session:
-            # The encoder whose lines are searched; None: all lines in view are its.
-            size = len(vector)
-            part = (
-                None
-                if self._encoder is None
-                else part_of_encoder(session, view.scopes, self._encoder, size)
-            )
-            lines = near_lines(session, view.scopes, vector, limit, restriction, part)
+            lines = near_lines(session, view.scopes, vector, limit, restriction)
             rows = read_lines(session, [line.id for line in lines])
         return VectorStoreQueryResult(
             nodes=[node_of(line.video, rows[line.id]) for line in lines],

@@ -133,5 +133,5 @@ def _by_people(database: Reader, plan: SearchPlan, people: Sequence[ViewPerson])
     for person in people:
         tags.setdefault(person.video, set()).update(person.tags)
     question = plan.vectors.question
-    lines = lines_mentioning(database, plan.scopes, tags, question, BY_PEOPLE, parts=plan.parts)
+    lines = lines_mentioning(database, plan.scopes, tags, question, BY_PEOPLE)
     return [plan.scopes[line.video].video for line in lines]

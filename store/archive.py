@@ -171,6 +171,7 @@ class Manifest(Frozen):
     homer_backup: Literal[1] = 1
     revision: str = Field(pattern=r"^\d{4}$", description="of the schema")
     library: str = Field(pattern=r"^[0-9a-f]{32}$")
+    encoders: tuple[str | None, str | None] = (None, None)
     made_at: str
     tables: tuple[TablePart, ...]
     blobs: NonNegativeInt

@@ -51,6 +51,7 @@ from store.queries.backup import (
     tables_with_rows,
 )
 from store.queries.blobs import blob_bytes, blobs_in_use, lock_blobs_shared, own_library_id
+from store.queries.encoders import LibraryEncoders, encoders_of_library, require_encoders
 from store.tables.library import AuditRow
 from store.viewers import refresh_viewer_role
 
@@ -80,6 +81,7 @@ def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
             manifest = Manifest(
                 revision=HEAD,
                 library=own_library_id(session),
+                encoders=encoders_of_library(session),
                 made_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 tables=tables,
                 blobs=blobs,
@@ -234,6 +236,7 @@ def _restore_rows(
         raise InputError("the back-up's rows do not fit its tables: it was altered") from exc
     faults.fault_point(faults.FaultPoint.RESTORED_ROWS)
     set_library_id(session, library)
+    require_encoders(session, LibraryEncoders(*archive.manifest.encoders))
     record_deed(session, Deed.RESTORED)
     analyze_tables(connection)
     images = Megabytes(progress, "images, MB", archive.manifest.images.size)

@@ -32,6 +32,7 @@ from store.progress import Progress
 from store.queries.audit import record_deed, transaction_time
 from store.queries.blobs import lock_blobs_shared
 from store.queries.calls import message_hash
+from store.queries.encoders import LibraryEncoders, encoders_of_library, require_encoders
 from store.queries.export import (
     CHECKPOINT_NAMES,
     EXPERIENCE,
@@ -63,12 +64,12 @@ def export_video(store: Store, video_id: str, out: Path) -> None:
         DatabaseError: A blob is missing or damaged.
     """
     with atomic_file(out) as temporary, ZipFile(temporary, "w") as archive:
-        head = {"video": video_id, "revision": HEAD}
         shas = []
         with (
             store.begin(snapshot=True) as session,
             archive.open(_entry(ROWS, ZIP_DEFLATED), "w", force_zip64=True) as file,
         ):
+            head = {"video": video_id, "revision": HEAD, "encoders": encoders_of_library(session)}
             file.write(json.dumps(head).encode())
             for table, row in rows_of_video(session, video_id):
                 file.write(f"\n[{json.dumps(table)}, {row}]".encode())
@@ -188,6 +189,7 @@ class ExportFile:
         if head["revision"] != HEAD:
             raise InputError(f"{self.path} was made by another version of Homer")
         self.video = str(head["video"])
+        self.encoders = LibraryEncoders(*head["encoders"])
 
     def contents(self) -> ExportContents:
         """Read the whole file, images included.
@@ -284,7 +286,8 @@ def import_video(
     The path of the video's file is never imported.
 
     Raises:
-        InputError: The video is in the library already; or the file is damaged or altered.
+        InputError: The video is in the library already, or has vectors of other encoders; or the
+            file is damaged or altered.
         DatabaseError: The database cannot be reached.
     """
     try:
@@ -303,6 +306,7 @@ def _import(
 ) -> ImportedVideo:
     if known_video(session, export.video) is not None:
         raise InputError(f"{export.video} is in this library already: delete it here first")
+    require_encoders(session, export.encoders)
     lock_blobs_shared(session)
     for _sha, data in export.blobs():
         store.blobs.put(data)
@@ -350,7 +354,10 @@ def _add_batch(session: Session, table: str, known: frozenset[str], rows: list[R
     if any(row.keys() != known for row in rows):
         raise _altered(f"no table is like its {table}")
     if rows:
-        columns = [name for name in rows[0] if not _computed(table, name)]
+        # Vectors beside those of the video's own are of a change of the other library.
+        columns = [
+            name for name in rows[0] if not _computed(table, name) and not name.startswith("next_")
+        ]
         insert_json_rows(session, table, columns, [json.dumps(row) for row in rows])
 
 

@@ -16,6 +16,7 @@ from domain.limits import DEFAULT_LIMITS, ImportLimits
 from store.archive import open_zip, read_lines, read_member, report_damage, too_large
 from store.checkpoint_values import check_row
 from store.files import atomic_file
+from store.queries.encoders import LibraryEncoders
 from store.queries.export import OWN_TO_LIBRARY
 from store.queries.forget import Copy
 from store.tables.schema import Base
@@ -36,10 +37,14 @@ KIND = "file of --keep-undo"
 
 @dataclass(frozen=True)
 class ForgottenFile:
-    """The rows that were deleted with a person, the time, and the images by SHA-256."""
+    """The rows that were deleted with a person, the time, and the images by SHA-256.
+
+    ``encoders`` made the vectors of the rows.
+    """
 
     video: str
     library: str
+    encoders: LibraryEncoders
     at: datetime
     rows: tuple[Copy, ...]
     blobs: Mapping[str, bytes]
@@ -58,6 +63,7 @@ def write_forgotten_file(out: Path, forgotten: ForgottenFile) -> None:
             "keepsake": VERSION,
             "video": forgotten.video,
             "library": forgotten.library,
+            "encoders": forgotten.encoders,
         }
         head["at"] = forgotten.at.isoformat()
         archive.writestr("rows.jsonl", "\n".join(_lines(head, forgotten.rows)))
@@ -93,7 +99,8 @@ def read_forgotten_file(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> Fo
             if len(rows) > limits.rows:
                 raise too_large(path, "it has too many rows", "rows", limits.rows)
         at = datetime.fromisoformat(head["at"])
-        return ForgottenFile(head["video"], head["library"], at, rows, blobs)
+        encoders = LibraryEncoders(*head["encoders"])
+        return ForgottenFile(head["video"], head["library"], encoders, at, rows, blobs)
 
 
 def _row(line: bytes) -> Copy:

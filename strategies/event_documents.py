@@ -16,12 +16,12 @@ from domain.built import BuiltMemory, StoredNode
 from domain.memories import MemoryKind, Scope, with_attribution
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
-from people.overlay import people_as_of
 from retrieval.built_views import BuiltIndexes, check_built, holds
 from retrieval.people_in_query import view_people, with_current_names
 from retrieval.relevance import CosineScale, closeness, cosine_scale
 from retrieval.terms import terms
 from store.database import Store
+from store.queries.characters import people_as_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,13 +18,12 @@ from domain.memories import MemoryView, Scope
 from domain.people import escape_tags
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from people.overlay import people_as_of
 from perception.jpeg import decode_image
 from perception.likeness import LIKENESS, likeness
-from retrieval.encoders import ImageEncoders
 from retrieval.keyframe_mode import describe_kept
 from retrieval.people_in_query import view_people
 from retrieval.result import ShownImage
+from store.queries.characters import people_as_of
 from store.queries.clip_contents import ClipContents, clip_contents
 from store.queries.frames import (
     cited_kept,
@@ -78,7 +77,6 @@ class FrameReader:
 
     def __init__(self, store: Store, toolbox: Toolbox, builder: str) -> None:
         self._store, self._toolbox, self._builder = store, toolbox, builder
-        self._encoders = ImageEncoders(toolbox)
 
     def any_of(self, view: MemoryView) -> bool:
         """Check whether a frame is kept of any video in view."""
@@ -134,16 +132,25 @@ class FrameReader:
             return None
         if encoder == LIKENESS:
             return likeness(image)
-        model = self._encoders.named(encoder)
-        return None if model is None else np.asarray(model.images([image])[0], np.float32)
+        model = self._toolbox.images
+        if model is None or model.name != encoder:
+            return None
+        return np.asarray(model.images([image])[0], np.float32)
 
     def nearest(self, view: MemoryView, text: str, most: int) -> list[ScoredFrame]:
         """Return the frames that show most what a text says, best first.
 
-        Frames are compared by their own image encoders. () if the profile has none, or none that
-        made vectors of frames in view can be loaded.
+        () if the profile has no image-text model, or another than made vectors of frames in view.
         """
-        return self._nearest(view, self._encoders.query(text).cosine, most)
+        model = self._toolbox.images
+        if model is None:
+            return []
+        query, name = np.asarray(model.text(text), np.float32), model.name
+
+        def cosine(vector: Vector, encoder: str) -> float | None:
+            return float(vector @ query) if encoder == name else None
+
+        return self._nearest(view, cosine, most)
 
     def _nearest(
         self, view: MemoryView, cosine: Callable[[Vector, str], float | None], most: int

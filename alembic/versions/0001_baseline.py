@@ -20,7 +20,6 @@ OF_A_VIDEO = (
     "alert_hits",
     "blobs",
     "builds",
-    "characters",
     "clips",
     "edges",
     "entities",
@@ -45,8 +44,7 @@ OF_A_VIDEO = (
 """Tables whose rows are seen with their video."""
 
 PARENTS = {
-    "character_members": ("characters", "character_id"),
-    "character_names": ("characters", "character_id"),
+    "character_members": ("identities", "identity_id"),
     "exemplars": ("identities", "identity_id"),
     "memory_links": ("memories", "memory_id"),
     "memory_strengths": ("memories", "memory_id"),
@@ -65,6 +63,8 @@ OTHERS = {
     "trajectories": "viewer = current_setting('homer.viewer', true)"
     " AND id NOT IN (SELECT hidden_trajectories())",
     "corrections": "video_id IN (SELECT visible_videos())"
+    " AND (act IS NULL OR act NOT IN (SELECT hidden_acts()))",
+    "character_names": "video_id IN (SELECT visible_videos())"
     " AND (act IS NULL OR act NOT IN (SELECT hidden_acts()))",
     "questions": "EXISTS (SELECT 1 FROM trajectories AS t WHERE t.question_id = questions.id)",
     "messages": "hash IN (SELECT unnest(c.messages) FROM model_calls AS c)",
@@ -94,11 +94,14 @@ CONTENT = {
     "entities": ("name", "attributes", "embedding"),
     "eval_results": ("item", "verdict"),
     "exemplars": ("vector",),
-    "frames": ("embedding",),
+    "frames": ("embedding", "next_embedding"),
     "identity_statements": ("reason",),
     "keepers": ("state",),
-    "keyframes": ("description", "embedding", "description_embedding", "likeness_vector"),
-    "memories": ("text", "speaker", "embedding", "words"),
+    "keyframes": (
+        *("description", "embedding", "description_embedding", "likeness_vector"),
+        *("next_embedding", "next_description_embedding"),
+    ),
+    "memories": ("text", "speaker", "embedding", "next_embedding", "words"),
     "messages": ("content",),
     "model_calls": ("reply", "error"),
     "node_revisions": ("label", "text", "embedding"),
@@ -107,7 +110,7 @@ CONTENT = {
     "questions": ("text", "options"),
     "relations": ("predicate", "embedding"),
     "screen_texts": ("text",),
-    "segment_revisions": ("label", "summary", "history", "embedding"),
+    "segment_revisions": ("label", "summary", "history", "embedding", "next_embedding"),
     "stream_clips": ("recording",),
     "streams": ("source",),
     "trajectories": ("answer",),

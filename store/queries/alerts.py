@@ -140,15 +140,15 @@ def take_clip(session: Session, waiting: WaitingClip) -> bool:
     return session.scalar(text(take), waiting._asdict()) is not None
 
 
-JudgedRow = tuple[StoredLine, Any, str | None]
-"""A line or the description of a keyframe, its vector as a list, and the encoder of that."""
+JudgedRow = tuple[StoredLine, Any]
+"""A line or the description of a keyframe, and its vector as a list."""
 
 
 def lines_of_clip(session: Session, video: str, clip: int) -> list[JudgedRow]:
     """Return the lines of a clip by time."""
     query = """
         SELECT id, clip, start_ms, end_ms, kind, text, source, speaker, NULL,
-            CAST(embedding AS real[]), encoder FROM memories
+            CAST(embedding AS real[]) FROM memories
         WHERE video_id = :video AND clip = :clip ORDER BY start_ms, id
     """
     return _judged(session, query, video, clip)
@@ -158,7 +158,7 @@ def described_frames(session: Session, video: str, clip: int) -> list[JudgedRow]
     """Return the keyframes of a clip that have a description, by time."""
     query = """
         SELECT id, clip, time_ms, time_ms, '', description, '', NULL, NULL,
-            CAST(description_embedding AS real[]), description_encoder FROM keyframes
+            CAST(description_embedding AS real[]) FROM keyframes
         WHERE video_id = :video AND clip = :clip AND description IS NOT NULL ORDER BY time_ms, id
     """
     return _judged(session, query, video, clip)
@@ -166,7 +166,7 @@ def described_frames(session: Session, video: str, clip: int) -> list[JudgedRow]
 
 def _judged(session: Session, query: str, video: str, clip: int) -> list[JudgedRow]:
     rows = session.execute(text(query), {"video": video, "clip": clip})
-    return [(StoredLine._make(row[:-2]), row[-2], row[-1]) for row in rows]
+    return [(StoredLine._make(row[:-1]), row[-1]) for row in rows]
 
 
 def faces_of_clip(session: Session, video: str, clip: int) -> list[tuple[int, TimeSpan]]:

@@ -13,7 +13,7 @@ from typing import Any, LiteralString, NamedTuple
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.sql import SQL, Composable, Composed, Literal, Placeholder
+from psycopg.sql import SQL, Composed, Literal, Placeholder
 
 from domain.memories import Scope
 from store.queries.conditions import (
@@ -25,14 +25,7 @@ from store.queries.conditions import (
     reading_driver,
     view_parameters,
 )
-from store.queries.encoders import (
-    QueryPart,
-    QueryParts,
-    by_encoder,
-    made_by_none,
-    made_by_part,
-    vector_literal,
-)
+from store.queries.encoders import vector_literal
 from store.queries.search import StoredLine, is_wide
 from store.vector_index import has_index
 
@@ -107,11 +100,10 @@ def near_clips(
     restriction: Restriction = EVERYTHING,
     *,
     by_index: bool = False,
-    parts: QueryParts | None = None,
 ) -> list[NearClip]:
     """Return the nearest clips of each vector; a clip is as near as its nearest line.
 
-    Distances are 1 - cosine; of several encoders, on the scale that they share.
+    Distances are 1 - cosine.
 
     Args:
         database: A connection or session.
@@ -119,34 +111,11 @@ def near_clips(
         limit: Clips for each vector; through the index, lines for each vector.
         restriction: A filter on the lines.
         by_index: Whether to scan the HNSW index (approximate) or all lines in view (exact).
-        parts: The encoders that the numbers of ``vectors`` are of; None: one. With several, the
-            nearest clips of each are returned.
     """
     if not len(vectors) or not scopes:
         return []
-    found: list[NearClip] = []
-    for part, numbers in by_encoder(parts, vectors):
-        near = _near_clips(database, scopes, numbers, limit, restriction, by_index, part)
-        found += near if part is None else [_on_shared_scale(clip, part) for clip in near]
-    return found
-
-
-def _on_shared_scale(clip: NearClip, part: QueryPart) -> NearClip:
-    cosine = part.offset + part.factor * (1 - clip.distance)
-    return clip._replace(distance=1 - cosine)
-
-
-def _near_clips(
-    database: Reader,
-    scopes: Sequence[Scope],
-    vectors: Matrix,
-    limit: int,
-    restriction: Restriction,
-    by_index: bool,
-    part: QueryPart | None,
-) -> list[NearClip]:
     template = _CLIPS_BY_INDEX if by_index else _CLIPS_EXACT
-    statement = _vector_statement(template, vectors.shape[1], restriction, part)
+    statement = _vector_statement(template, vectors.shape[1], restriction)
     view = _view_of_search(scopes, by_index=by_index)
     parameters = (
         view
@@ -192,19 +161,18 @@ def near_lines(
     vector: NDArray[np.floating],
     limit: int,
     restriction: Restriction = EVERYTHING,
-    part: QueryPart | None = None,
 ) -> list[ScoredLine]:
     """Return the lines nearest to a unit vector (D,), nearest first.
 
-    The HNSW index is used if it exists, the view is wide and ``restriction`` is empty. ``part``:
-    the encoder whose lines are searched; None: all lines of the vector's size.
+    The HNSW index is used if it exists, the view is wide and ``restriction`` is empty. Lines with a
+    vector of another size are left out.
     """
     wide = not restriction.selective and is_wide(database, scopes)
     by_index = wide and has_index(database, len(vector))
     template = _LINES_BY_INDEX if by_index else _LINES_EXACT
     view = _view_of_search(scopes, by_index=by_index)
     parameters = view | _vector_parameters(limit, restriction) | {"vector": vector_literal(vector)}
-    statement = _vector_statement(template, len(vector), restriction, part)
+    statement = _vector_statement(template, len(vector), restriction)
     rows = _run_vector_search(reading_driver(database), statement, parameters, by_index=by_index)
     return sorted(map(ScoredLine._make, rows), key=lambda line: (line.distance, line.id))
 
@@ -246,18 +214,13 @@ def _run_vector_search(
         return driver.execute(statement, parameters, prepare=False).fetchall()
 
 
-def _vector_statement(
-    template: LiteralString, size: int, restriction: Restriction, part: QueryPart | None
-) -> Composed:
-    made = SQL("true") if part is None else made_by_part(part, "m.encoder")
-    in_view = SQL("{} AND {}").format(SQL(IN_VIEW), made)
-    condition = SQL("{} AND {}").format(SQL(_restriction_sql(restriction)), made)
+def _vector_statement(template: LiteralString, size: int, restriction: Restriction) -> Composed:
     return SQL(template).format(
         view=SQL(VIEW),
         lines=SQL(LINES_IN_VIEW),
-        in_view=in_view,
+        in_view=SQL(IN_VIEW),
         size=Literal(size),
-        restriction=condition,
+        restriction=SQL(_restriction_sql(restriction)),
     )
 
 
@@ -326,8 +289,7 @@ class LineArrays:
     """M lines as arrays, sorted by scope, clip, time and id; ``vectors`` is (M, D).
 
     ``video`` (M,) numbers the scopes; times are milliseconds of video time, ``clip_start_ms`` and
-    ``clip_end_ms`` those of the line's clip. ``part`` (M,) numbers the encoders of a search with
-    several, -1 for lines of no such encoder, whose vectors are zero; None: there is one.
+    ``clip_end_ms`` those of the line's clip.
     """
 
     video: NDArray[np.int64]
@@ -338,7 +300,6 @@ class LineArrays:
     clip_start_ms: NDArray[np.int64]
     clip_end_ms: NDArray[np.int64]
     vectors: Matrix
-    part: NDArray[np.int64] | None = None
 
 
 _NUMBER_FIELDS = ("video", "id", "clip", "start_ms", "end_ms", "clip_start_ms", "clip_end_ms")
@@ -352,73 +313,28 @@ _LINES_OF_CLIPS = """
     SELECT string_agg(int8send(view.number) || int8send(m.id) || int8send(m.clip)
                || int8send(m.start_ms) || int8send(m.end_ms)
                || int8send(c.start_ms) || int8send(c.end_ms), ''::bytea),
-           string_agg({vector}, ''::bytea)
+           string_agg(halfvec_send(m.embedding), ''::bytea)
     FROM requested
     JOIN view ON view.number = requested.scope AND requested.clip <= view.last_clip
     JOIN memories AS m ON m.video_id = view.video AND m.clip = requested.clip
          AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
     JOIN clips AS c ON c.video_id = view.video AND c.clip = requested.clip
-    WHERE {condition}
+    WHERE vector_dims(m.embedding) = {size}
 """
 
 
 def lines_of_clips(
-    database: Reader,
-    scopes: Sequence[Scope],
-    clips: Iterable[tuple[int, int]],
-    size: int,
-    parts: QueryParts | None = None,
+    database: Reader, scopes: Sequence[Scope], clips: Iterable[tuple[int, int]], size: int
 ) -> LineArrays:
     """Return the lines of clips that have a vector of ``size`` numbers.
-
-    With several encoders, a line has its vector among the numbers of its own one, zeros elsewhere.
 
     Args:
         database: A connection or session.
         clips: (number of the scope, clip) pairs.
         size: D; lines with vectors of another size are left out.
-        parts: The encoders of the search; None: one.
     """
     pairs = sorted(set(clips))
-    if parts is None:
-        return _read_lines(database, scopes, pairs, size, SQL("true"))
-    read = [
-        _read_lines(database, scopes, pairs, part.size, made_by_part(part, "m.encoder"))
-        for part in parts
-    ]
-    rest = made_by_none(parts, "m.encoder")
-    return _joined([*read, _read_lines(database, scopes, pairs, 0, rest)], size, parts)
-
-
-def _joined(read: Sequence[LineArrays], size: int, parts: QueryParts) -> LineArrays:
-    """Join the lines of each encoder, and at last those of none, in their common order."""
-    columns = {
-        name: np.concatenate([getattr(arrays, name) for arrays in read]) for name in _NUMBER_FIELDS
-    }
-    counts = [len(arrays.id) for arrays in read]
-    vectors = np.zeros((sum(counts), size), np.float32)
-    for part, first, arrays in zip(parts, np.cumsum([0, *counts]).tolist(), read, strict=False):
-        vectors[first : first + len(arrays.id), part.place] = arrays.vectors
-    numbers = np.repeat([*range(len(read) - 1), -1], counts)
-    order = np.lexsort([columns[key] for key in _ORDER])
-    ordered = {name: column[order] for name, column in columns.items()}
-    return LineArrays(**ordered, vectors=vectors[order], part=numbers[order])
-
-
-def _read_lines(
-    database: Reader,
-    scopes: Sequence[Scope],
-    pairs: Sequence[tuple[int, int]],
-    size: int,
-    made: Composable,
-) -> LineArrays:
-    """Read the lines with a vector of ``size`` numbers, or of any size and without it if 0."""
-    sized = SQL("vector_dims(m.embedding) = {}").format(Literal(size))
-    statement = SQL(_LINES_OF_CLIPS).format(
-        view=SQL(VIEW),
-        vector=SQL("halfvec_send(m.embedding)" if size else "int4send(0)"),
-        condition=SQL("{} AND {}").format(made, sized if size else SQL("true")),
-    )
+    statement = SQL(_LINES_OF_CLIPS).format(view=SQL(VIEW), size=Literal(size))
     parameters = view_parameters(scopes) | {
         "scope_numbers": [scope for scope, _ in pairs],
         "clips": [clip for _, clip in pairs],

@@ -1,37 +1,32 @@
-"""Characters with their members and names, each as of a clip."""
+"""Who is in which character, and how they are called, each as of a clip.
+
+An identity is in a character from a clip on. Rows say both what was learned and what holds with
+users' corrections, which are applied when they are made: ``character_members.learned`` and
+``in_force``. Where users corrected nothing, one row says both.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ARRAY,
-    JSON,
-    ColumnElement,
-    Integer,
-    Select,
-    String,
-    Text,
-    bindparam,
-    cast,
-    column,
-    func,
-    insert,
-    literal,
-    select,
-    update,
-)
-from sqlalchemy.dialects.postgresql import aggregate_order_by
-from sqlalchemy.orm import Session, aliased
+from psycopg.sql import SQL
+from sqlalchemy import delete, insert, update
+from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import Character
-from store.queries.conditions import Reader, is_any_of, valid_at, view_parameters
-from store.tables.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
+from store.queries.conditions import VIEW, Reader, is_any_of, reading_driver, view_parameters
+from store.tables.schema import CharacterMemberRow, CharacterNameRow
+
+USER_SOURCE = "person"
+"""Source of the names that users give."""
+
+NAME_SOURCES_BY_TRUST = ("model", "said", "read", "caption", USER_SOURCE)
+"""Sources of names, the least trusted first."""
 
 
 @dataclass(frozen=True)
@@ -47,123 +42,209 @@ class Name:
 class CharacterAt:
     """A character as of a clip.
 
-    ``id``, ``members``: its row and its identities' rows; ``names``: oldest first; ``began``: the
-    numbers of the characters that its identities first were.
+    ``members``: its identities' rows; ``tags`` and ``began``: of each its tag, and the number of
+    the character that it first was; ``names``: users' first, then the oldest first.
     """
 
-    id: int
     character: Character
     members: tuple[int, ...]
     names: tuple[Name, ...]
     from_clip: int
-    began: tuple[int, ...] = ()
+    tags: tuple[str, ...]
+    began: tuple[int, ...]
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """Its number, and those of the characters that were joined to it."""
+        return frozenset((self.character.number, *self.began))
 
 
-def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
-    """Return the characters of a video as of ``clip``, by number."""
-    return characters_in_view(session, [Scope(video=video_id, last_clip=clip)])[video_id]
+class Membership(NamedTuple):
+    """An identity (its row) that is in the character of a number between two clips."""
+
+    identity: int
+    number: int
+    from_clip: int
+    to_clip: int | None
+
+
+class GivenNames(NamedTuple):
+    """The names that users gave to a character, the preferred one first.
+
+    ``act``: of the corrections of several videos that gave them, which not everybody may see.
+    """
+
+    names: tuple[str, ...]
+    act: str | None
+
+
+_PEOPLE = """
+    WITH {view}, member AS MATERIALIZED (
+        SELECT DISTINCT ON (i.id)
+            i.video_id, m.number, i.id, i.kind, i.number AS tag, i.character, i.first_clip
+        FROM view JOIN identities AS i ON i.video_id = view.video
+        JOIN character_members AS m ON m.identity_id = i.id
+        WHERE {rows} AND i.first_clip <= {met} AND (
+            (m.from_clip <= view.last_clip AND (m.to_clip IS NULL OR m.to_clip > view.last_clip))
+            OR (i.first_clip > view.last_clip AND m.from_clip = i.first_clip))
+        ORDER BY i.id, m.to_clip),
+    chosen AS MATERIALIZED (SELECT * FROM member {which})
+    SELECT
+        (SELECT json_agg(json_build_array(video_id, number, id, kind, tag, character, first_clip)
+                         ORDER BY video_id, number, kind, tag) FROM chosen),
+        (SELECT json_agg(json_build_array(n.video_id, n.identity_id, n.number, n.name, n.source,
+                                          n.from_clip, n.ignored) ORDER BY n.from_clip, n.id)
+         FROM view JOIN character_names AS n ON n.video_id = view.video
+         WHERE {names} (n.from_clip <= view.last_clip
+                        OR (n.source = 'caption' AND n.from_clip <= {met})))
+"""
+_OF_IDENTITIES = """
+    WHERE (video_id, number) IN (SELECT video_id, number FROM member WHERE id = ANY(%(of)s))"""
+_NAMES_OF_IDENTITIES = """
+    (n.identity_id IS NULL OR n.identity_id IN (SELECT id FROM chosen)) AND"""
 
 
 def characters_in_view(
-    database: Reader, scopes: Sequence[Scope]
-) -> defaultdict[str, list[CharacterAt]]:
-    """Return the characters of several videos, each as of its scope, by video and number."""
-    rows = database.execute(_IN_VIEW, view_parameters(scopes)).scalar_one() or ()
-    found = defaultdict[str, list[CharacterAt]](list)
-    for video, *fields in rows:
-        found[video].append(_character(*fields))
+    database: Reader,
+    scopes: Sequence[Scope],
+    *,
+    learned: bool = False,
+    of: Iterable[int] | None = None,
+    met: int | None = None,
+) -> dict[str, list[CharacterAt]]:
+    """Return the characters of videos, each as of its scope, by video and number.
+
+    A view as of a clip never shows what was watched later. Corrections are an exception: they state
+    facts that hold throughout the video, whenever they were made.
+
+    Args:
+        learned: As they were learned, without corrections.
+        of: Only those that these identities (rows) belong to.
+        met: Also identities that were first met after the scope, until this clip, each in the
+            character that it began in.
+    """
+    ids = None if of is None else sorted(set(of))
+    statement = SQL(_PEOPLE).format(
+        view=SQL(VIEW),
+        rows=SQL("m.learned" if learned else "m.in_force"),
+        met=SQL("view.last_clip" if met is None else "%(met)s"),
+        which=SQL("" if ids is None else _OF_IDENTITIES),
+        names=SQL("" if ids is None else _NAMES_OF_IDENTITIES),
+    )
+    parameters = view_parameters(scopes) | {"of": ids, "met": met}
+    ((members, names),) = reading_driver(database).execute(statement, parameters).fetchall()
+    found = characters_of_rows(members or (), names or (), learned=learned)
+    if ids is not None and any(one.character.aliases for every in found.values() for one in every):
+        # Somebody else may go by a name that users took from one of these.
+        everybody = characters_in_view(database, scopes, learned=learned, met=met)
+        found = {
+            video: [one for one in every if not set(ids).isdisjoint(one.members)]
+            for video, every in everybody.items()
+        }
+    return {scope.video: found.get(scope.video, []) for scope in scopes}
+
+
+def characters_at(
+    database: Reader, video_id: str, clip: int, *, learned: bool = False
+) -> list[CharacterAt]:
+    """Return the characters of a video as of ``clip``, by number."""
+    scopes = [Scope(video=video_id, last_clip=clip)]
+    return characters_in_view(database, scopes, learned=learned)[video_id]
+
+
+def learned_with(
+    database: Reader, video_id: str, identities: Iterable[int], clip: int
+) -> list[CharacterAt]:
+    """Return the characters of these identities as they were learned until ``clip``, by number."""
+    scopes = [Scope(video=video_id, last_clip=clip)]
+    return characters_in_view(database, scopes, learned=True, of=identities)[video_id]
+
+
+def people_in_view(database: Reader, scopes: Sequence[Scope]) -> dict[str, list[Character]]:
+    """Return the characters of each video as they were known as of its scope, by number."""
+    found = characters_in_view(database, scopes)
+    return {video: [one.character for one in every] for video, every in found.items()}
+
+
+def people_as_of(database: Reader, scope: Scope) -> list[Character]:
+    """Return the characters of a video as they were known as of ``scope``, by number."""
+    return people_in_view(database, [scope])[scope.video]
+
+
+def characters_of_rows(
+    members: Sequence[Any], names: Sequence[Any], *, learned: bool = False
+) -> dict[str, list[CharacterAt]]:
+    """Return characters by video, in the order of the members; pure.
+
+    Args:
+        members: Video, number of the character, and of each identity row, kind, number, the number
+            that it began as, and first clip.
+        names: Video, identity's row or None, number or None, name, source, clip, whether ignored.
+        learned: Without what users said of names.
+    """
+    by_character: dict[tuple[str, int], list[Any]] = defaultdict(list)
+    for video, number, *fields in members:
+        by_character[video, number].append(fields)
+    of_identity: dict[int, list[tuple[int, Name, bool]]] = defaultdict(list)
+    given: dict[tuple[str, int], list[Name]] = defaultdict(list)
+    for order, (video, identity, number, text, source, clip, ignored) in enumerate(names):
+        if identity is not None:
+            name = Name(text, source, clip)
+            of_identity[identity].append((order, name, ignored and not learned))
+        elif not learned:
+            given[video, number].append(Name(text, source, clip))
+    found: dict[str, list[CharacterAt]] = {}
+    for (video, number), rows in by_character.items():
+        joined = {row[3] for row in rows} - {number}
+        # Number n always stands for the character that the n-th identity is in.
+        by_users = [name for n in (number, *sorted(joined)) for name in given[video, n]]
+        one = _character(number, rows, by_users, [of_identity[row[0]] for row in rows])
+        found.setdefault(video, []).append(one)
+    for video, characters in found.items():
+        taken = {one.character.name for one in characters}
+        found[video] = [_without_aliases(one, taken) for one in characters]
     return found
 
 
-def characters_with(session: Session, identity_ids: Iterable[int], clip: int) -> list[CharacterAt]:
-    """Return the characters that these identities belong to as of ``clip``, by number."""
-    members = select(CharacterMemberRow.character_id).where(
-        is_any_of(CharacterMemberRow.identity_id, identity_ids), valid_at(CharacterMemberRow, clip)
-    )
-    query = _characters(literal(clip)).where(CharacterRow.id.in_(members))
-    return [_character(*fields) for _, *fields in session.execute(query)]
-
-
-def _characters(clip: ColumnElement[int]) -> Select[Any]:
-    """Select the characters as of ``clip`` with their members and names, in one statement."""
-    # Select the members of a character: row, kind, number, and the number each began as.
-    first_member, first = aliased(CharacterMemberRow), aliased(CharacterRow)
-    began = (
-        select(first.number)
-        .join(first_member, first_member.character_id == first.id)
-        .where(first_member.identity_id == IdentityRow.id)
-        .order_by(first_member.id)
-        .limit(1)
-        .scalar_subquery()
-    )
-    fields = func.json_build_array(IdentityRow.id, IdentityRow.kind, IdentityRow.number, began)
-    members = (
-        select(func.json_agg(aggregate_order_by(fields, IdentityRow.kind, IdentityRow.number)))
-        .join(CharacterMemberRow, CharacterMemberRow.identity_id == IdentityRow.id)
-        .where(
-            CharacterMemberRow.character_id == CharacterRow.id, valid_at(CharacterMemberRow, clip)
-        )
-        .correlate_except(IdentityRow, CharacterMemberRow)
-    )
-    return (
-        select(
-            CharacterRow.video_id,
-            CharacterRow.id,
-            CharacterRow.number,
-            CharacterRow.from_clip,
-            members.scalar_subquery(),
-            _names(clip).scalar_subquery(),
-        )
-        .where(valid_at(CharacterRow, clip))
-        .order_by(CharacterRow.video_id, CharacterRow.number)
-    )
-
-
-def _names(clip: ColumnElement[int]) -> Select[Any]:
-    """Select the names of a character, oldest first: text, source, first clip."""
-    row = CharacterNameRow
-    fields = func.json_build_array(row.name, row.source, row.from_clip)
-    return (
-        select(func.json_agg(aggregate_order_by(fields, row.from_clip, row.id)))
-        .where(row.character_id == CharacterRow.id, valid_at(row, clip))
-        .correlate_except(row)
-    )
-
-
-def _select_in_view() -> Select[Any]:
-    """Select the characters of a view as one list of lists; built once, since building is slow."""
-    scopes = func.unnest(
-        cast(bindparam("videos", type_=Text), ARRAY(Text)),
-        cast(bindparam("last_clips", type_=Text), ARRAY(Integer)),
-    ).table_valued(column("video", String), column("last_clip", Integer), name="scope")
-    view = scopes.render_derived()
-    found = _characters(view.c.last_clip).join(view, view.c.video == CharacterRow.video_id)
-    return select(func.json_agg(func.json_build_array(*found.subquery().c), type_=JSON))
-
-
-_IN_VIEW = _select_in_view()
-
-
 def _character(
-    row_id: int,
     number: int,
-    from_clip: int,
-    members: list[tuple[int, str, int, int]] | None,
-    names: list[tuple[str, str, int]] | None,
+    rows: Sequence[Any],
+    by_users: Sequence[Name],
+    of_members: Sequence[Sequence[tuple[int, Name, bool]]],
 ) -> CharacterAt:
-    members, known = members or [], tuple(Name(*fields) for fields in names or ())
+    ids, kinds, tags, began, clips = zip(*rows, strict=True)
+    first = min(clips)
+    learned = sorted((one for every in of_members for one in every), key=lambda one: one[0])
+    known = [replace(name, from_clip=first) for name in by_users]
+    known += [name for _, name, ignored in learned if not ignored]
+    names = _unique(known)
+    preferred = preferred_name(names)
+    # Names that users replaced: earlier texts have them.
+    is_corrected = by_users or any(ignored for _, _, ignored in learned)
+    replaced = (name for _, name, _ in learned if name.text != preferred)
+    former = _unique(replaced) if is_corrected else ()
     character = Character(
         number=number,
-        name=preferred_name(known),
-        faces=tuple(n for _, kind, n, _ in members if kind == IdentityKind.FACE),
-        voices=tuple(n for _, kind, n, _ in members if kind == IdentityKind.VOICE),
+        name=preferred,
+        faces=tuple(n for n, kind in zip(tags, kinds, strict=True) if kind == IdentityKind.FACE),
+        voices=tuple(n for n, kind in zip(tags, kinds, strict=True) if kind == IdentityKind.VOICE),
+        aliases=tuple(name.text for name in former),
+        joined=tuple(sorted(set(began) - {number})),
     )
-    rows, began = tuple(member[0] for member in members), tuple(member[3] for member in members)
-    return CharacterAt(row_id, character, rows, known, from_clip, began)
+    of_members_tags = tuple(f"<{kind}_{n}>" for kind, n in zip(kinds, tags, strict=True))
+    return CharacterAt(character, ids, names, first, of_members_tags, began)
 
 
-NAME_SOURCES_BY_TRUST = ("model", "said", "read", "caption", "person")
-"""Sources of names, the least trusted first."""
+def _unique(names: Iterable[Name]) -> tuple[Name, ...]:
+    """Return the first of the names that differ in case only."""
+    return tuple({name.text.casefold(): name for name in reversed([*names])}.values())[::-1]
+
+
+def _without_aliases(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
+    aliases = tuple(name for name in one.character.aliases if name not in taken)
+    if aliases == one.character.aliases:
+        return one
+    return replace(one, character=one.character.model_copy(update={"aliases": aliases}))
 
 
 def preferred_name(names: Sequence[Name]) -> str | None:
@@ -176,63 +257,47 @@ def preferred_name(names: Sequence[Name]) -> str | None:
     return best.text if best else None
 
 
-def open_characters(
-    session: Session, video_id: str, identity_ids: Sequence[int], clip: int
-) -> list[int]:
-    """Create one character for each identity, with the next free numbers; return row ids."""
-    if not identity_ids:
-        return []
-    query = select(func.max(CharacterRow.number)).where(CharacterRow.video_id == video_id)
-    last = session.scalar(query)
-    start = 0 if last is None else last + 1
+def replace_memberships(
+    session: Session,
+    identities: Iterable[int],
+    learned: Sequence[Membership],
+    in_force: Sequence[Membership],
+) -> None:
+    """Write which characters identities (rows) are in: as learned, and with corrections."""
+    where = is_any_of(CharacterMemberRow.identity_id, identities)
+    session.execute(delete(CharacterMemberRow).where(where))
     rows = [
-        {"video_id": video_id, "number": start + n, "from_clip": clip, "to_clip": None}
-        for n in range(len(identity_ids))
+        one._asdict() | {"learned": one in set(learned), "in_force": one in set(in_force)}
+        for one in dict.fromkeys((*learned, *in_force))
     ]
-    returning = insert(CharacterRow).returning(CharacterRow.id, sort_by_parameter_order=True)
-    ids = list(session.scalars(returning, rows))
-    for character_id, identity_id in zip(ids, identity_ids, strict=True):
-        add_member(session, character_id, identity_id, clip)
-    return ids
+    columns = [{("identity_id" if k == "identity" else k): v for k, v in r.items()} for r in rows]
+    if columns:
+        session.execute(insert(CharacterMemberRow), columns)
 
 
-def add_member(session: Session, character_id: int, identity_id: int, clip: int) -> None:
-    """Add an identity to a character from ``clip`` on."""
-    row = {"character_id": character_id, "identity_id": identity_id, "from_clip": clip}
-    session.execute(insert(CharacterMemberRow), [row | {"to_clip": None}])
-
-
-def end_member(session: Session, character_id: int, identity_id: int, clip: int) -> None:
-    """End an identity's membership in a character after ``clip``."""
-    where = (
-        CharacterMemberRow.character_id == character_id,
-        CharacterMemberRow.identity_id == identity_id,
-        CharacterMemberRow.to_clip.is_(None),
-    )
-    session.execute(update(CharacterMemberRow).where(*where).values(to_clip=clip))
-
-
-def end_character(session: Session, character_id: int, clip: int) -> None:
-    """End a character after ``clip``; its number is not reused."""
-    session.execute(
-        update(CharacterRow).where(CharacterRow.id == character_id).values(to_clip=clip)
-    )
+def replace_given_names(
+    session: Session, video_id: str, given: Mapping[int, GivenNames], nameless: Iterable[int]
+) -> None:
+    """Write the names that users gave, by number, and whose learned names they took (rows)."""
+    row = CharacterNameRow
+    of_video = row.video_id == video_id
+    session.execute(delete(row).where(of_video, row.source == USER_SOURCE))
+    is_ignored = is_any_of(row.identity_id, nameless)
+    learned = update(row).where(of_video, row.identity_id.is_not(None))
+    session.execute(learned.values(ignored=is_ignored))
+    values = [
+        {"video_id": video_id, "number": number, "name": name, "act": given[number].act}
+        for number in sorted(given)
+        for name in given[number].names
+    ]
+    if values:
+        every = {"source": USER_SOURCE, "from_clip": 0}
+        session.execute(insert(row), [one | every for one in values])
 
 
 def add_name(
-    session: Session, character_id: int, name: str, source: str, clip: int, identity_id: int
+    session: Session, video_id: str, identity: int, name: str, source: str, clip: int
 ) -> None:
-    """Add a name of a character from ``clip`` on, as learned from ``identity_id``."""
-    row = {"character_id": character_id, "name": name, "source": source, "from_clip": clip}
-    row |= {"identity_id": identity_id}
-    session.execute(insert(CharacterNameRow), [{**row, "to_clip": None}])
-
-
-def end_name(session: Session, character_id: int, name: str, clip: int) -> None:
-    """End a name of a character after ``clip``."""
-    where = (
-        CharacterNameRow.character_id == character_id,
-        CharacterNameRow.name == name,
-        CharacterNameRow.to_clip.is_(None),
-    )
-    session.execute(update(CharacterNameRow).where(*where).values(to_clip=clip))
+    """Add a name from ``clip`` on, learned of an identity (its row)."""
+    values = {"video_id": video_id, "identity_id": identity, "name": name, "source": source}
+    session.execute(insert(CharacterNameRow).values(values | {"from_clip": clip}))

@@ -144,17 +144,15 @@ def stored_box(corners: Sequence[int]) -> Box:
 
 def frame_vectors(
     connection: Connection | Session, frames: Iterable[int], *, described: bool = False
-) -> dict[int, tuple[NDArray[np.float32], str]]:
-    """Return the image vectors of keyframes that have one, (D,) each, with their encoders.
+) -> dict[int, NDArray[np.float32]]:
+    """Return the image vectors of keyframes that have one, (D,) each.
 
     ``described``: those of their descriptions instead.
     """
-    of = (KeyframeRow.embedding, KeyframeRow.image_encoder)
-    if described:
-        of = (KeyframeRow.description_embedding, KeyframeRow.description_encoder)
-    query = select(KeyframeRow.id, *of).where(KeyframeRow.id.in_(sorted(frames)))
-    rows = connection.execute(query.where(of[0].is_not(None)))
-    return {frame: (np.asarray(vector, dtype=np.float32), name) for frame, vector, name in rows}
+    of = KeyframeRow.description_embedding if described else KeyframeRow.embedding
+    query = select(KeyframeRow.id, of).where(KeyframeRow.id.in_(sorted(frames)))
+    rows = connection.execute(query.where(of.is_not(None)))
+    return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in rows}
 
 
 _GAPS = f"""

@@ -139,13 +139,12 @@ def mark_clip(
     error: str | None = None,
     text: str = "",
     embedding: Sequence[float] | None = None,
-    encoder: str | None = None,
     *,
     unwritten: bool = False,
 ) -> None:
     """Set the state of a clip, with the text and vector that sum it up, shape (D,).
 
-    ``encoder`` made the vectors of its memories, of which this one is the mean direction.
+    The vector is the mean direction of those of its memories.
 
     A deleted clip is left unchanged.
 
@@ -157,7 +156,6 @@ def mark_clip(
         "error": error,
         "text": text,
         "embedding": None if embedding is None else list(embedding),
-        "encoder": None if embedding is None else encoder,
         "attempts": ClipRow.attempts + int(state == ClipState.FAILED),
         "unwritten": unwritten,
         "updated_at": func.now(),

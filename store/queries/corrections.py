@@ -5,59 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ARRAY, String, any_, bindparam, func, insert, select, text, update
+from sqlalchemy import func, insert, select, text, update
 from sqlalchemy.orm import Session
 
-from domain.media import IdentityKind
 from domain.people import ACROSS_VIDEOS, CorrectedCharacter, Correction, CorrectionKind
-from store.queries.characters import Name
 from store.queries.conditions import is_any_of
 from store.tables.schema import (
-    CharacterMemberRow,
-    CharacterNameRow,
-    CharacterRow,
     CorrectionRow,
-    IdentityRow,
     IdentityStatementRow,
     SightingRow,
     UtteranceRow,
 )
-
-
-class Origin(NamedTuple):
-    """The character that an identity first belonged to, which is no other identity's.
-
-    ``identity`` and ``character`` are row ids; ``began`` is the character's number.
-    """
-
-    identity: int
-    kind: IdentityKind
-    number: int
-    first_clip: int
-    character: int
-    began: int
-
-    @property
-    def tag(self) -> str:
-        """The identity's tag."""
-        return f"<{self.kind}_{self.number}>"
-
-
-class LearnedName(NamedTuple):
-    """A name, and the identity that it was learned from."""
-
-    identity: int
-    name: Name
-
-
-class StatedSupport(NamedTuple):
-    """Support from one clip for a face being a voice; both are row ids."""
-
-    clip: int
-    face: int
-    voice: int
-    face_number: int
-    support: float
 
 
 class Claim(NamedTuple):
@@ -104,18 +62,6 @@ def corrections_across_videos(session: Session) -> dict[str, list[Correction]]:
     for found in session.scalars(query.order_by(row.video_id, row.number)):
         corrections.setdefault(found.video_id, []).append(_correction(found))
     return corrections
-
-
-_CORRECTED = (
-    select(CorrectionRow.video_id)
-    .where(CorrectionRow.video_id == any_(bindparam("videos", type_=ARRAY(String))))
-    .distinct()
-)
-
-
-def corrected_videos(session: Session, video_ids: Sequence[str]) -> set[str]:
-    """Return those of these videos that have any correction."""
-    return set(session.scalars(_CORRECTED, {"videos": list(video_ids)}))
 
 
 def add_correction(
@@ -170,60 +116,6 @@ def _correction(row: CorrectionRow) -> Correction:
         act=row.act,
         video=row.video_id,
     )
-
-
-def origins_of(session: Session, video_id: str) -> list[Origin]:
-    """Return every identity that belongs to a character, with its first character."""
-    member, identity, character = CharacterMemberRow, IdentityRow, CharacterRow
-    firsts = (
-        select(func.min(member.id))
-        .join(identity, identity.id == member.identity_id)
-        .where(identity.video_id == video_id)
-        .group_by(identity.id)
-    )
-    query = (
-        select(
-            identity.id,
-            identity.kind,
-            identity.number,
-            identity.first_clip,
-            character.id,
-            character.number,
-        )
-        .join(member, member.identity_id == identity.id)
-        .join(character, character.id == member.character_id)
-        .where(member.id.in_(firsts))
-        .order_by(identity.id)
-    )
-    rows = session.execute(query)
-    return [Origin(row[0], IdentityKind(row[1]), *row[2:]) for row in rows]
-
-
-def learned_names(session: Session, video_id: str, clip: int) -> list[LearnedName]:
-    """Return every name learned up to ``clip``, oldest first, whichever character has it now."""
-    name = CharacterNameRow
-    query = (
-        select(name)
-        .join(CharacterRow, CharacterRow.id == name.character_id)
-        .where(CharacterRow.video_id == video_id, name.from_clip <= clip)
-        .order_by(name.from_clip, name.id)
-    )
-    return [
-        LearnedName(row.identity_id, Name(row.name, row.source, row.from_clip))
-        for row in session.scalars(query)
-    ]
-
-
-def statements_until(session: Session, video_id: str, clip: int) -> list[StatedSupport]:
-    """Return all identity statements up to ``clip``, in order of clips."""
-    row = IdentityStatementRow
-    query = (
-        select(row.clip, row.face_id, row.voice_id, IdentityRow.number, row.support)
-        .join(IdentityRow, IdentityRow.id == row.face_id)
-        .where(row.video_id == video_id, row.clip <= clip)
-        .order_by(row.clip, row.id)
-    )
-    return [StatedSupport(*fields) for fields in session.execute(query)]
 
 
 def claims_of(session: Session, video_id: str, last_clip: int) -> list[Claim]:

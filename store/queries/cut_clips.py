@@ -27,11 +27,11 @@ from domain.memories import MemorySource
 from domain.time import TimeSpan
 from store.queries.alerts import delete_hits_of
 from store.queries.blobs import drop_recordings_of
+from store.queries.conditions import is_any_of
 from store.queries.videos import delete_calls, delete_runs
 from store.tables.schema import (
     CharacterMemberRow,
     CharacterNameRow,
-    CharacterRow,
     ClipRow,
     EvalResultRow,
     FrameRow,
@@ -104,9 +104,8 @@ def texts_in_clips(session: Session, video_id: str, clips: Collection[int]) -> I
     """Yield all text that was said, read and seen in these clips."""
     yield from _perceived_text(session, video_id, lambda row: row.clip.in_(clips))
     name = CharacterNameRow
-    names = select(name.name).join(CharacterRow, CharacterRow.id == name.character_id)
-    in_clips = (CharacterRow.video_id == video_id, name.from_clip.in_(clips))
-    yield from session.scalars(names.where(*in_clips))
+    learned = (name.video_id == video_id, name.identity_id.is_not(None), name.from_clip.in_(clips))
+    yield from session.scalars(select(name.name).where(*learned))
 
 
 def texts_elsewhere(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
@@ -202,7 +201,6 @@ def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
         "gaps": [],
         "text": "",
         "embedding": None,
-        "encoder": None,
         "seconds": 0.0,
         "budget": None,
         "left_out": [],
@@ -250,13 +248,11 @@ def delete_memories(session: Session, ids: Collection[int]) -> set[int]:
     return set(session.scalars(deleted)) if ids else set()
 
 
-def set_memory_vectors(
-    session: Session, vectors: Mapping[int, Sequence[float]], encoder: str
-) -> None:
-    """Replace the vectors, shape (D,), of memories by id, by those of an encoder."""
+def set_memory_vectors(session: Session, vectors: Mapping[int, Sequence[float]]) -> None:
+    """Replace the vectors, shape (D,), of memories by id."""
     for row, vector in vectors.items():
         this_memory = update(MemoryRow).where(MemoryRow.id == row)
-        session.execute(this_memory.values(embedding=list(vector), encoder=encoder))
+        session.execute(this_memory.values(embedding=list(vector), next_embedding=None))
 
 
 def set_clip_summary(
@@ -265,10 +261,9 @@ def set_clip_summary(
     clip: int,
     summary: str,
     vector: Sequence[float] | None,
-    encoder: str,
 ) -> None:
     """Replace the text and vector, shape (D,), that sum up a clip."""
-    values = {"text": summary, "embedding": vector, "encoder": encoder}
+    values = {"text": summary, "embedding": vector}
     this_clip = (ClipRow.video_id == video_id, ClipRow.clip == clip)
     session.execute(update(ClipRow).where(*this_clip).values(values))
 
@@ -280,54 +275,33 @@ def identity_tags(session: Session, ids: Collection[int]) -> set[str]:
     return {f"<{kind}_{number}>" for kind, number in rows}
 
 
-def delete_identities(session: Session, ids: Collection[int]) -> list[int]:
-    """Delete identities; return the numbers of characters that are left without members.
-
-    Those characters are ended but kept, so that their numbers are not reused.
-    """
-    if not ids:
-        return []
-    member, character, name = CharacterMemberRow, CharacterRow, CharacterNameRow
-    characters = select(member.character_id).where(member.identity_id.in_(ids))
-    touched = set(session.scalars(characters))
-    session.execute(delete(IdentityRow).where(IdentityRow.id.in_(ids)))
-    remaining = set(
-        session.scalars(select(member.character_id).where(member.character_id.in_(touched)))
-    )
-    emptied = touched - remaining
-    session.execute(delete(name).where(name.character_id.in_(emptied)))
-    ended = update(character).where(character.id.in_(emptied)).values(from_clip=0, to_clip=0)
-    session.execute(ended)
-    return sorted(session.scalars(select(character.number).where(character.id.in_(emptied))))
+def delete_identities(session: Session, video_id: str, ids: Collection[int]) -> list[int]:
+    """Delete identities; return the numbers of characters that are left without members."""
+    member = CharacterMemberRow
+    of_video = select(member.number).join(IdentityRow, IdentityRow.id == member.identity_id)
+    numbers = of_video.where(IdentityRow.video_id == video_id).distinct()
+    touched = set(session.scalars(numbers.where(is_any_of(IdentityRow.id, ids))))
+    session.execute(delete(IdentityRow).where(is_any_of(IdentityRow.id, ids)))
+    return sorted(touched - set(session.scalars(numbers)))
 
 
 def move_first_clips(session: Session, first: Mapping[int, int]) -> None:
-    """Move the first clips of identities forward to these, and of their characters too."""
-    member, character = CharacterMemberRow, CharacterRow
+    """Move the first clips of identities forward to these."""
     for row, clip in first.items():
         known = (IdentityRow.id == row, IdentityRow.first_clip < clip)
         session.execute(update(IdentityRow).where(*known).values(first_clip=clip))
-        memberships = (member.identity_id == row, member.from_clip < clip)
-        session.execute(update(member).where(*memberships).values(from_clip=clip))
-    characters = select(member.character_id).where(member.identity_id.in_(first))
-    begins = select(func.min(member.from_clip)).where(member.character_id == character.id)
-    later = begins.correlate(character).scalar_subquery()
-    later_ones = update(character).where(character.id.in_(characters), character.from_clip < later)
-    session.execute(later_ones.values(from_clip=later))
 
 
 def remove_learned_names(session: Session, video_id: str, clips: Collection[int]) -> None:
     """Move names learned in these clips to where they next occur, or delete them."""
-    name, character = CharacterNameRow, CharacterRow
-    query = select(name).join(character, character.id == name.character_id)
-    for row in session.scalars(
-        query.where(character.video_id == video_id, name.from_clip.in_(clips))
-    ):
-        next_clip = _next_mention(session, video_id, row.name, row.from_clip)
-        if next_clip is None or (row.to_clip is not None and row.to_clip <= next_clip):
-            session.delete(row)
+    row = CharacterNameRow
+    learned = (row.video_id == video_id, row.identity_id.is_not(None), row.from_clip.in_(clips))
+    for name in session.scalars(select(row).where(*learned)):
+        next_clip = _next_mention(session, video_id, name.name, name.from_clip)
+        if next_clip is None:
+            session.delete(name)
         else:
-            row.from_clip = next_clip
+            name.from_clip = next_clip
     session.flush()
 
 

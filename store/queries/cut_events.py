@@ -120,10 +120,9 @@ def rewrite_revision(
     label: str,
     summary: str,
     vector: Sequence[float],
-    encoder: str,
 ) -> None:
     """Replace the label, summary and vector of a revision."""
-    made = {"embedding": list(vector), "encoder": encoder}
+    made = {"embedding": list(vector), "next_embedding": None}
     values = {"label": label, "summary": summary, "history": [], **made}
     row = SegmentRevisionRow
     session.execute(update(row).where(row.id == revision).values(values))

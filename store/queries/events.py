@@ -185,17 +185,14 @@ def _near_query(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
 
 
 def closest_segments(
-    session: Session, video_id: str, vector: Sequence[float], limit: int, encoder: str
+    session: Session, video_id: str, vector: Sequence[float], limit: int
 ) -> dict[int, OpenSegment]:
-    """Return the open segments closest to ``vector``, by id, closest first.
-
-    Segments with a vector of another encoder than ``encoder`` are left out.
-    """
+    """Return the open segments closest to ``vector``, by id, closest first."""
     distance = SegmentRevisionRow.embedding.cosine_distance(vector)
     query = (
         select(SegmentRow.number, SegmentRevisionRow)
         .join(SegmentRevisionRow, SegmentRevisionRow.segment_id == SegmentRow.id)
-        .where(SegmentRow.video_id == video_id, SegmentRevisionRow.encoder == encoder)
+        .where(SegmentRow.video_id == video_id)
         .where(SegmentRevisionRow.to_clip.is_(None), SegmentRevisionRow.embedding.is_not(None))
         .order_by(distance, SegmentRow.number)
         .limit(limit)

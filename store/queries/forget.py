@@ -35,9 +35,7 @@ from store.tables.schema import (
     Base,
     BlobRow,
     BuildRow,
-    CharacterMemberRow,
     CharacterNameRow,
-    CharacterRow,
     ClipRow,
     CorrectionRow,
     EdgeRow,
@@ -94,18 +92,15 @@ class NamedRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Traces:
-    """Rows of one person: identities, their first characters, keyframes, trajectories."""
+    """Rows of one person: identities, keyframes, trajectories."""
 
     video: str
     identities: Sequence[int]
-    characters: Sequence[int]
     keyframes: Sequence[int]
     trajectories: Sequence[str]
 
 
-def traces_of(
-    session: Session, video_id: str, identities: Sequence[int], characters: Sequence[int]
-) -> Traces:
+def traces_of(session: Session, video_id: str, identities: Sequence[int]) -> Traces:
     """Return the traces of these identities; trajectories are all over the video."""
     frame, sighting = KeyframeRow, SightingRow
     in_view = and_(
@@ -119,7 +114,7 @@ def traces_of(
         TrajectoryVideoRow.video_id == video_id
     )
     frames, runs = session.scalars(shown.order_by(frame.id)), session.scalars(trajectories)
-    return Traces(video_id, identities, characters, list(frames), sorted(runs))
+    return Traces(video_id, identities, list(frames), sorted(runs))
 
 
 def copy_table_rows(
@@ -151,7 +146,7 @@ def copy_builds(session: Session, video_id: str) -> Iterator[Copy]:
 
 
 def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
-    ids, characters, video = traces.identities, traces.characters, traces.video
+    ids, video = traces.identities, traces.video
     yield IdentityRow, IdentityRow.id.in_(ids)
     yield SightingRow, SightingRow.identity_id.in_(ids)
     yield ExemplarRow, ExemplarRow.identity_id.in_(ids)
@@ -159,16 +154,7 @@ def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]
     yield UtteranceRow, UtteranceRow.identity_id.in_(ids)
     statement = IdentityStatementRow
     yield statement, or_(statement.face_id.in_(ids), statement.voice_id.in_(ids))
-    # The characters' other members return to their first characters: their rows change too.
-    other_members = select(CharacterMemberRow.identity_id).where(
-        CharacterMemberRow.character_id.in_(characters)
-    )
-    member, name = CharacterMemberRow, CharacterNameRow
-    memberships = or_(member.identity_id.in_(ids), member.identity_id.in_(other_members))
-    yield member, memberships
-    characters_joined = select(member.character_id).where(memberships)
-    yield CharacterRow, or_(CharacterRow.id.in_(characters), CharacterRow.id.in_(characters_joined))
-    yield name, or_(name.identity_id.in_(ids), name.character_id.in_(characters))
+    yield CharacterNameRow, CharacterNameRow.identity_id.in_(ids)
     yield KeyframeRow, KeyframeRow.id.in_(traces.keyframes)
     yield ObjectRow, _on_keyframes(traces)
     yield BlobRow, BlobRow.video_id == video
@@ -207,48 +193,16 @@ def _is_call(traces: Traces) -> ColumnElement[bool]:
 def erase_traces(session: Session, traces: Traces) -> list[str]:
     """Delete the rows of a person, and the trajectories that may have shown them.
 
-    The characters are ended but kept, so that their numbers are not reused.
-
     Returns:
         SHA-256 of the files that no video uses any more.
     """
     session.execute(delete(EvalResultRow).where(_is_evaluation(traces)))
     delete_trajectories(session, traces.video)
     delete_calls(session, _is_call(traces))
-    # Move other members of these characters back to the characters they first belonged to.
-    member = CharacterMemberRow
-    in_characters = (
-        member.character_id.in_(traces.characters),
-        member.identity_id.not_in(traces.identities),
-    )
-    other_members = list(
-        session.scalars(select(member.identity_id).where(*in_characters).distinct())
-    )
-    session.execute(delete(member).where(*in_characters))
-    for identity in other_members:
-        rows = list(
-            session.scalars(
-                select(member).where(member.identity_id == identity).order_by(member.id)
-            )
-        )
-        first, later = rows[0], rows[1:]
-        ends = min((row.from_clip for row in later), default=None)
-        first.to_clip = ends
-        session.get_one(CharacterRow, first.character_id).to_clip = ends
-        change = update(CharacterNameRow).where(
-            CharacterNameRow.identity_id == identity,
-            CharacterNameRow.character_id.in_(traces.characters),
-        )
-        session.execute(change.values(character_id=first.character_id))
-    session.flush()
-    name = CharacterNameRow
-    session.execute(delete(name).where(name.character_id.in_(traces.characters)))
     drop_recordings(session, traces.video)
     session.execute(delete(ObjectRow).where(_on_keyframes(traces)))
     session.execute(delete(KeyframeRow).where(KeyframeRow.id.in_(traces.keyframes)))
     session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
-    is_character = CharacterRow.id.in_(traces.characters)
-    session.execute(update(CharacterRow).where(is_character).values(from_clip=0, to_clip=0))
     return delete_unnamed_blob_rows(session, traces.video)
 
 
@@ -330,10 +284,10 @@ def update_row(session: Session, row: NamedRow, values: Mapping[str, Any]) -> No
     session.execute(update(row.table).where(row_condition(row)).values(dict(values)))
 
 
-def memory_vectors(session: Session, video_id: str, clip: int, encoder: str) -> list[Any]:
-    """Return the vectors of a clip's memories that an encoder made, shape (D,) each."""
+def memory_vectors(session: Session, video_id: str, clip: int) -> list[Any]:
+    """Return the vectors of a clip's memories, shape (D,) each."""
     row = MemoryRow
-    of_clip = (row.video_id == video_id, row.clip == clip, row.encoder == encoder)
+    of_clip = (row.video_id == video_id, row.clip == clip)
     query = select(row.embedding).where(*of_clip)
     return [v for v in session.scalars(query.order_by(row.id)) if v is not None]
 

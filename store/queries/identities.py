@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,12 +37,12 @@ from store.queries.conditions import is_any_of
 from store.tables.schema import (
     CharacterMemberRow,
     CharacterNameRow,
-    CharacterRow,
     ExemplarRow,
     IdentityRow,
     IdentityStatementRow,
     SightingRow,
     UtteranceRow,
+    VideoRow,
 )
 
 Sighted = tuple[IdentityKind, int, int, tuple[int, ...]]
@@ -72,7 +72,13 @@ class StoredExemplar:
 
 def _identity(row: IdentityRow) -> Identity:
     kind = IdentityKind(row.kind)
-    return Identity(id=row.id, kind=kind, number=row.number, first_clip=row.first_clip)
+    return Identity(
+        id=row.id,
+        kind=kind,
+        number=row.number,
+        first_clip=row.first_clip,
+        character=row.character,
+    )
 
 
 def known_identities(session: Session, video_id: str, kind: IdentityKind) -> list[KnownIdentity]:
@@ -95,7 +101,10 @@ def known_identities(session: Session, video_id: str, kind: IdentityKind) -> lis
 def add_identities(
     session: Session, video_id: str, kind: IdentityKind, count: int, clip: int
 ) -> list[Identity]:
-    """Create ``count`` identities with the next free numbers of their kind."""
+    """Create ``count`` identities with the next free numbers of their kind, each its own character.
+
+    Numbers of characters are not given again, whoever is deleted or forgotten.
+    """
     if not count:
         return []
     highest = select(func.max(IdentityRow.number)).where(
@@ -103,16 +112,26 @@ def add_identities(
     )
     last = session.scalar(highest)
     start = 0 if last is None else last + 1
+    counted = update(VideoRow).where(VideoRow.id == video_id)
+    counted = counted.values(characters=VideoRow.characters + count)
+    characters = session.scalars(counted.returning(VideoRow.characters)).one() - count
     rows = [
-        {"video_id": video_id, "kind": str(kind), "number": start + n, "first_clip": clip}
+        {
+            "video_id": video_id,
+            "kind": str(kind),
+            "number": start + n,
+            "first_clip": clip,
+            "character": characters + n,
+        }
         for n in range(count)
     ]
-    returning = insert(IdentityRow).returning(IdentityRow.id, sort_by_parameter_order=True)
-    ids = session.scalars(returning, rows)
-    return [
-        Identity(id=row_id, kind=kind, number=row["number"], first_clip=clip)
-        for row_id, row in zip(ids, rows, strict=True)
-    ]
+    returning = insert(IdentityRow).returning(IdentityRow, sort_by_parameter_order=True)
+    added = [_identity(row) for row in session.scalars(returning, rows)]
+    session.execute(
+        insert(CharacterMemberRow),
+        [{"identity_id": i.id, "number": i.character, "from_clip": clip} for i in added],
+    )
+    return added
 
 
 def identity_rows(
@@ -131,21 +150,14 @@ def identity_rows(
 def move_first_clips_back(session: Session, identity_ids: Iterable[int], clip: int) -> None:
     """Move the first clip of identities back that are met in an earlier clip watched late."""
     ids = list(identity_ids)
-    of_these = select(CharacterMemberRow.character_id).where(
-        CharacterMemberRow.identity_id.in_(ids), CharacterMemberRow.to_clip.is_(None)
-    )
-    for table, key in (
-        (IdentityRow, IdentityRow.id.in_(ids) & (IdentityRow.first_clip > clip)),
-        (CharacterRow, CharacterRow.id.in_(of_these) & (CharacterRow.from_clip > clip)),
-        (
-            CharacterMemberRow,
-            CharacterMemberRow.identity_id.in_(ids)
-            & (CharacterMemberRow.from_clip > clip)
-            & CharacterMemberRow.to_clip.is_(None),
-        ),
-    ):
-        column = "first_clip" if table is IdentityRow else "from_clip"
-        session.execute(update(table).where(key).values({column: clip}))
+    member, identity = CharacterMemberRow, IdentityRow
+    began = (is_any_of(identity.id, ids), identity.first_clip > clip)
+    first = (member.identity_id == identity.id, member.from_clip == identity.first_clip)
+    options = {"synchronize_session": False}
+    moved = update(member).where(*began, *first).values(from_clip=clip)
+    session.execute(moved, execution_options=options)
+    moved = update(identity).where(*began).values(first_clip=clip)
+    session.execute(moved, execution_options=options)
 
 
 def exemplars_of(session: Session, identity_ids: Sequence[int]) -> dict[int, list[StoredExemplar]]:
@@ -187,13 +199,10 @@ def named_voices(session: Session, video_id: str, names: Iterable[str]) -> dict[
 
     If a character has several voices, the one that the name was learned from counts.
     """
-    identity_id = func.coalesce(CharacterNameRow.identity_id, CharacterMemberRow.identity_id)
     query = (
         select(CharacterNameRow.name, IdentityRow)
-        .join(CharacterRow, CharacterRow.id == CharacterNameRow.character_id)
-        .join(CharacterMemberRow, CharacterMemberRow.character_id == CharacterRow.id)
-        .join(IdentityRow, IdentityRow.id == identity_id)
-        .where(CharacterRow.video_id == video_id, CharacterNameRow.source == "caption")
+        .join(IdentityRow, IdentityRow.id == CharacterNameRow.identity_id)
+        .where(IdentityRow.video_id == video_id, CharacterNameRow.source == "caption")
         .where(CharacterNameRow.name.in_(list(names)), IdentityRow.kind == "voice")
         .order_by(IdentityRow.number.desc())
     )
@@ -234,35 +243,35 @@ def was_stated(session: Session, video_id: str, face: int, voice: int, reason: s
     return session.scalar(query.limit(1)) is not None
 
 
-@dataclass(frozen=True)
-class IdentitySupport:
-    """The total support so far for one face being one voice (row ids)."""
+class StatedSupport(NamedTuple):
+    """Support from one clip for a face being a voice; both are row ids."""
 
-    face_id: int
-    voice_id: int
-    face_number: int
-    total: float
-    statements: int
+    clip: int
+    face: int
+    voice: int
+    support: float
 
 
-def identity_support(session: Session, voice_ids: Sequence[int]) -> list[IdentitySupport]:
-    """Return the support of every face for each of these voices, by voice, then face number."""
-    total = func.sum(IdentityStatementRow.support)
-    count = func.count().cast(Integer)
-    query = (
-        select(
-            IdentityStatementRow.face_id,
-            IdentityStatementRow.voice_id,
-            IdentityRow.number,
-            total,
-            count,
-        )
-        .join(IdentityRow, IdentityRow.id == IdentityStatementRow.face_id)
-        .where(IdentityStatementRow.voice_id.in_(voice_ids))
-        .group_by(IdentityStatementRow.face_id, IdentityStatementRow.voice_id, IdentityRow.number)
-        .order_by(IdentityStatementRow.voice_id, IdentityRow.number)
-    )
-    return [IdentitySupport(*row) for row in session.execute(query)]
+def stated_support(
+    session: Session, video_id: str, voices: Collection[int] | None = None
+) -> list[StatedSupport]:
+    """Return all statements, or those of these voices, in order of voices and clips."""
+    row = IdentityStatementRow
+    query = select(row.clip, row.face_id, row.voice_id, row.support)
+    query = query.where(row.video_id == video_id).order_by(row.voice_id, row.clip, row.id)
+    if voices is not None:
+        query = query.where(is_any_of(row.voice_id, voices))
+    return [StatedSupport(*fields) for fields in session.execute(query)]
+
+
+def identities_of(
+    session: Session, video_id: str, rows: Collection[int] | None = None
+) -> list[Identity]:
+    """Return the identities of a video, or those of these rows, by row."""
+    query = select(IdentityRow).where(IdentityRow.video_id == video_id)
+    if rows is not None:
+        query = query.where(is_any_of(IdentityRow.id, rows))
+    return [_identity(row) for row in session.scalars(query.order_by(IdentityRow.id))]
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,6 @@ _ALIKE = """
            k.id, k.clip, k.time_ms, k.quality, k.blob, k.description
     FROM view JOIN keyframes AS k ON k.video_id = view.video AND k.clip <= view.last_clip
     WHERE k.shot <> {looked_at} AND vector_dims(k.{column}) = {size} AND k.id <> %(but)s
-      AND (%(encoder)s = '' OR k.image_encoder = %(encoder)s)
     ORDER BY cosine DESC, view.number, k.time_ms, k.id LIMIT %(limit)s
 """
 
@@ -190,7 +189,8 @@ def keyframes_alike(
     vector: NDArray[np.floating],
     limit: int,
     but: int = 0,
-    encoder: str = "",
+    *,
+    shown: bool = False,
 ) -> list[AlikeKeyframe]:
     """Return the keyframes in view that are nearest to a vector, best first.
 
@@ -199,9 +199,9 @@ def keyframes_alike(
         vector: What is searched for, shape (D,), L2-normalised.
         limit: Keyframes at most.
         but: Id of a keyframe that is left out.
-        encoder: The image-text model whose vectors are compared; "": those of what they look like.
+        shown: Vectors of the library's image-text model are compared, not what they look like.
     """
-    column, vectors = ("embedding", "vector") if encoder else ("likeness_vector", "halfvec")
+    column, vectors = ("embedding", "vector") if shown else ("likeness_vector", "halfvec")
     statement = SQL(_ALIKE).format(
         view=SQL(VIEW),
         column=Identifier(column),
@@ -213,7 +213,6 @@ def keyframes_alike(
         "vector": vector_literal(vector),
         "limit": limit,
         "but": but,
-        "encoder": encoder,
     }
     rows = reading_driver(database).execute(statement, parameters).fetchall()
     return [

@@ -31,8 +31,9 @@ from store.queries.videos import FINISHED_STATES
 from store.tables.library import SavedSearchRow
 from store.tables.schema import (
     BlobRow,
-    CharacterRow,
+    CharacterMemberRow,
     ClipRow,
+    IdentityRow,
     KeyframeRow,
     MemoryRow,
     SegmentRow,
@@ -150,7 +151,13 @@ def video_holdings(session: Session, video_id: str) -> Holdings:
     return Holdings(
         clips=count(ClipRow),
         memories=count(MemoryRow),
-        people=count(CharacterRow),
+        people=session.scalar(
+            select(func.count(CharacterMemberRow.number.distinct()))
+            .join(IdentityRow, IdentityRow.id == CharacterMemberRow.identity_id)
+            .where(IdentityRow.video_id == video_id, CharacterMemberRow.in_force)
+            .where(CharacterMemberRow.to_clip.is_(None))
+        )
+        or 0,
         events=count(SegmentRow),
         answers=count(TrajectoryVideoRow),
         images=images,

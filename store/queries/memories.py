@@ -50,17 +50,15 @@ _COLUMNS = {
     "source": "text",
     "speaker": "text",
     "embedding": HALFVEC,
-    "encoder": "text",
 }
 
 
 @dataclass(frozen=True)
 class MemoryAt:
-    """A stored memory with its vector, shape (D,), and the encoder that made it."""
+    """A stored memory with its vector, shape (D,)."""
 
     memory: Memory
     vector: NDArray[np.float32]
-    encoder: str
 
 
 def add_memories(
@@ -69,9 +67,8 @@ def add_memories(
     clip: int,
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
-    encoder: str,
 ) -> list[int]:
-    """Store memories of one clip; return their ids in order. ``encoder`` made the vectors."""
+    """Store memories of one clip; return their ids in order."""
     ids = allocate_ids(session, "memories", len(drafts)) if drafts else []
     rows = [
         (
@@ -85,7 +82,6 @@ def add_memories(
             str(draft.source),
             draft.speaker,
             pack_halfvec(vector),
-            encoder,
         )
         for memory_id, draft, vector in zip(ids, drafts, vectors, strict=True)
     ]
@@ -121,12 +117,10 @@ def closest_fact(
     video_id: str,
     people: Sequence[Collection[int]],
     vector: Vector,
-    encoder: str,
 ) -> tuple[int, float] | None:
     """Return the open semantic memory closest to ``vector`` about exactly these people.
 
-    ``people``: the identities of each: a face and a voice are one person. Memories with a vector of
-    another encoder than ``encoder`` are left out.
+    ``people``: the identities of each: a face and a voice are one person.
 
     Returns:
         Its id and cosine, or None if there is none.
@@ -144,7 +138,6 @@ def closest_fact(
         select(MemoryRow.id, distance)
         .where(MemoryRow.video_id == video_id, MemoryRow.kind != str(MemoryKind.EPISODIC))
         .where(MemoryRow.superseded_at.is_(None))
-        .where(MemoryRow.encoder == encoder)
         .where(about.contained_by(identities) if people else linked.is_(None), *all_of_them)
         .order_by(distance, MemoryRow.id)
         .limit(1)
@@ -192,7 +185,7 @@ def _read(session: Session, query: Select[Any], as_of: int) -> list[MemoryAt]:
     vectors = unpack_halfvecs(packed for _, packed in results)
     rows = [row for row, _ in results]
     return [
-        MemoryAt(_memory(row, tags, weights), vector, row.encoder)
+        MemoryAt(_memory(row, tags, weights), vector)
         for row, vector in zip(rows, vectors, strict=True)
     ]
 

@@ -21,7 +21,7 @@ from store.queries.conditions import (
     reading_driver,
     view_parameters,
 )
-from store.queries.encoders import QueryParts, cosine_of, vector_literal
+from store.queries.encoders import vector_literal
 from store.tables.schema import VideoRow
 from store.vector_index import EXEMPLARS, has_index
 
@@ -78,12 +78,13 @@ class NearLine(NamedTuple):
 
 _MENTIONS = """
     WITH {view}
-    SELECT DISTINCT m.id, view.number, m.clip, {cosine} AS cosine
+    SELECT DISTINCT m.id, view.number, m.clip,
+        1 - (m.embedding <=> %(vector)s::halfvec) AS cosine
     FROM {lines}
     JOIN memory_links AS l ON l.memory_id = m.id
     JOIN identities AS i ON i.id = l.identity_id
-    WHERE {sized}
-      (view.video, concat('<', i.kind, '_', i.number, '>')) IN (
+    WHERE vector_dims(m.embedding) = %(size)s
+      AND (view.video, concat('<', i.kind, '_', i.number, '>')) IN (
           SELECT * FROM unnest(%(tag_videos)s::text[], %(tags)s::text[]))
       {clips}
     ORDER BY cosine DESC, m.id LIMIT %(limit)s
@@ -97,7 +98,6 @@ def lines_mentioning(
     vector: NDArray[np.floating],
     limit: int,
     clips: Collection[int] | None = None,
-    parts: QueryParts | None = None,
 ) -> list[NearLine]:
     """Return the lines that mention an identity with one of these tags, nearest first.
 
@@ -107,22 +107,19 @@ def lines_mentioning(
         vector: The query's unit vector, (D,).
         limit: Maximum number of lines.
         clips: Restrict to these clips; None: all clips in view.
-        parts: The encoders that the vector's numbers are of; None: one.
     """
     pairs = [(video, tag) for video, video_tags in tags.items() for tag in sorted(video_tags)]
     statement = SQL(_MENTIONS).format(
         view=SQL(VIEW),
         lines=SQL(LINES_IN_VIEW),
-        cosine=cosine_of(vector, parts, "m.encoder", "m.embedding"),
-        sized=SQL("vector_dims(m.embedding) = {} AND").format(Literal(len(vector)))
-        if parts is None
-        else SQL(""),
         clips=SQL("" if clips is None else "AND m.clip = ANY(%(clips)s)"),
     )
     parameters = view_parameters(scopes) | {
         "tag_videos": [video for video, _ in pairs],
         "tags": [tag for _, tag in pairs],
         "limit": limit,
+        "vector": vector_literal(vector),
+        "size": len(vector),
         "clips": sorted(clips or ()),
     }
     rows = reading_driver(database).execute(statement, parameters).fetchall()
@@ -131,10 +128,8 @@ def lines_mentioning(
 
 # The pattern takes longer than looking for the words in the middle of others, which few have.
 _NAMING = """
-    SELECT c.video_id FROM characters AS c JOIN character_names AS n ON n.character_id = c.id
+    SELECT DISTINCT n.video_id FROM character_names AS n
     WHERE CASE WHEN lower(n.name) LIKE ANY(%(parts)s) THEN lower(n.name) ~ %(pattern)s END
-    UNION
-    SELECT video_id FROM corrections WHERE lower(outcomes::text) ~ %(pattern)s
 """
 
 

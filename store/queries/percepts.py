@@ -22,6 +22,7 @@ from domain.memories import KeyframeDescription
 from domain.streams import Gap
 from store.advisory_locks import lock_until_commit, video_key
 from store.driver import copy_rows
+from store.queries.encoders import require_encoder
 from store.queries.memories import Vector
 from store.tables.schema import (
     BlobRow,
@@ -67,6 +68,8 @@ def add_percept(
         The row ids of each group's sightings, in the group's order.
     """
     where = {"video_id": video_id, "clip": percept.clip.index}
+    for encoder in {k.image_encoder for k in percept.keyframes if k.image_encoder}:
+        require_encoder(session, encoder, images=True)
     _insert(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
     _insert(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
     _insert(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
@@ -100,7 +103,7 @@ def _insert(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> N
 
 
 def _keyframe(frame: Keyframe) -> dict[str, Any]:
-    return frame.model_dump(exclude={"vector", "likeness"}) | {
+    return frame.model_dump(exclude={"vector", "likeness", "image_encoder"}) | {
         "embedding": None if frame.vector is None else list(frame.vector),
         "likeness_vector": None if frame.likeness is None else list(frame.likeness),
     }
@@ -162,17 +165,12 @@ def describe_keyframes(
     clip: int,
     descriptions: Sequence[KeyframeDescription],
     vectors: Sequence[Vector],
-    encoder: str,
 ) -> None:
     """Store what keyframes of a clip show, with the vector of each text, shape (D,)."""
     row = KeyframeRow
     for one, vector in zip(descriptions, vectors, strict=True):
         this_frame = (row.video_id == video_id, row.clip == clip, row.time_ms == one.time_ms)
-        values = {
-            "description": one.text,
-            "description_embedding": list(vector),
-            "description_encoder": encoder,
-        }
+        values = {"description": one.text, "description_embedding": list(vector)}
         session.execute(update(row).where(*this_frame).values(values))
 
 

@@ -41,7 +41,6 @@ KINDS = {
     "identity": "identities",
     "sighting": "sightings",
     "exemplar": "exemplars",
-    "character": "characters",
     "character_member": "character_members",
     "character_name": "character_names",
     "correction": "corrections",
@@ -69,6 +68,7 @@ LEFT_OUT = {
     "clips": {"attempts", "seconds", "budget", "updated_at", "left_out", "dropped"},
     "keyframes": {"likeness_vector"},
     "memories": {"words"},
+    "character_names": {"act"},
     "corrections": {"undone", "made_at"},
     "builds": {"built_at"},
     "model_calls": {"ms", "called_at", "trajectory_id"},
@@ -154,7 +154,6 @@ def _recorded(table: Table, video: str) -> Iterator[ColumnElement[bool]]:
 
 _NAMES = {
     "identities": ("kind", "number"),
-    "characters": ("character", "number"),
     "segments": ("segment", "number"),
     "nodes": ("level", "number"),
     "entities": ("type", "name"),

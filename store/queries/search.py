@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.sql import SQL
+from psycopg.sql import SQL, Literal
 from sqlalchemy import (
     Connection,
     and_,
@@ -32,7 +32,7 @@ from store.queries.conditions import (
     valid_at,
     view_parameters,
 )
-from store.queries.encoders import QueryParts, cosine_of
+from store.queries.encoders import vector_literal
 from store.queries.events import EDGES
 from store.tables.schema import (
     ClipRow,
@@ -201,7 +201,8 @@ _SEGMENTS = """
                CASE WHEN view.last_clip >= ALL (r.clips) THEN r.clips
                     ELSE ARRAY(SELECT c FROM unnest(r.clips) AS c WHERE c <= view.last_clip)
                END AS clips,
-               coalesce({cosine}, 0)::float8 AS cosine
+               coalesce(CASE WHEN vector_dims(r.embedding) = {size} THEN {cosine} END, 0)::float8
+                   AS cosine
         FROM view JOIN segments AS s ON s.video_id = view.video
         JOIN segment_revisions AS r ON r.segment_id = s.id AND r.from_clip <= view.last_clip
              AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
@@ -214,17 +215,15 @@ def segments_in_view(
     database: Reader,
     scopes: Sequence[Scope],
     vector: NDArray[np.floating],
-    parts: QueryParts | None = None,
 ) -> SegmentArrays:
     """Return the segments that are valid in the view, with their cosines to a vector.
 
     Args:
         database: A connection or session.
         vector: The query's unit vector (D,); segments with vectors of another size get 0.
-        parts: The encoders that its numbers are of; None: one.
     """
-    cosine = cosine_of(vector, parts, "r.encoder", "r.embedding")
-    statement = SQL(_SEGMENTS).format(view=SQL(VIEW), cosine=cosine)
+    cosine = SQL("1 - (r.embedding <=> {}::halfvec)").format(Literal(vector_literal(vector)))
+    statement = SQL(_SEGMENTS).format(view=SQL(VIEW), cosine=cosine, size=Literal(len(vector)))
     with reading_driver(database).cursor(binary=True) as cursor:
         row = cursor.execute(statement, view_parameters(scopes)).fetchone()
     fields, clips = row or (None, None)

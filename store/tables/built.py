@@ -66,6 +66,7 @@ class FrameRow(Base):
     reason: Mapped[str]
     image_encoder: Mapped[str | None]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    next_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
 
 
 class NodeRow(Base):

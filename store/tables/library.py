@@ -9,9 +9,6 @@ from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, Index, Text, 
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-MADE_BY = "text encoder that made the vector, if there is one"
-"""The comment of columns that name an encoder."""
-
 
 class Base(DeclarativeBase):
     """Base class of all tables; maps Python types to Postgres types."""
@@ -47,13 +44,22 @@ def added_at() -> Mapped[datetime]:
 
 
 class LibraryRow(Base):
-    """The one row that tells this database from others; its blobs are in a folder of that name.
+    """The one row that tells this database from others, and which models made its vectors.
 
-    Two databases may share a data directory: neither must remove the other's blobs.
+    Its blobs are in a folder of that name: two databases may share a data directory, and neither
+    must remove the other's blobs.
     """
 
     __tablename__ = "library"
     id: Mapped[str] = mapped_column(primary_key=True)
+    text_encoder: Mapped[str | None] = mapped_column(
+        comment="made all vectors of texts; NULL: there is none yet"
+    )
+    image_encoder: Mapped[str | None]
+    next_text_encoder: Mapped[str | None] = mapped_column(
+        comment="made next_embedding, while the library is changed"
+    )
+    next_image_encoder: Mapped[str | None]
 
 
 class EnforcedRightsRow(Base):

@@ -14,6 +14,7 @@ from pgvector.sqlalchemy import HALFVEC, VECTOR
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    CheckConstraint,
     Computed,
     ForeignKey,
     ForeignKeyConstraint,
@@ -36,7 +37,6 @@ from store.tables.built import (
     RelationRow,
 )
 from store.tables.library import (
-    MADE_BY,
     AuditRow,
     Base,
     BlobRow,
@@ -76,7 +76,6 @@ __all__ = [
     "BuildRow",
     "CharacterMemberRow",
     "CharacterNameRow",
-    "CharacterRow",
     "ClipRow",
     "CorrectionRow",
     "EdgeRow",
@@ -161,22 +160,24 @@ class KeyframeRow(_OfClip, Base):
     embedding: Mapped[Any | None] = mapped_column(VECTOR())
     description_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     likeness_vector: Mapped[Any | None] = mapped_column(HALFVEC())
-    description_encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
-    image_encoder: Mapped[str | None] = mapped_column(
-        comment="image encoder that made embedding, if there is one"
-    )
+    next_embedding: Mapped[Any | None] = mapped_column(VECTOR())
+    next_description_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
 
 
 class IdentityRow(Base):
     """A face or a voice known across the clips of a video."""
 
     __tablename__ = "identities"
-    __table_args__ = (UniqueConstraint("video_id", "kind", "number"),)
+    __table_args__ = (
+        UniqueConstraint("video_id", "kind", "number"),
+        UniqueConstraint("video_id", "character"),
+    )
     id: Mapped[int] = primary_key()
     video_id: Mapped[str] = video_column()
     kind: Mapped[str]
     number: Mapped[int]
     first_clip: Mapped[int]
+    character: Mapped[int] = mapped_column(comment="number of the character that it began as")
 
 
 class SightingRow(_OfClip, Base):
@@ -248,50 +249,46 @@ class ObjectRow(_OnKeyframe, Base):
     label: Mapped[str]
 
 
-class CharacterRow(Base):
-    """A person; ``number`` never changes."""
-
-    __tablename__ = "characters"
-    __table_args__ = (UniqueConstraint("video_id", "number"),)
-    id: Mapped[int] = primary_key()
-    video_id: Mapped[str] = video_column()
-    number: Mapped[int]
-    from_clip: Mapped[int]
-    to_clip: Mapped[int | None]
-
-
 class CharacterMemberRow(Base):
-    """An identity's membership in a character, while valid."""
+    """An identity is in the character of a number, from a clip on.
+
+    ``learned``: as the statements have it; ``in_force``: with users' corrections applied.
+    """
 
     __tablename__ = "character_members"
     id: Mapped[int] = primary_key()
-    character_id: Mapped[int] = reference("characters.id", index=True)
     identity_id: Mapped[int] = reference("identities.id", index=True)
+    number: Mapped[int]
     from_clip: Mapped[int]
     to_clip: Mapped[int | None]
+    learned: Mapped[bool] = mapped_column(server_default=text("true"))
+    in_force: Mapped[bool] = mapped_column(server_default=text("true"))
 
 
 class CharacterNameRow(Base):
-    """A name of a character, while valid. ``source``: said, read, caption, model.
+    """A name, learned of an identity or given to the character of a number by a user.
 
-    ``identity_id``: the identity it was learned from.
+    ``source``: said, read, caption, model; person: a user. ``ignored``: users took this name.
     """
 
     __tablename__ = "character_names"
+    __table_args__ = (CheckConstraint("(identity_id IS NULL) = (source = 'person')"),)
     id: Mapped[int] = primary_key()
-    character_id: Mapped[int] = reference("characters.id", index=True)
-    identity_id: Mapped[int] = reference("identities.id")
+    video_id: Mapped[str] = video_column(index=True)
+    identity_id: Mapped[int | None] = reference("identities.id", index=True)
+    number: Mapped[int | None]
     name: Mapped[str]
     source: Mapped[str]
     from_clip: Mapped[int]
-    to_clip: Mapped[int | None]
+    act: Mapped[str | None] = mapped_column(comment="of the corrections of several videos")
+    ignored: Mapped[bool] = mapped_column(server_default=text("false"))
 
 
 class CorrectionRow(Base):
     """A user's correction of the people of a video, until it is undone (``undone``).
 
-    Corrections are laid over what was learned and change no other row. ``numbers``: the characters
-    concerned. ``outcomes``: the states of those from then on.
+    What was learned stays; ``character_members`` and ``character_names`` say what holds with the
+    corrections. ``numbers``: the characters concerned. ``outcomes``: their states from then on.
     """
 
     __tablename__ = "corrections"
@@ -349,7 +346,7 @@ class MemoryRow(_OfClip, Base):
     speaker: Mapped[str | None]
     superseded_at: Mapped[int | None] = mapped_column(comment="clip after which it is no more so")
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
-    encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
+    next_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     words: Mapped[Any] = mapped_column(
         TSVECTOR, Computed("search_words(text, speaker)", persisted=True)
     )
@@ -410,7 +407,7 @@ class SegmentRevisionRow(Base):
         BigInteger, ForeignKey("segments.id", ondelete="SET NULL")
     )
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
-    encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
+    next_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
 
 
 class EdgeRow(Base):

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from pgvector.sqlalchemy import HALFVEC
-from sqlalchemy import ARRAY, BigInteger, ForeignKeyConstraint, Index, Text, text
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.library import MADE_BY, Base, added_at, primary_key, video_column
+from store.tables.library import Base, added_at, primary_key, video_column
 
 
 class VideoRow(Base):
@@ -38,8 +38,8 @@ class VideoRow(Base):
     state: Mapped[str]
     error: Mapped[str | None]
     models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
-    encoders: Mapped[list[str] | None] = mapped_column(
-        ARRAY(Text), comment="text encoders of its rows besides the one in models; NULL: none"
+    characters: Mapped[int] = mapped_column(
+        server_default="0", comment="how many were met; numbers below it are not given again"
     )
     created_at: Mapped[datetime] = added_at()
 
@@ -68,7 +68,6 @@ class ClipRow(Base):
     gaps: Mapped[list[Any]] = mapped_column(JSONB, comment="[[start_ms, end_ms, reason], ...]")
     text: Mapped[str]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
-    encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
     seconds: Mapped[float] = mapped_column(server_default="0")
     budget: Mapped[int | None] = mapped_column(comment="tokens; NULL: no model")
     left_out: Mapped[list[Any]] = mapped_column(

@@ -16,13 +16,13 @@ from domain.memories import MemoryView, Scope
 from domain.search import quote_of
 from domain.time import TimeSpan, format_clock
 from domain.wording import split_sentences
-from people.overlay import people_in_view
 from retrieval.built_views import BuiltIndexes, check_built
 from retrieval.lines import Scores
 from retrieval.options import TEMPERATURE
 from retrieval.people_in_query import ViewPeople, view_people
 from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale
 from retrieval.result import Retrieval
+from store.queries.characters import people_in_view
 from strategies.asked import Asked, Supported, ask, joined, quote_nearest
 from strategies.memdreamer.hierarchy_view import ENTITY, HierarchyView, StoredHierarchy, Vertex
 from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT

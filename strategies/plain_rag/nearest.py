@@ -6,7 +6,6 @@ Importing this module imports llama-index, which takes seconds: import it where 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,11 +23,10 @@ from domain.search import Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import TextEmbedder, embed_queries
-from retrieval.encoders import Encoders, TextModels
-from retrieval.relevance import closeness_threshold
+from retrieval.encoders import TextModels, require_text_encoder
+from retrieval.relevance import closeness_threshold, cosine_scale
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
-from store.queries.encoders import encoders_in_view
 from strategies.plain_rag.strategy import NAME, NearestArguments
 
 if TYPE_CHECKING:
@@ -44,24 +42,18 @@ class NearestLines:
     """Finds the lines nearest to a query.
 
     Args:
-        models: Has the text encoders that the memory was embedded with.
+        models: Has the text encoder that the memory was embedded with.
     """
 
     def __init__(self, store: Store, models: TextModels) -> None:
         self._store, self._models = store, models
-        self._encoders = Encoders(models)
 
     def __call__(self, view: MemoryView, arguments: NearestArguments, use: ToolUse) -> Retrieval:
         """Return the nearest lines not shown yet, scored by option if there are any."""
         query = make_storable(arguments.query)
         with self._store.begin() as session:
-            found = encoders_in_view(session, view.scopes)
-        encoders = self._encoders.load(found)
-        near = [
-            self._nearest(view, query, text, arguments.lines, use.seen) for text in encoders.texts
-        ]
-        by_score = sorted(chain.from_iterable(near), key=lambda piece: -piece.score)
-        evidence = tuple(by_score[: arguments.lines])
+            require_text_encoder(session, self._models.text)
+        evidence = self._nearest(view, query, self._models.text, arguments.lines, use.seen)
         close = bool(evidence) and evidence[0].score >= closeness_threshold(len(evidence))
         return Retrieval(
             mode=NAME,
@@ -69,7 +61,6 @@ class NearestLines:
             evidence=evidence,
             nothing_close=not close,
             searched=f"the {arguments.lines} lines nearest to {query!r}",
-            unloaded=encoders.missing,
             weighed=self._weigh(query, arguments.options, evidence),
             temperature=TEMPERATURE,
         )
@@ -77,21 +68,21 @@ class NearestLines:
     def _nearest(
         self, view: MemoryView, query: str, text: TextEmbedder, lines: int, seen: frozenset[str]
     ) -> tuple[Evidence, ...]:
-        """Return the nearest of the lines that an encoder embedded, by its own scale."""
+        """Return the nearest lines, on the scale of the encoder."""
         (vector,) = embed_queries(text, [query])
         filters: list[MetadataFilter | MetadataFilters] = [
             MetadataFilter(key=VIDEO, value=[*view.videos], operator=FilterOperator.IN)
         ]
         if view.as_of_ms is not None:
             filters.append(MetadataFilter(key=AS_OF_MS, value=view.as_of_ms))
-        result = MemoryVectorStore(self._store, text.name).query(
+        result = MemoryVectorStore(self._store).query(
             VectorStoreQuery(
                 query_embedding=vector.tolist(),
                 similarity_top_k=lines + len(seen),
                 filters=MetadataFilters(filters=filters),
             )
         )
-        near = self._encoders.scale(text).nearness
+        near = cosine_scale(text).nearness
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)
         fresh = [(node, score) for node, score in pairs if node.node_id not in seen]
         return tuple(

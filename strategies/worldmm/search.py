@@ -14,7 +14,6 @@ from domain.memories import MemoryView, Scope
 from domain.stated import Triple
 from domain.time import TimeSpan
 from models.ports import ImageEncoder, TextEmbedder, embed_queries
-from people.overlay import people_in_view
 from retrieval.built_views import check_built
 from retrieval.chapters import caption_sentences
 from retrieval.keyframe_mode import image_evidence
@@ -23,6 +22,7 @@ from retrieval.people_in_query import view_people, with_current_names
 from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale
 from retrieval.result import Retrieval, ShownImage
 from store.database import Store
+from store.queries.characters import people_in_view
 from strategies.asked import Asked, Pieces, ask, joined, quote_nearest
 from strategies.kept_frames import FrameReader, spread_frames
 from strategies.worldmm.choice import (

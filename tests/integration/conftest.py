@@ -57,6 +57,9 @@ def homer(talk: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         def __init__(self, *_: object) -> None:
             self.text = WordVectors()
 
+        def of_library(self, *_: object) -> Box:
+            return self
+
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
     monkeypatch.setattr("flows.workspace.Toolbox", Box)
 

@@ -27,7 +27,7 @@ def test_more_lines_than_a_statement_takes_parameters(store: Store) -> None:
     )
     vector = [0.5, -0.5]
     with store.begin() as session:
-        ids = add_memories(session, video, 0, [draft] * COUNT, [vector] * COUNT, "minilm")
+        ids = add_memories(session, video, 0, [draft] * COUNT, [vector] * COUNT)
         mark_clip(session, video, 0, ClipState.DONE)
     assert len(set(ids)) == COUNT
     with store.begin() as session:

@@ -13,10 +13,10 @@ from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
 from people.across_videos import rename
 from people.corrections import undo
-from people.overlay import characters_at
 from retrieval.citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries.characters import characters_at
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.commands import data

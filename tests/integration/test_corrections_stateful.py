@@ -19,13 +19,10 @@ from flows.delete import delete_video_rows
 from library.memory import dump_lines
 from memory.write_clip import remember
 from people.across_videos import rename
-from people.corrections import history, keep_apart, merge, split, undo
-from people.overlay import characters_at
-from people.video_people import LAST_CLIP
+from people.corrections import LAST_CLIP, history, keep_apart, merge, split, undo
 from store.database import Store
-from store.queries import characters as learned
-from store.queries.characters import CharacterAt
-from store.queries.corrections import origins_of
+from store.queries.characters import CharacterAt, characters_at
+from store.queries.identities import identities_of
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -116,9 +113,9 @@ class Corrected(RuleBasedStateMachine):
     @invariant()
     def everybody_is_exactly_one_person(self) -> None:
         with self.store.begin() as session:
-            began = {one.identity: one.began for one in origins_of(session, self.video)}
+            began = {one.id: one.character for one in identities_of(session, self.video)}
             for clip in sorted({0, self.watched // 2, LAST_CLIP}):
-                known = learned.characters_at(session, self.video, clip)
+                known = characters_at(session, self.video, clip, learned=True)
                 cast = characters_at(session, self.video, clip)
                 assert members(cast) == members(known)
                 self.numbers_mean_whom_they_always_meant(cast, began)

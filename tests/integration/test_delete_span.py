@@ -389,6 +389,7 @@ def test_a_span_that_is_none_deletes_nothing(talk: Store) -> None:
 
 def workspace_of(store: Store) -> Workspace:
     toolbox: Any = SimpleNamespace(text=WordVectors())
+    toolbox.of_library = lambda *_: toolbox
     return Workspace(store.home, store, load_profile("local"), toolbox)
 
 

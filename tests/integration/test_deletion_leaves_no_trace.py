@@ -132,6 +132,7 @@ def test_a_deleted_span_leaves_no_trace_in_later_exports(marked: Store, tmp_path
     only_in_span(marked)
     assert {"utterances.text", "segment_revisions.summary", "patches.applied"} < traces(marked)
     toolbox: Any = SimpleNamespace(text=ThreeNumbers())
+    toolbox.of_library = lambda *_: toolbox
     workspace = Workspace(marked.home, marked, load_profile("local"), toolbox)
     span = TimeSpan.of(31_000, 32_000)
     delete_video_span(workspace, preview_span_deletion(marked, VIDEO, span).cut.video, span)
@@ -144,14 +145,14 @@ def test_a_deleted_span_leaves_no_trace_in_later_exports(marked: Store, tmp_path
 
 def test_a_forgotten_person_leaves_no_trace_but_the_name_of_the_file(marked: Store) -> None:
     with marked.begin() as session:
-        session.execute(text("UPDATE character_names SET name = 'Omar' WHERE character_id > 1"))
-        theirs = "SELECT identity_id FROM character_members WHERE character_id = 1"
+        theirs = "SELECT identity_id FROM character_members WHERE number = 0"
         others = f"identity_id NOT IN ({theirs})"
+        session.execute(text(f"UPDATE character_names SET name = 'Omar' WHERE {others}"))  # noqa: S608
         session.execute(text(f"UPDATE exemplars SET vector = '[1,1,1]' WHERE {others}"))  # noqa: S608
         session.execute(text(f"UPDATE sightings SET blob = NULL WHERE {others}"))  # noqa: S608
         session.execute(text("UPDATE keyframes SET time_ms = 200 WHERE clip = 0"))
         away = "time_ms > 5000"
-        pictures = "blob = '0', embedding = NULL, likeness_vector = NULL"
+        pictures = "blob = '0', embedding = NULL, likeness_vector = NULL, next_embedding = NULL"
         session.execute(text(f"UPDATE keyframes SET {pictures} WHERE {away}"))  # noqa: S608
     done = forget(marked, VIDEO, "0", ThreeNumbers())
     left = traces(marked)

@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 
 from cli.render import render
 from domain.asking import Mode
+from domain.errors import InputError
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, KeyframeDescription
 from domain.settings import MemorySettings, Settings
@@ -28,8 +29,7 @@ from people.forget import forget, restore_forgotten
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
-from store.queries.encoders import settle_image_encoder
-from store.tables.schema import KeyframeRow
+from store.tables.schema import KeyframeRow, LibraryRow
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -168,19 +168,14 @@ def test_the_forgotten_go_from_descriptions(store: Store, video: str, tmp_path: 
     assert vector(again) == pytest.approx(vector(before))
 
 
-def test_undoing_restores_an_image_vector_with_the_encoder_that_made_it(
+def test_what_was_forgotten_under_another_encoder_is_not_brought_back(
     store: Store, video: str, tmp_path: Any
 ) -> None:
+    forget(store, video, "<face_0>", WordVectors(), tmp_path / "undo")
     with store.begin() as session:
-        where = (KeyframeRow.video_id == video, KeyframeRow.time_ms == 32_000)
-        made = {"embedding": [1.0, 0.0], "image_encoder": "earlier"}
-        session.execute(update(KeyframeRow).where(*where).values(made))
-    rename(store, video, "<face_0>", "Mary Poppins")
-    forget(store, video, "Mary Poppins", WordVectors(), tmp_path / "undo")
-    with store.begin() as session:
-        settle_image_encoder(session, video, "later")
-    restore_forgotten(store, video, tmp_path / "undo")
-    assert rows(store)[32_000].image_encoder == "earlier"
+        session.execute(update(LibraryRow).values(text_encoder="later"))
+    with pytest.raises(InputError, match="vectors of later, not of words"):
+        restore_forgotten(store, video, tmp_path / "undo")
 
 
 def test_a_description_of_a_deleted_span_goes_with_its_vector(store: Store, video: str) -> None:

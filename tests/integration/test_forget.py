@@ -23,10 +23,10 @@ from memory.delete_span import delete_span
 from people.across_videos import rename
 from people.corrections import history, keep_apart, merge, split, undo
 from people.forget import forget, restore_forgotten
-from people.overlay import characters_at
 from perception.source import previews_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries.characters import characters_at
 from store.queries.clips import memory_view
 from store.queries.evaluations import plan_slots
 from store.queries.learning import add_observations, put_judgement
@@ -164,7 +164,9 @@ def everything(store: Store) -> Iterator[tuple[str, str]]:
     )
     with store.begin() as session:
         for table in session.scalars(tables).all():
-            for row in session.scalars(text(f"SELECT to_jsonb(t)::text FROM {table} t")):  # noqa: S608
+            # Who is in which character is written anew, under other ids, when people change.
+            whole = "to_jsonb(t) - 'id'" if ".character_" in table else "to_jsonb(t)"
+            for row in session.scalars(text(f"SELECT ({whole})::text FROM {table} t")):  # noqa: S608
                 yield table, _CLOCK.sub("", row.replace(VIDEO, ""))
     for sha, _ in store.blobs.walk():
         yield "file", f"{sha} {store.blobs.get(sha)!r}"
@@ -304,7 +306,7 @@ def test_a_file_that_another_video_has_too_stays(talk: Store) -> None:
     known_video(talk, 1, "f" * 16)
     with talk.begin() as session:
         session.add(BlobRow(video_id="f" * 16, sha256=SHA[FRAME], size=3))
-        frame = keyframe(4, SHA[FRAME]).model_dump(exclude={"vector", "likeness"})
+        frame = keyframe(4, SHA[FRAME]).model_dump(exclude={"vector", "likeness", "image_encoder"})
         session.add(KeyframeRow(video_id="f" * 16, clip=0, **frame))
     forget(talk, VIDEO, "0", WordVectors())
     assert talk.blobs.exists(SHA[FRAME])

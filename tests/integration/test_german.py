@@ -36,7 +36,7 @@ def found_by(store: Store, text: TextEmbedder, lines: list[str], question: str) 
     vectors = dict(zip(lines, text.embed(lines).tolist(), strict=True))
     with store.begin() as session:
         for row in session.scalars(select(MemoryRow)):
-            row.embedding, row.encoder = vectors[row.text], text.name
+            row.embedding = vectors[row.text]
     retrievers = Retrievers(store, Tools(text), Settings())
     view = MemoryView(scopes=(Scope(video="talk", last_clip=len(lines) - 1),))
     return retrievers.search(view, Mode.VIDEO, question).evidence[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from domain.errors import MediaError, ModelError, SetupError
 from domain.evaluation import QuestionPart
@@ -37,10 +37,11 @@ from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.clips import clips_of
+from store.queries.encoders import encoders_of_library
 from store.queries.evaluations import Slot
 from store.queries.records import dump_video
 from store.queries.videos import list_videos, video_state
-from store.tables.schema import MemoryRow
+from store.tables.schema import LibraryRow
 from strategies.registry import find_strategy
 from tests.support.evaluation_rows import slot
 from tests.support.full_suite import in_full
@@ -395,7 +396,7 @@ def test_the_encoder_is_changed_in_a_flow(
 
     watch_talk(workspace.store)
     with workspace.store.begin() as session:
-        session.execute(update(MemoryRow).values(encoder="older"))
+        session.execute(update(LibraryRow).values(text_encoder="older"))
     plan = plan_reembedding(workspace).model_copy(update={"encoder": workspace.toolbox.text.name})
     assert plan.rows
     reembed(workspace, plan, Quiet(), print)
@@ -403,7 +404,7 @@ def test_the_encoder_is_changed_in_a_flow(
         states = {run.name: run.state_name for run in client.read_flow_runs()}
     assert states[plan.encoder] == "Completed"
     with workspace.store.begin() as session:
-        assert set(session.scalars(select(MemoryRow.encoder))) == {plan.encoder}
+        assert encoders_of_library(session).text == plan.encoder
 
 
 class Counted:

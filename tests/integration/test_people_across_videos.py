@@ -20,10 +20,10 @@ from people.across_videos import join, keep_apart, rename, split_off
 from people.corrections import history, merge, split, undo
 from people.forget import forget, restore_forgotten
 from people.likely_same import join_sure, likely_in_other_videos
-from people.overlay import people_in_view
 from store import vector_index
 from store.database import Store, open_store
 from store.home import Home
+from store.queries.characters import people_in_view
 from store.vector_index import EXEMPLARS, build_index, has_index, index_name
 from tests.support.library import Quiet
 from tests.support.library_templates import FilledLibraries

@@ -19,8 +19,9 @@ from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from store.database import Store
 from store.queries import characters, events, outline
+from store.queries.characters import Membership, learned_with, replace_memberships
 from store.queries.clips import clip_states, mark_clip
-from store.queries.identities import add_identities, add_statements, identity_support
+from store.queries.identities import add_identities, add_statements, stated_support
 from store.queries.memories import (
     add_memories,
     closest_fact,
@@ -88,7 +89,7 @@ def stored(session: Session, facts: list[Fact]) -> tuple[list[int], list[int]]:
             span=span(30 * fact.clip, 30 * fact.clip + 1),
             source=MemorySource.MODEL,
         )
-        (row,) = add_memories(session, VIDEO, fact.clip, [draft], [direction(fact.look)], "x")
+        (row,) = add_memories(session, VIDEO, fact.clip, [draft], [direction(fact.look)])
         link_memories(session, [(row, people[who]) for who in fact.about])
         for clip in fact.met:
             strengthen(session, [row], clip)
@@ -106,7 +107,7 @@ def test_the_same_fact_is_one_about_the_same_people_that_still_holds(
     with undone(known) as session:
         ids, people = stored(session, facts)
         found = closest_fact(
-            session, VIDEO, [[people[who]] for who in about], list(direction(look)), "words"
+            session, VIDEO, [[people[who]] for who in about], list(direction(look))
         )
     open_ones = {
         row: float(np.dot(direction(fact.look), direction(look)))
@@ -129,7 +130,7 @@ def test_a_fact_about_somebody_seen_is_known_of_the_same_one_heard(known: Store)
         look, whole = list(direction(1)), people[:2]
 
         def found(*about: list[int]) -> int | None:
-            fact = closest_fact(session, VIDEO, about, look, "x")
+            fact = closest_fact(session, VIDEO, about, look)
             return fact and fact[0]
 
         assert found(whole) == seen
@@ -221,33 +222,22 @@ HELD = st.tuples(CLIP, st.none() | st.integers(0, 3)).map(
 
 
 @quick
-@given(st.lists(st.tuples(st.sampled_from(["Ada", "Bo", "Zoe"]), HELD), max_size=5), HELD)
-def test_names_are_those_of_then(known: Store, names: list[tuple[str, Held]], whole: Held) -> None:
+@given(st.lists(st.tuples(st.sampled_from(["Ada", "Bo", "Zoe"]), CLIP), max_size=5), HELD)
+def test_names_are_those_of_then(known: Store, names: list[tuple[str, int]], whole: Held) -> None:
     with undone(known) as session:
         (face,) = add_identities(session, VIDEO, IdentityKind.FACE, 1, whole.since)
-        (row,) = characters.open_characters(session, VIDEO, [face.id], whole.since)
-        for name, held in names:
-            characters.add_name(session, row, name, "said", held.since, face.id)
-            if held.until is not None:
-                characters.end_name(session, row, name, held.until)
-        if whole.until is not None:
-            characters.end_member(session, row, face.id, whole.until)
-            characters.end_character(session, row, whole.until)
+        held = [Membership(face.id, face.character, whole.since, whole.until)]
+        replace_memberships(session, [face.id], held, held)
+        for name, clip in names:
+            characters.add_name(session, VIDEO, face.id, name, "said", clip)
         views = {n: characters.characters_at(session, VIDEO, n) for n in range(CLIPS)}
-        with_face = {n: characters.characters_with(session, [face.id], n) for n in range(CLIPS)}
-    closed: dict[int, Held] = {}
-    for place, (name, held) in enumerate(names):
-        closed[place] = held
-        for earlier in range(place):
-            same = names[earlier][0] == name and closed[earlier].until is None
-            if same and held.until is not None:
-                closed[earlier] = Held(closed[earlier].since, held.until)
+        with_face = {n: learned_with(session, VIDEO, [face.id], n) for n in range(CLIPS)}
     for n, found in views.items():
         assert len(found) == whole.at(n)
         assert found == with_face[n]
         for one in found:
-            then = sorted(names[p][0] for p, held in closed.items() if held.at(n))
-            assert sorted(name.text for name in one.names) == then
+            then = {name for name, clip in names if clip <= n}
+            assert {name.text for name in one.names} == then
             assert (one.character.faces, one.character.name in (*then, None)) == ((0,), True)
             assert (one.character.name is None) == (not then)
 
@@ -290,7 +280,7 @@ def test_segments_are_those_that_hold_and_near_ones_share_a_label_or_a_clip(
         segments(session, made)
         views = {n: outline.segments_at(session, VIDEO, n) for n in range(CLIPS)}
         near = events.open_segments_near(session, VIDEO, labels=labels, clips=clips)
-        closest = events.closest_segments(session, VIDEO, list(direction(1)), 3, "words")
+        closest = events.closest_segments(session, VIDEO, list(direction(1)), 3)
         following = events.next_segment_number(session, VIDEO)
     for n, found in views.items():
         assert [one.number for one in found] == [k for k, (*_, h) in enumerate(made) if h.at(n)]
@@ -332,7 +322,7 @@ def test_edges_hold_between_their_clips_and_are_closed_once(
     )
 
 
-def test_support_is_summed_by_face_in_order(known: Store) -> None:
+def test_statements_about_a_voice_are_in_order(known: Store) -> None:
     with undone(known) as session:
         faces = add_identities(session, VIDEO, IdentityKind.FACE, 2, 0)
         voices = add_identities(session, VIDEO, IdentityKind.VOICE, 2, 0)
@@ -341,9 +331,7 @@ def test_support_is_summed_by_face_in_order(known: Store) -> None:
         for face, voice, support in stated:
             one = IdentityStatement(face=face, voice=voice, clip=0, support=support, reason="r")
             add_statements(session, VIDEO, [one], ids)
-        found = identity_support(session, [voices[0].id])
-        assert identity_support(session, []) == []
-    assert [(one.face_number, one.total, one.statements) for one in found] == [
-        (0, 0.5, 1),
-        (1, 3.5, 2),
-    ]
+        found = stated_support(session, VIDEO, [voices[0].id])
+        assert stated_support(session, VIDEO, []) == []
+    rows = [one.id for one in faces]
+    assert [(rows.index(one.face), one.support) for one in found] == [(1, 2.0), (0, 0.5), (1, 1.5)]

@@ -1,23 +1,21 @@
-"""Changing the text encoder: all vectors are new, none is lost, and searches go on meanwhile."""
+"""A library has one text encoder: another one is refused, until all vectors are changed to its."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sqlalchemy import select
 from typer.testing import CliRunner
 
 from cli.main import app
 from domain import faults
 from domain.asking import Mode
-from domain.errors import Busy, ModelError
+from domain.errors import Busy, InputError, ModelError
 from domain.settings import Settings
 from flows.reembed import fitting_thresholds, plan_reembedding, reembed
 from flows.workspace import Workspace
@@ -33,9 +31,9 @@ from store.advisory_locks import claim_encoder
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.clips import memory_view
-from store.queries.encoders import rows_left
+from store.queries.encoders import begin_change, encoders_of_library, rows_left
 from store.queries.videos import video_state
-from store.tables.schema import VideoRow
+from tests.support.changed_encoders import change_all
 from tests.support.library import Quiet
 from tests.support.memory import (
     VIDEO,
@@ -54,31 +52,26 @@ NEW = LongerVectors()
 OF_CLIPS = ("clip", "memory", "keyframe", "segment", "segment_revision")
 
 
-@dataclass
-class BothTools(SearchTools):
-    """A search's models: one encoder is the profile's, the other one can be loaded."""
-
-    text: TextEmbedder = field(default_factory=WordVectors)
-
-    def encoder(self, name: str) -> WordVectors | None:
-        return {"words": WordVectors(), "longer": LongerVectors()}.get(name)
-
-
 def records(store: Store) -> list[dict[str, Any]]:
     rows = [json.loads(line) for line in dump_lines(store, VIDEO)]
     return [row for row in rows if row["row"] in OF_CLIPS]
 
 
-def left(store: Store, name: str = NEW.name) -> int:
+def left(store: Store, *, anew: bool = False) -> int:
     with store.begin() as session:
-        return rows_left(session, VIDEO, name).rows
+        return rows_left(session, VIDEO, anew=anew).rows
 
 
-def found(store: Store, query: str) -> str:
+def begin(store: Store) -> None:
+    with store.begin() as session:
+        begin_change(session, NEW.name, images=False)
+
+
+def found(store: Store, query: str, text: TextEmbedder | None = None) -> str:
     with store.begin() as session:
         view = memory_view(session, [VIDEO])
-    result = Retrievers(store, BothTools(), Settings()).search(view, Mode.VIDEO, query)
-    assert result.unloaded == ()
+    tools = SearchTools(text or WordVectors())
+    result = Retrievers(store, tools, Settings()).search(view, Mode.VIDEO, query)
     return " ".join(piece.text for piece in result.evidence[:2])
 
 
@@ -106,42 +99,43 @@ def test_the_memory_is_that_of_a_video_watched_with_the_new_encoder(
     watch_talk(store)
     with open_store(Home(tmp_path / "other").make(), make_database()) as other:
         watch_talk(other, text=LongerVectors())
-        reembed_video(other, VIDEO, NEW, Quiet())
+        change_all(other, NEW, images=False)
         expected = records(other)
     progress = Quiet()
-    total = left(store)
-    reembed_video(store, VIDEO, NEW, progress)
+    total = left(store, anew=True)
+    change_all(store, NEW, progress, images=False)
     assert records(store) == expected
     assert progress.steps == total > 0
     with store.begin() as session:
         state = video_state(session, VIDEO)
-        encoders = session.scalars(select(VideoRow.encoders)).one()
+        assert encoders_of_library(session).text == NEW.name
     assert state is not None
-    assert (state.models["text"], encoders) == (NEW.name, None)
+    assert state.models["text"] == NEW.name
 
 
-def test_an_interrupted_run_goes_on_and_searches_find_both_halves(
+def test_an_interrupted_run_goes_on_and_searches_take_the_old_vectors_until_the_end(
     store: Store, broken: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.reembed.CLIPS", 2)
     watch_talk(store)
+    begin(store)
     before = left(store)
     broken(1)
     with pytest.raises(KeyboardInterrupt):
         reembed_video(store, VIDEO, NEW, Quiet())
-    assert 0 < left(store) < before
+    rest = left(store)
+    assert 0 < rest < before
     for query in ("treasure marmalade", "boats sail every morning", "good night"):
         assert query.split()[0] in found(store, query).lower()
     monkeypatch.undo()
     progress = Quiet()
-    rest = left(store)
-    reembed_video(store, VIDEO, NEW, progress)
-    assert (left(store), progress.steps) == (0, rest)
-    assert "marmalade" in found(store, "treasure marmalade").lower()
+    change_all(store, NEW, progress, images=False)
+    assert progress.steps == rest
+    assert "marmalade" in found(store, "treasure marmalade", NEW).lower()
 
 
 @pytest.mark.full
-def test_clips_that_are_written_with_the_old_encoder_meanwhile_are_embedded_too(
+def test_clips_that_are_written_meanwhile_are_embedded_too(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch_talk(store, 3)
@@ -156,27 +150,38 @@ def test_clips_that_are_written_with_the_old_encoder_meanwhile_are_embedded_too(
                 update_graph(store)
 
     monkeypatch.setattr(faults, "fault_point", write)
-    reembed_video(store, VIDEO, NEW, Quiet())
+    change_all(store, NEW, images=False)
     assert added
-    assert left(store) == 0
-    assert left(store, "words") > 0
-    assert "good night" in found(store, "good night").lower()
+    assert "good night" in found(store, "good night", NEW).lower()
 
 
-@pytest.mark.full
-def test_a_video_is_watched_on_and_cut_with_another_encoder(store: Store) -> None:
+def test_another_encoder_neither_writes_nor_searches_and_it_is_said_what_to_do(
+    store: Store,
+) -> None:
     watch_talk(store, 4)
-    tools = Tools(LongerVectors())
-    for one in list(scenes())[4:]:
-        remember(store, VIDEO, Perceived(one), local_writers(), tools, SETTINGS)
-        update_graph(store, tools)
-    assert left(store) > 0
-    assert left(store, "words") > 0
-    assert "lighthouse" in found(store, "lighthouse").lower()
-    cut(store)
-    assert "lighthouse" in found(store, "lighthouse").lower()
-    reembed_video(store, VIDEO, WordVectors(), Quiet())
-    assert left(store, "words") == 0
+    before = records(store)
+    with pytest.raises(InputError, match=r"vectors of words, not of longer.*homer reembed"):
+        remember(
+            *(store, VIDEO, Perceived(list(scenes())[4]), local_writers()),
+            *(Tools(LongerVectors()), SETTINGS),
+        )
+    assert records(store) == before
+    with pytest.raises(InputError, match=r"vectors of words.*searches with longer"):
+        found(store, "lighthouse", NEW)
+    change_all(store, NEW, images=False)
+    assert "lighthouse" in found(store, "lighthouse", NEW).lower()
+    with pytest.raises(InputError, match="vectors of longer"):
+        cut(store)
+
+
+def test_a_profile_asks_with_the_encoder_of_the_library(tmp_path: Path) -> None:
+    config = tmp_path / "homer.toml"
+    folder = encoder(tmp_path / "tiny")
+    config.write_text(f"[profiles.own]\nbase = 'local'\ntext = '{folder}'\n")
+    toolbox = Toolbox(load_profile("local", config), tmp_path)
+    assert toolbox.of_library("onnx:tiny", None).text.name == "onnx:tiny"
+    assert toolbox.of_library(None, None) is toolbox
+    assert toolbox.of_library("of nobody", None) is toolbox
 
 
 class Failing(LongerVectors):
@@ -188,7 +193,7 @@ def test_an_encoder_that_fails_changes_nothing(store: Store) -> None:
     watch_talk(store)
     before = records(store)
     with pytest.raises(ModelError, match="does not answer"):
-        reembed_video(store, VIDEO, Failing(), Quiet())
+        change_all(store, Failing(), images=False)
     assert records(store) == before
 
 
@@ -200,7 +205,7 @@ def test_a_plan_says_what_it_takes(store: Store, tmp_path: Path) -> None:
     watch_talk(store)
     own = workspace(store, Profile(name="own", text=str(encoder(tmp_path / "tiny"))))
     plan = plan_reembedding(own, timed=True)
-    assert plan.rows == left(store, "onnx:tiny") > 6
+    assert plan.rows == left(store, anew=True) > 6
     assert plan.characters > 200
     assert (plan.cost_usd, plan.videos[0].video) == (0.0, VIDEO)
     assert plan.seconds is not None
@@ -242,13 +247,13 @@ def test_thresholds_are_fitted_by_pairs_seen(store: Store, monkeypatch: pytest.M
             rows = np.pad(super().embed(texts), ((0, 0), (0, 1)), constant_values=(1 / 3) ** 0.5)
             return rows / np.float32((4 / 3) ** 0.5)
 
-    class Both(BothTools):
+    class Both(SearchTools):
         def encoder(self, name: str) -> WordVectors | None:
-            return Crowded() if name == "minilm" else super().encoder(name)
+            return Crowded() if name == "minilm" else None
 
     watch_talk(store)
     monkeypatch.setattr("flows.reembed.LEAST_LINES", 3)
-    tools: Any = Both()
+    tools: Any = Both(WordVectors())
     profile = load_profile("local").model_copy(update={"text": "words"})
     fitting = fitting_thresholds(Workspace(store.home, store, profile, tools))
     assert fitting.splitlines() == [
@@ -283,10 +288,8 @@ def test_the_command_tells_and_does(
 
     notes = list[str]()
     assert "rows of 1 video, " in homer("--dry-run")
-    assert left(store, "onnx:tiny") > 0
-    assert json.loads(homer("--dry-run", "--json"))["rows"] == left(store, "onnx:tiny")
-    assert "rows are embedded again" in homer("--direct", "-v", VIDEO)
+    assert json.loads(homer("--dry-run", "--json"))["rows"] == left(store, anew=True) > 0
+    assert "rows are embedded again" in homer("--direct")
     assert "these thresholds fit onnx:tiny; put them below [profiles.multilingual] of" in notes[-1]
     assert "\nsettings.x = 1\nsettings.y = 2\n" in notes[-1]
-    assert left(store, "onnx:tiny") == 0
     assert "nothing to do: all vectors are of onnx:tiny" in homer("--direct")

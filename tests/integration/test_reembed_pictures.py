@@ -1,10 +1,9 @@
-"""Changing the image encoder: all pictures get new vectors, and both encoders find meanwhile."""
+"""Changing the image encoder: all pictures get new vectors, and the old ones find meanwhile."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from flows.delete import delete_video_rows
 from flows.reembed import plan_reembedding, reembed
 from flows.workspace import Workspace
 from memory.delete_span import delete_span
-from memory.reembed import reembed_pictures
 from memory.write_clip import remember
 from models.image_text import ImageTextEncoder
 from models.ports import ImageEncoder, Vector
@@ -31,11 +29,12 @@ from perception.likeness import LIKENESS, likeness
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.encoders import count_pictures_left, settle_encoder
+from store.queries.encoders import count_pictures_left
 from store.queries.videos import video_state
-from store.tables.schema import FrameRow, KeyframeRow
+from store.tables.schema import FrameRow, KeyframeRow, LibraryRow
 from strategies.kept_frames import FrameReader
 from tests.support.asking import WordToolbox
+from tests.support.changed_encoders import change_all
 from tests.support.library import Quiet
 from tests.support.memory import (
     SETTINGS,
@@ -54,16 +53,6 @@ from tests.support.tiny_image_encoder import Doubled, painted_jpeg, towers
 CLIPS = ("blue", "red", "green")
 KEPT = 7_000
 """The time of the kept frame, which is red."""
-
-
-@dataclass
-class BothTools(Tools):
-    """Models of a search among which the other encoder is, too."""
-
-    other: ImageEncoder | None = None
-
-    def image_encoder(self, name: str) -> ImageEncoder | None:
-        return self.other if self.other and self.other.name == name else None
 
 
 def watch(store: Store, encoder: ImageEncoder | None, clips: range = range(3)) -> None:
@@ -106,26 +95,24 @@ def keep(
         session.add(row)
 
 
-def left(store: Store, encoder: ImageEncoder) -> int:
+def left(store: Store) -> int:
+    """How many pictures have no vector of the library's own encoder."""
     with store.begin() as session:
-        return count_pictures_left(session, VIDEO, encoder.name)
+        return count_pictures_left(session, VIDEO, "new")
 
 
 def view(last_clip: int = 5) -> MemoryView:
     return MemoryView(scopes=(Scope(video=VIDEO, last_clip=last_clip),))
 
 
-def search(
-    store: Store, own: ImageEncoder | None, other: ImageEncoder | None, query: str
-) -> Retrieval:
-    tools = BothTools(images=own, other=other)
-    return Retrievers(store, tools, Settings()).search(view(), Mode.KEYFRAME, query)
+def search(store: Store, own: ImageEncoder | None, query: str) -> Retrieval:
+    return Retrievers(store, Tools(images=own), Settings()).search(view(), Mode.KEYFRAME, query)
 
 
-def finds_all(store: Store, own: ImageEncoder, other: ImageEncoder) -> bool:
+def finds_all(store: Store, own: ImageEncoder) -> bool:
     """Check whether each colour finds its keyframe first, and is close."""
     for clip, colour in enumerate(CLIPS):
-        found = search(store, own, other, f"all {colour}")
+        found = search(store, own, f"all {colour}")
         if found.nothing_close or found.images[0].time_ms != 30_000 * clip + 4_000:
             return False
     return True
@@ -150,67 +137,52 @@ def stop() -> None:
 
 def test_all_pictures_have_vectors_of_new_encoder(library: Store, new: ImageTextEncoder) -> None:
     progress = Quiet()
-    assert left(library, new) == 4
-    assert reembed_pictures(library, VIDEO, new, progress) == 0
-    assert (left(library, new), progress.steps) == (0, 4)
-    assert left(library, Doubled()) == 4
-    assert finds_all(library, new, new)
+    assert finds_all(library, Doubled())
+    assert search(library, new, "all red").unseen, "another model compares no pictures"
+    assert change_all(library, new, progress, images=True) == set()
+    assert progress.steps == 4
+    assert finds_all(library, new)
     with library.begin() as session:
         state = video_state(session, VIDEO)
         sizes = set(session.scalars(select(func.vector_dims(KeyframeRow.embedding))))
+        made_by = session.scalars(select(FrameRow.image_encoder)).one()
     assert state is not None
-    assert (state.models["images"], sizes) == (new.name, {3})
+    assert (state.models["images"], sizes, made_by) == (new.name, {3}, new.name)
 
 
 def test_pictures_watched_without_encoder_get_vectors(store: Store, new: ImageTextEncoder) -> None:
-    known_video(store, 3)
-    watch(store, None)
-    assert not search(store, new, None, "all red").images or left(store, new) == 3
-    reembed_pictures(store, VIDEO, new, Quiet())
-    assert finds_all(store, new, new)
+    known_video(store, 6)
+    watch(store, new, range(2))
+    watch(store, None, range(2, 3))
+    assert left(store) == 1
+    progress = Quiet()
+    change_all(store, new, progress, images=True)
+    assert (left(store), progress.steps) == (0, 1)
+    assert finds_all(store, new)
 
 
 @pytest.mark.parametrize("done", [1, 2, 3])
-def test_an_interrupted_run_goes_on_and_both_encoders_find(
+def test_an_interrupted_run_goes_on_and_the_old_encoder_finds_meanwhile(
     library: Store, new: ImageTextEncoder, monkeypatch: pytest.MonkeyPatch, done: int
 ) -> None:
     monkeypatch.setattr("memory.reembed.PICTURES", 1)
     interrupt(monkeypatch, stop, done)
     with pytest.raises(KeyboardInterrupt):
-        reembed_pictures(library, VIDEO, new, Quiet())
-    assert left(library, new) == 4 - done
-    assert finds_all(library, new, Doubled()), "for one who has the new profile"
-    assert finds_all(library, Doubled(), new), "for one who has the old profile"
+        change_all(library, new, images=True)
+    assert finds_all(library, Doubled())
     monkeypatch.undo()
     progress = Quiet()
-    reembed_pictures(library, VIDEO, new, progress)
-    assert (left(library, new), progress.steps) == (0, 4 - done)
+    change_all(library, new, progress, images=True)
+    assert progress.steps == 4 - done
+    assert finds_all(library, new)
 
 
-def test_pictures_that_cannot_be_compared_are_ranked_by_words_meanwhile(
-    library: Store, new: ImageTextEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with library.begin() as session:
-        session.execute(
-            update(KeyframeRow).where(KeyframeRow.clip == 2).values(description="a harbour")
-        )
-    monkeypatch.setattr("memory.reembed.PICTURES", 2)
-    interrupt(monkeypatch, stop)
-    with pytest.raises(KeyboardInterrupt):
-        reembed_pictures(library, VIDEO, new, Quiet())
-    found = search(library, new, None, "a harbour")
-    assert found.images[0].time_ms == 64_000
-    assert "2 of 3 by" in found.searched
-    assert search(library, new, None, "all blue").images[0].time_ms == 4_000
-
-
-def test_pictures_that_are_added_with_the_old_encoder_meanwhile_get_new_vectors(
+def test_pictures_that_are_added_meanwhile_get_new_vectors(
     library: Store, new: ImageTextEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt(monkeypatch, lambda: watch(library, Doubled(), range(3, 6)))
-    reembed_pictures(library, VIDEO, new, Quiet())
-    assert left(library, new) == 0
-    assert left(library, Doubled()) == 7
+    change_all(library, new, images=True)
+    assert left(library) == 0
 
 
 def test_deleting_meanwhile_is_safe(
@@ -223,74 +195,64 @@ def test_deleting_meanwhile_is_safe(
         delete_span(library, VIDEO, second, WordVectors(), SETTINGS.memory)
 
     interrupt(monkeypatch, cut)
-    reembed_pictures(library, VIDEO, new, Quiet())
-    assert left(library, new) == 0
-    assert search(library, new, None, "all green").images[0].time_ms == 64_000
+    change_all(library, new, images=True)
+    assert left(library) == 0
+    assert search(library, new, "all green").images[0].time_ms == 64_000
 
     def delete() -> None:
         delete_video_rows(library, VIDEO)
 
     interrupt(monkeypatch, delete)
-    reembed_pictures(library, VIDEO, Doubled(), Quiet())
+    change_all(library, Doubled(), images=True)
     with library.begin() as session:
         assert session.scalar(select(func.count()).select_from(KeyframeRow)) == 0
 
 
-def test_a_lost_picture_keeps_vector_and_encoder(library: Store, new: ImageTextEncoder) -> None:
+def test_a_lost_picture_has_no_vector(library: Store, new: ImageTextEncoder) -> None:
     with library.begin() as session:
         session.execute(update(KeyframeRow).where(KeyframeRow.clip == 1).values(blob="0" * 64))
-    assert reembed_pictures(library, VIDEO, new, Quiet()) == 1
-    assert left(library, new) == 1
+    assert len(change_all(library, new, images=True)) == 1
     with library.begin() as session:
-        rows = session.execute(select(KeyframeRow.clip, KeyframeRow.image_encoder)).all()
-    assert {row.clip: row.image_encoder for row in rows} == {
-        0: new.name,
-        1: Doubled.name,
-        2: new.name,
-    }
-    assert finds_all(library, new, Doubled())
+        rows = session.execute(select(KeyframeRow.clip, KeyframeRow.embedding)).all()
+    assert {row.clip: row.embedding is None for row in rows} == {0: False, 1: True, 2: False}
 
 
-def test_kept_frames_are_found_and_compared_across_encoders(
+def test_kept_frames_are_found_and_compared(
     library: Store, new: ImageTextEncoder, tmp_path: Path
 ) -> None:
-    """One frame has a vector of each encoder, and one of colours and edges."""
+    """Some have a vector of the model, and one of colours and edges."""
     blue = np.full((36, 64, 3), (0, 0, 255), np.uint8)
+    change_all(library, new, images=True)
     keep(library, 8_000, "blue", new.images([blue])[0], new.name)
     keep(library, 9_000, "blue", likeness(blue), LIKENESS)
-    keep(library, 10_000, "green", Doubled().images([np.full((8, 8, 3), (0, 255, 0), np.uint8)])[0])
     reader = FrameReader(library, Known(tmp_path), "vam")
-    for colour, time in (("red", KEPT), ("blue", 8_000), ("green", 10_000)):
+    for colour, time in (("red", KEPT), ("blue", 8_000)):
         best = reader.nearest(view(), f"all {colour}", 2)[0]
         assert best.frame.frame.time_ms == time
         assert best.score >= new.close
     frames = {one.frame.time_ms: one for one in reader.within(view().scopes[0])}
-    for time in (KEPT, 8_000, 9_000, 10_000):
-        assert len(reader.alike(view(), frames[time], 9)) == 3
+    for time in (KEPT, 8_000, 9_000):
+        assert len(reader.alike(view(), frames[time], 9)) == 2
     (alike, *_) = reader.alike(view(), frames[9_000], 9)
     assert alike.frame.frame.time_ms == 8_000
 
 
 class Known(WordToolbox):
-    """A toolbox of the towers, which knows the other encoder."""
+    """A toolbox of the towers."""
 
     def __init__(self, root: Path) -> None:
         super().__init__()
         self.profile = self.profile.model_copy(update={"images": str(towers(root / "tiny"))})
-
-    def image_encoder(self, name: str) -> ImageEncoder | None:
-        return Doubled() if name == Doubled.name else super().image_encoder(name)
 
 
 def test_other_profiles_image_encoders_are_known(tmp_path: Path) -> None:
     folder = towers(tmp_path / "tiny")
     config = tmp_path / "homer.toml"
     config.write_text(f"[profiles.own]\nbase = 'local'\nimages = '{folder}'\n")
-    toolbox = Toolbox(load_profile("local", config), tmp_path)
-    found = toolbox.image_encoder("clip:tiny")
-    assert (found and found.name) == "clip:tiny"
-    assert toolbox.image_encoder("clip:elsewhere") is None
-    assert toolbox.images is None
+    seeing = Toolbox(load_profile("own", config), tmp_path)
+    assert seeing.of_library(None, "clip:elsewhere") is seeing
+    blind = Toolbox(load_profile("local", config), tmp_path)
+    assert blind.of_library(None, "clip:tiny").images is None, "its profile names no such model"
 
 
 def test_plan_counts_and_flow_embeds(library: Store, new: ImageTextEncoder, tmp_path: Path) -> None:
@@ -306,13 +268,13 @@ def test_plan_counts_and_flow_embeds(library: Store, new: ImageTextEncoder, tmp_
         session.execute(update(KeyframeRow).where(KeyframeRow.clip == 1).values(blob="0" * 64))
     told: list[str] = []
     reembed(opened, plan, Quiet(), told.append, direct=True)
-    assert left(library, new) == 1
+    assert left(library) == 1
     assert "1 picture could not be read" in told[0]
 
 
 def test_pictures_cost_nothing_where_texts_have_no_price(library: Store, tmp_path: Path) -> None:
     with library.begin() as session:
-        settle_encoder(session, VIDEO, "unpriced-model")
+        session.execute(update(LibraryRow).values(text_encoder="unpriced-model"))
     profile = WordToolbox().profile.model_copy(
         update={"images": str(tmp_path / "tiny"), "text": "openai:unpriced-model"}
     )

@@ -77,7 +77,15 @@ def test_a_viewer_sees_no_row_of_another_video(shared: Store) -> None:
     everything = "".join(line for lines in seen.values() for line in lines)
     assert MARK.lower() not in everything.lower()
     assert VIDEO not in everything
-    for name in ("videos", "clips", "memories", "keyframes", "characters", "exemplars", "nodes"):
+    for name in (
+        "videos",
+        "clips",
+        "memories",
+        "keyframes",
+        "character_names",
+        "exemplars",
+        "nodes",
+    ):
         assert seen[name], name
         assert len(seen[name]) < len(all_rows[name]), name
     strangers = rows_of(shared.for_viewer("stranger@example.org"))
@@ -274,10 +282,18 @@ class TestGrants:
                     ),
                     row,
                 )
+                session.execute(
+                    text(
+                        "INSERT INTO character_names (video_id, number, name, source, from_clip,"
+                        " act) VALUES (:video, :number, 'Given', 'person', 0, :act)"
+                    ),
+                    row,
+                )
+        given = "(SELECT FROM character_names WHERE source = 'person') AS given"
         for video, seen in ((TALK, 1), (INTERVIEW, 3)):
             give_right(two, ANA, video=video)
             with two.for_viewer(ANA).begin() as session:
-                assert count_of(session, "corrections") == seen
+                assert count_of(session, "corrections") == count_of(session, given) == seen
 
     def test_an_error_within_a_record_does_not_lift_the_limit(self, two: Store) -> None:
         with two.for_viewer(ANA).begin() as session:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sqlalchemy import select
 
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
@@ -21,7 +20,7 @@ from retrieval.result import Retrieval, UnknownLabel
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.videos import delete_video
-from store.tables.schema import CharacterMemberRow, CharacterRow
+from store.tables.schema import CharacterMemberRow
 from tests.support.ranking import rank, shares
 from tests.support.remembered import (
     Event,
@@ -221,9 +220,8 @@ def test_what_mentions_a_person_is_looked_up_once_until_there_is_more(
     more = [Said("I am cold", speaker="<voice_1>", who=("<voice_1>",)), Said("So it is")]
     watch(store, V, [more], first=1)
     with store.begin() as session:
-        ada = session.scalars(select(CharacterRow)).one()
         voice = identity_of(session, V, "<voice_1>")
-        session.add(CharacterMemberRow(identity_id=voice, character_id=ada.id, from_clip=1))
+        session.add(CharacterMemberRow(identity_id=voice, number=0, from_clip=1))
     assert what_ada_does(1) == ["Ada sings", "Ada: I am cold"]
     assert what_ada_does(0) == ["Ada sings"]
 
@@ -346,8 +344,7 @@ def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
     from store.tables.schema import KeyframeRow
 
     with store.begin() as session:
-        made = {"embedding": [0.1, 0.9], "image_encoder": "likeness"}
-        session.execute(update(KeyframeRow).values(made))
+        session.execute(update(KeyframeRow).values(embedding=[0.1, 0.9]))
         liked = update(KeyframeRow).where(KeyframeRow.time_ms == 45_000)
         session.execute(liked.values(embedding=[0.9, 0.1]))
     found = Retrievers(store, Tools(images=Likeness()), Settings()).search(

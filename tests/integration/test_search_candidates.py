@@ -476,7 +476,7 @@ SMALL_TABLES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]]
     "segment texts": (lambda db, s: search.segment_texts(db, s[:1], [1, 2]), "segment"),
     "segments by id": (lambda db, s: read_segments(db, s[:1], [1, 2]), "segment"),
     "gaps": (lambda db, s: clip_contents.clips_after_gaps(db, s), "clips_pkey"),
-    "names": (lambda db, s: videos_naming(db, s[:1], ["ada"]), "characters_video_id_number_key"),
+    "names": (lambda db, s: videos_naming(db, s[:1], ["ada"]), "ix_character_names"),
 }
 
 

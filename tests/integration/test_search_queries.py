@@ -9,13 +9,13 @@ from domain.asking import Mode
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from memory.writers.clip_page import subsample
-from people.overlay import people_as_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries.characters import add_name, people_as_of
 from store.queries.clips import end_of_memory
 from store.queries.outline import contents_of
 from store.queries.search import edges_of_segment
-from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow
+from store.tables.schema import CharacterMemberRow, EdgeRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import (
     CLIP_MS,
@@ -55,17 +55,14 @@ def watched(store: Store) -> Store:
 def test_people_are_known_as_of_a_clip(watched: Store) -> None:
     name(watched, V, 0, "Ada", "<face_0>", since=1)
     with watched.begin() as session:
-        row = session.query(CharacterRow).one()
         whose = identity_of(session, V, "<face_0>")
-        held = {"character_id": row.id, "identity_id": whose, "from_clip": 3}
-        later = CharacterNameRow(name="Ada L.", source="person", **held)
-        session.add_all([later, CharacterNameRow(name="Eda", source="said", **held)])
-        session.flush()
+        add_name(session, V, whose, "Ada L.", "caption", 3)
+        add_name(session, V, whose, "Eda", "said", 3)
         assert people_as_of(session, scope(0)) == []
         assert [one.name for one in people_as_of(session, scope(2))] == ["Ada"]
         assert [one.name for one in people_as_of(session, scope(3))] == ["Ada L."]
         assert people_as_of(session, scope(3))[0].faces == (0,)
-        session.execute(update(CharacterRow).values(to_clip=3))
+        session.execute(update(CharacterMemberRow).values(to_clip=3))
         assert people_as_of(session, scope(3)) == []
         assert len(people_as_of(session, scope(2))) == 1
 

@@ -190,7 +190,7 @@ def test_an_export_holds_content_the_blobs_and_what_was_asked(store: Store, tmp_
         blobs = {n for n in archive.namelist() if n.startswith("blobs/")}
         head, *lines = [json.loads(line) for line in archive.read("rows.jsonl").splitlines()]
         assert SHARED in [archive.read(name) for name in blobs]
-    assert head == {"video": A, "revision": HEAD}
+    assert head == {"video": A, "revision": HEAD, "encoders": [None, None]}
     rows: dict[str, list[dict[str, Any]]] = {}
     for table, row in lines:
         rows.setdefault(table, []).append(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -146,30 +146,21 @@ def add_people(session: Session, recording: Film, picture: str) -> None:
     ids = allocate_ids(session, "identities", len(faces) + len(voices))
     kinds = [*(("face", n) for n in faces), *(("voice", n // 2) for n in voices)]
     rows = [
-        (i, recording.id, kind, number, 0) for i, (kind, number) in zip(ids, kinds, strict=True)
+        (i, recording.id, kind, number, 0, character)
+        for character, (i, (kind, number)) in enumerate(zip(ids, kinds, strict=True))
     ]
     types = {"id": "int8", "video_id": "text", "kind": "text", "number": "int4"}
-    put(session, "identities", {**types, "first_clip": "int4"}, rows)
-    persons = allocate_ids(session, "characters", recording.people)
-    owners = [*persons, *(persons[n] for n in voices)]
-    _characters(session, recording, persons, [*zip(owners, ids, strict=True)])
+    put(session, "identities", {**types, "first_clip": "int4", "character": "int4"}, rows)
+    owners = [*faces, *voices]
+    types = {"identity_id": "int8", "number": "int4", "from_clip": "int4"}
+    put(session, "character_members", types, ((i, n, 0) for i, n in zip(ids, owners, strict=True)))
+    named = (
+        (recording.id, ids[n], 0, f"Guest {n} of {recording.title}", "said") for n in faces if n % 3
+    )
+    types = {"video_id": "text", "identity_id": "int8", "from_clip": "int4", "name": "text"}
+    put(session, "character_names", types | {"source": "text"}, named)
     _sightings(session, recording, ids[: recording.people], picture)
     _exemplars(session, recording, ids)
-
-
-def _characters(
-    session: Session, recording: Film, persons: list[int], members: Sequence[tuple[int, int]]
-) -> None:
-    types = {"id": "int8", "video_id": "text", "number": "int4", "from_clip": "int4"}
-    put(session, "characters", types, ((p, recording.id, n, 0) for n, p in enumerate(persons)))
-    types = {"character_id": "int8", "identity_id": "int8", "from_clip": "int4"}
-    put(session, "character_members", types, ((c, i, 0) for c, i in members))
-    named = (
-        (*members[n], 0, f"Guest {n} of {recording.title}", "said")
-        for n in range(len(persons))
-        if n % 3
-    )
-    put(session, "character_names", types | {"name": "text", "source": "text"}, named)
 
 
 def _sightings(session: Session, recording: Film, faces: list[int], picture: str) -> None:

@@ -41,7 +41,6 @@ from flows.workspace import Workspace
 from graphs.runner import Runner
 from library.removal import export_video
 from library.videos import all_videos
-from memory.reembed import reembed_pictures, reembed_video
 from models.profile import Profile
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
@@ -58,6 +57,7 @@ from store.tables.schema import BlobRow, KeyframeRow, VideoRow
 from strategies.registry import all_strategies
 from tests.support import full_video, machine, span_deletion
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.changed_encoders import change_all
 from tests.support.forked_processes import forked
 from tests.support.judged_answers import answered
 from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images
@@ -351,8 +351,8 @@ class Reembed(Scenario):
             session.add(BlobRow(video_id=VIDEO, sha256=image, size=1))
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
-        reembed_video(store, VIDEO, LongerVectors(), Quiet())
-        assert reembed_pictures(store, VIDEO, Doubled(), Quiet()) == 0
+        change_all(store, LongerVectors(), images=False)
+        assert change_all(store, Doubled(), images=True) == set()
 
 
 class BuildMemory(Scenario):

@@ -22,7 +22,6 @@ from store.tables.schema import (
     BuildRow,
     CharacterMemberRow,
     CharacterNameRow,
-    CharacterRow,
     ClipRow,
     CorrectionRow,
     EdgeRow,
@@ -171,7 +170,6 @@ def _clips(video_id: str) -> list[ClipRow]:
             gaps=[[100, 200, "damaged"]] if i == 1 else [],
             text=f"clip {i}",
             embedding=[0.6, 0.8, i],
-            encoder="minilm",
         )
         for i in range(CLIPS)
     ]
@@ -190,7 +188,7 @@ def _stream(video_id: str) -> list[Any]:
 def _percept(video_id: str, blob: str) -> list[Any]:
     frame = {"shot": 0, "sharpness": 0.1, "entropy": 2.5, "quality": 1 / 3}
     size = {"width": 640, "height": 360, "blob": blob}
-    seen = {"embedding": [1, 0], "image_encoder": "towers"}
+    seen = {"embedding": [1, 0]}
     said = {"language": "en", "confidence": 0.9}
     read = ScreenTextRow(
         video_id=video_id, clip=1, time_ms=31_000, text="EXIT", score=0.7, box=[1, 2, 30, 40]
@@ -220,6 +218,7 @@ def _people(session: Session, video_id: str, blob: str) -> tuple[list[int], list
     for kind in found:
         for number in range(2):
             row = IdentityRow(video_id=video_id, kind=kind, number=number, first_clip=number)
+            row.character = number + (2 if kind == "voice" else 0)
             _add(session, row)
             _see(session, video_id, row, blob)
             found[kind].append(row.id)
@@ -265,17 +264,13 @@ def _see(session: Session, video_id: str, who: IdentityRow, blob: str) -> None:
 
 def _characters(session: Session, video_id: str, faces: list[int], voices: list[int]) -> None:
     for number in range(2):
-        row = CharacterRow(video_id=video_id, number=number, from_clip=number)
-        _add(session, row)
-        held = {"character_id": row.id, "from_clip": number}
-        _add(session, CharacterMemberRow(identity_id=faces[number], **held))
-        whose = {"identity_id": faces[number]}
-        _add(session, CharacterNameRow(name=f"Ann {number}", source="said", **whose, **held))
+        held = {"identity_id": faces[number], "from_clip": number}
+        _add(session, CharacterMemberRow(number=number, **held))
+        learned = {"name": f"Ann {number}", "source": "said"}
+        _add(session, CharacterNameRow(video_id=video_id, **learned, **held))
     for number, voice in enumerate(voices):
-        alone = CharacterRow(video_id=video_id, number=2 + number, from_clip=number)
-        _add(session, alone)
-        began = {"character_id": alone.id, "from_clip": number}
-        _add(session, CharacterMemberRow(identity_id=voice, **began))
+        alone = {"identity_id": voice, "from_clip": number}
+        _add(session, CharacterMemberRow(number=2 + number, **alone))
     named = {"number": 0, "names": ["Anna"], "members": [], "nameless": []}
     said = {"number": 1, "kind": "rename", "told": "0 is Anna", "numbers": [0]}
     _add(session, CorrectionRow(video_id=video_id, outcomes=[named], **said))
@@ -296,7 +291,6 @@ def _remember(session: Session, video_id: str, identities: list[int]) -> None:
                 end_ms=clip * 30_000 + 5000,
                 source="said",
                 embedding=[0.1 * line, 0.2, 0.3],
-                encoder="minilm",
             )
             _add(session, row)
             _add(session, MemoryLinkRow(memory_id=row.id, identity_id=identities[line]))
@@ -319,7 +313,6 @@ def _events(session: Session, video_id: str) -> None:
             to_clip=2 if gone else None,
             absorbed_into=segments[0].id if gone else None,
             embedding=[1, 2],
-            encoder="minilm",
         )
         _add(session, revision)
     first, second = (segment.id for segment in segments[:2])

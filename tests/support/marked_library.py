@@ -37,7 +37,8 @@ STRUCTURE = {
     "names of rows, that others refer to": """
         library.id videos.id clips.video_id keyframes.video_id identities.video_id
         sightings.video_id utterances.video_id screen_texts.video_id objects.video_id
-        characters.video_id corrections.video_id corrections.act identity_statements.video_id
+        character_names.video_id character_names.act
+        corrections.video_id corrections.act identity_statements.video_id
         memories.video_id
         segments.video_id edges.video_id patches.video_id blobs.video_id
         trajectory_videos.video_id trajectory_videos.trajectory_id trajectories.id
@@ -64,9 +65,9 @@ STRUCTURE = {
         relations.level keepers.builder alerts.kind alerts.delivery alert_hits.state
         alert_hits.error""",
     "names of models, and times": """
-        videos.models videos.encoders builds.encoder clips.encoder keyframes.description_encoder
-        builds.writers patches.writers memories.encoder segment_revisions.encoder clips.gaps
-        keyframes.image_encoder frames.image_encoder""",
+        videos.models builds.encoder builds.writers patches.writers clips.gaps frames.image_encoder
+        library.text_encoder library.image_encoder library.next_text_encoder
+        library.next_image_encoder""",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
     "who may see what": """
         trajectories.viewer grants.grantee grants.folder group_members.group_name

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from models.ports import ImageEncoder, Reranker, TextEmbedder
@@ -19,13 +19,13 @@ from perception.likeness import likeness
 from retrieval.terms import terms
 from store.database import Store
 from store.home import Home
+from store.queries.characters import add_name
 from store.tables.schema import (
     CharacterMemberRow,
-    CharacterNameRow,
-    CharacterRow,
     ClipRow,
     EdgeRow,
     IdentityRow,
+    IdentityStatementRow,
     KeyframeRow,
     MemoryLinkRow,
     MemoryRow,
@@ -140,7 +140,6 @@ def _clip(video: str, clip: int, text: str, vector: list[float] | None) -> ClipR
         gaps=[],
         text=text,
         embedding=vector,
-        encoder=None if vector is None else WordEmbedder.name,
     )
 
 
@@ -157,7 +156,6 @@ def _line(video: str, clip: int, line: Said, vector: list[float]) -> MemoryRow:
         speaker=line.speaker,
         superseded_at=line.until,
         embedding=vector,
-        encoder=WordEmbedder.name,
     )
 
 
@@ -167,7 +165,10 @@ def identity_of(session: Session, video: str, tag: str) -> int:
         session.query(IdentityRow).filter_by(video_id=video, kind=kind, number=int(number)).first()
     )
     if found is None:
-        found = IdentityRow(video_id=video, kind=kind, number=int(number), first_clip=0)
+        began = (100 if kind == "face" else 200) + int(number)
+        found = IdentityRow(
+            video_id=video, kind=kind, number=int(number), first_clip=0, character=began
+        )
         session.add(found)
         session.flush()
     return int(found.id)
@@ -176,13 +177,19 @@ def identity_of(session: Session, video: str, tag: str) -> int:
 def name(store: Store, video: str, number: int, called: str, *tags: str, since: int = 0) -> None:
     """From clip ``since`` on, these identities are the character ``number`` of that name."""
     with store.begin() as session:
-        row = CharacterRow(video_id=video, number=number, from_clip=since)
-        session.add(row)
-        session.flush()
-        held = {"character_id": row.id, "from_clip": since}
         members = [identity_of(session, video, tag) for tag in tags]
-        session.add(CharacterNameRow(name=called, source="said", identity_id=members[0], **held))
+        session.get_one(IdentityRow, members[0]).character = number
+        session.execute(
+            update(IdentityRow).where(IdentityRow.id.in_(members)).values(first_clip=since)
+        )
+        add_name(session, video, members[0], called, "said", since)
+        held = {"number": number, "from_clip": since}
         session.add_all(CharacterMemberRow(identity_id=one, **held) for one in members)
+        stated = {"video_id": video, "clip": since, "support": 9.0, "reason": "said"}
+        session.add_all(
+            IdentityStatementRow(face_id=members[0], voice_id=voice, **stated)
+            for voice in members[1:]
+        )
 
 
 @dataclass(frozen=True)
@@ -250,7 +257,6 @@ def _revision(segment: int, revision: int, event: Event) -> SegmentRevisionRow:
         from_clip=event.since,
         to_clip=event.until,
         embedding=WordEmbedder().embed([f"{event.label}. {event.summary}"])[0].tolist(),
-        encoder=WordEmbedder.name,
     )
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError
 from domain.settings import WatchSettings
-from memory.captions import CaptionLine, CaptionTrack, caption_clips, read_captions
+from domain.time import TimeSpan
+from memory.captions import CaptionKind, CaptionLine, CaptionTrack, caption_clips, read_captions
 from tests.support.memory import span
 
 SETTINGS = WatchSettings()
@@ -32,6 +33,10 @@ def row(**more: object) -> dict[str, object]:
     return {"start": 1, "end": 2.5, "text": "Hello."} | more
 
 
+def line(at: TimeSpan, text: str, kind: CaptionKind, speaker: str | None = None) -> CaptionLine:
+    return CaptionLine(span=at, text=text, kind=kind, speaker=speaker)
+
+
 def test_lines_are_read_with_their_day_kind_and_speaker(tmp_path: Path) -> None:
     track = read_captions(
         jsonl(
@@ -45,10 +50,10 @@ def test_lines_are_read_with_their_day_kind_and_speaker(tmp_path: Path) -> None:
         )
     )
     assert track.lines == (
-        CaptionLine(span(1, 2.5), "Hello.", "caption"),
-        CaptionLine(span(3, 4), "Hello.", "speech", "Ada"),
-        CaptionLine(span(5, 6), "Hello.", "speech"),
-        CaptionLine(span(DAY + 10, DAY + 11), "Hello.", "speech", "Jake"),
+        line(span(1, 2.5), "Hello.", "caption"),
+        line(span(3, 4), "Hello.", "speech", "Ada"),
+        line(span(5, 6), "Hello.", "speech"),
+        line(span(DAY + 10, DAY + 11), "Hello.", "speech", "Jake"),
     )
     assert track.title == "week"
 
@@ -171,9 +176,9 @@ def track_of(*lines: CaptionLine) -> CaptionTrack:
 
 def test_empty_stretches_make_no_clip_and_spans_stay_exact() -> None:
     lines = (
-        CaptionLine(span(29, 31), "It begins.", "caption"),
-        CaptionLine(span(30, 32), "Hello.", "speech", "Ada"),
-        CaptionLine(span(DAY, DAY + 1), "A new day.", "caption"),
+        line(span(29, 31), "It begins.", "caption"),
+        line(span(30, 32), "Hello.", "speech", "Ada"),
+        line(span(DAY, DAY + 1), "A new day.", "caption"),
     )
     first, second, third = caption_clips(track_of(*lines), SETTINGS)
     assert [one.clip.index for one in (first, second, third)] == [0, 1, 2]
@@ -188,9 +193,7 @@ def test_empty_stretches_make_no_clip_and_spans_stay_exact() -> None:
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=40))
 def test_every_line_is_in_the_clip_it_starts_in(starts: list[int]) -> None:
-    lines = [
-        CaptionLine(span(s, s + 5), f"line {n}", "caption") for n, s in enumerate(sorted(starts))
-    ]
+    lines = [line(span(s, s + 5), f"line {n}", "caption") for n, s in enumerate(sorted(starts))]
     clips = list(caption_clips(track_of(*lines), SETTINGS))
     assert [one.clip.index for one in clips] == list(range(len(clips)))
     assert [c.text for one in clips for c in one.captions] == [one.text for one in lines]

@@ -243,7 +243,7 @@ LINES = st.lists(
 @given(LINES, st.integers(1, 120_000))
 def test_clips_hold_every_line_once(made: list[tuple[int, int, str, Any]], clip_ms: int) -> None:
     lines = [
-        CaptionLine(TimeSpan.of(start, start + length), text, kind)
+        CaptionLine(span=TimeSpan.of(start, start + length), text=text, kind=kind)
         for start, length, text, kind in sorted(made)
     ]
     track = CaptionTrack("0" * 16, "t", tuple(lines))

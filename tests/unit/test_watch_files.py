@@ -74,10 +74,9 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
     def watch(work: Work, _executor: object, *, pool: WorkerPool, listener: object) -> Watched:
         assert listener is not None
         kept.pools.append(pool)
-        kept.told.append(f"watch {work.name}")
-        return Watched(
-            path=work.name, video=VIDEO.id, clips=5, fresh=5, failed=int("hard" in work.name)
-        )
+        name = work.name
+        kept.told.append(f"watch {name}")
+        return Watched(path=name, video=VIDEO.id, clips=5, fresh=5, failed="hard" in name)
 
     monkeypatch.setattr(ingest_files, "open_video", open_video)
     monkeypatch.setattr(ingest_files, "watch", watch)

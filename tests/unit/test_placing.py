@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import IdentityKind
-from domain.people import Character, CorrectedCharacter, Correction, CorrectionKind
+from domain.people import CorrectedCharacter, Correction, CorrectionKind, Identity
 from people.characters import ClipPeople
-from people.overlay import LearnedPeople, Overlay, apply_overlay, are_distinct, overlay_of
+from people.placing import InForce, in_force, memberships, nameless
 from retrieval.people_in_query import view_people, with_current_names
-from store.queries.characters import CharacterAt, Name, preferred_name
-from store.queries.corrections import LearnedName, Origin, StatedSupport
+from store.queries.characters import CharacterAt, characters_of_rows
+from store.queries.identities import StatedSupport
 
 FACES, VOICES = range(1, 5), range(5, 9)
 """Identity rows; each began as the character of the number one below."""
@@ -27,33 +27,14 @@ class Story:
     stated: tuple[StatedSupport, ...] = ()
 
 
-def origin(row: int) -> Origin:
+def identity(row: int) -> Identity:
     face = row in FACES
     kind = IdentityKind.FACE if face else IdentityKind.VOICE
-    return Origin(row, kind, row - (1 if face else 5), 0, 100 + row, row - 1)
+    number = row - (1 if face else 5)
+    return Identity(id=row, kind=kind, number=number, first_clip=0, character=row - 1)
 
 
-def learned(story: Story, clip: int = 99) -> LearnedPeople:
-    """As the machine would have it: each voice is where its statements last put it."""
-    stated = [one for one in story.stated if one.clip <= clip]
-    plain = Overlay(names={-1: ("nobody",)})
-    alone = [_character(row - 1, [row], story) for row in (*FACES, *VOICES)]
-    names = [LearnedName(row, Name(text, "said", 0)) for row, text in story.names.items()]
-    origins = {row: origin(row) for row in (*FACES, *VOICES)}
-    everyone = LearnedPeople(alone, origins, names, stated)
-    marked = Overlay(names=plain.names | {row - 1: () for row in VOICES})
-    return LearnedPeople(apply_overlay(everyone, marked), origins, names, stated)
-
-
-def _character(number: int, rows: list[int], story: Story) -> CharacterAt:
-    names = tuple(Name(story.names[row], "said", 0) for row in rows if row in story.names)
-    character = Character(
-        number=number,
-        name=preferred_name(names),
-        faces=tuple(row - 1 for row in rows if row in FACES),
-        voices=tuple(row - 5 for row in rows if row in VOICES),
-    )
-    return CharacterAt(101 + number, character, tuple(rows), names, 0)
+EVERYBODY = [identity(row) for row in (*FACES, *VOICES)]
 
 
 def output(
@@ -65,17 +46,32 @@ def output(
 
 
 def laid_over(story: Story, *corrections: Correction, clip: int = 99) -> list[CharacterAt]:
-    truth = overlay_of(corrections)
-    assert truth is not None
-    return apply_overlay(learned(story, clip), truth)
+    truth = in_force(corrections)
+    stated = sorted(story.stated, key=lambda one: (one.voice, one.clip))
+    now = memberships(EVERYBODY, stated, truth)
+    ignored = nameless(EVERYBODY, now, truth)
+    valid = [m for m in now if m.from_clip <= clip and (m.to_clip is None or m.to_clip > clip)]
+    members = sorted(
+        ("v", m.number, one.id, str(one.kind), one.number, one.character, 0)
+        for m in valid
+        for one in (identity(m.identity),)
+    )
+    names: list[tuple[object, ...]] = [
+        ("v", None, n, name, "person", 0, False)
+        for n, one in truth.names.items()
+        for name in one.names
+    ]
+    for row, name in story.names.items():
+        names.append(("v", row, None, name, "said", 0, row in ignored))
+    return characters_of_rows(members, names)["v"]
 
 
 STORY = Story(
     {1: "Ada", 5: "Ada", 6: "Omar"},
     (
-        StatedSupport(0, 1, 5, 0, 6.0),
-        StatedSupport(1, 2, 6, 1, 3.0),
-        StatedSupport(2, 3, 6, 2, 3.0),
+        StatedSupport(0, 1, 5, 6.0),
+        StatedSupport(1, 2, 6, 3.0),
+        StatedSupport(2, 3, 6, 3.0),
     ),
 )
 
@@ -102,12 +98,11 @@ def test_who_is_stored_apart_from_one_face_may_be_joined_to_another() -> None:
 
 
 def test_two_are_apart_by_any_of_their_tags_and_both_ways() -> None:
-    truth = overlay_of([two("<face_0>", "<face_1>")])
-    assert truth is not None
-    assert are_distinct(truth, ["<voice_9>", "<face_0>"], ["<face_1>"])
-    assert are_distinct(truth, ["<face_1>"], ["<face_0>", "<voice_3>"])
-    assert not are_distinct(truth, ["<face_0>"], ["<face_2>"])
-    assert not are_distinct(Overlay(), ["<face_0>"], ["<face_1>"])
+    truth = in_force([two("<face_0>", "<face_1>")])
+    assert truth.are_distinct(["<voice_9>", "<face_0>"], ["<face_1>"])
+    assert truth.are_distinct(["<face_1>"], ["<face_0>", "<voice_3>"])
+    assert not truth.are_distinct(["<face_0>"], ["<face_2>"])
+    assert not InForce().are_distinct(["<face_0>"], ["<face_1>"])
 
 
 def test_who_has_no_name_gets_none_from_a_voice_that_joins_later() -> None:
@@ -181,18 +176,17 @@ ACTS = st.lists(st.tuples(st.booleans(), st.integers(0, 7), st.integers(0, 7), s
 def test_whoever_is_joined_and_parted_everybody_is_one_and_numbers_keep_their_meaning(
     stated: list[tuple[int, int, float]], acts: list[tuple[bool, int, int, int]], clip: int
 ) -> None:
-    rows = tuple(StatedSupport(n, f, v, f - 1, s) for n, (f, v, s) in enumerate(stated))
+    rows = tuple(StatedSupport(n, f, v, s) for n, (f, v, s) in enumerate(stated))
     story = Story({1: "Ada", 6: "Omar"}, rows)
     made: list[Correction] = []
     for act in acts:
         made += done(story, made, *act)
         for at in (clip, 99):
-            found = laid_over(story, *made, clip=at) if made else []
-            consistent(found) if made else None
+            consistent(laid_over(story, *made, clip=at))
         if made and made[-1].outcomes[0].members:
             now = {one.character.number: one for one in laid_over(story, *made)}
             for outcome in made[-1].outcomes:
-                tags = {origin(row).tag for row in now[outcome.number].members}
+                tags = {identity(row).tag for row in now[outcome.number].members}
                 assert set(outcome.members) <= tags
 
 
@@ -200,9 +194,9 @@ def done(
     story: Story, made: list[Correction], merging: bool, one: int, other: int, which: int
 ) -> list[Correction]:
     """The next correction: two are one, or some of one are somebody else."""
-    people = laid_over(story, *made) if made else list(learned(story).characters)
+    people = laid_over(story, *made)
     first, second = people[one % len(people)], people[other % len(people)]
-    if merging and first.id != second.id:
+    if merging and first.members != second.members:
         rows = [*second.members, *first.members]
         parts = [(second.character.number, rows)]
         numbers = [row - 1 for row in rows]
@@ -217,7 +211,7 @@ def done(
         parts = [(number if holds else spare, gone), (spare if holds else number, rest)]
         numbers = [row - 1 for row in first.members]
     outcomes = [
-        CorrectedCharacter(number=number, members=tuple(origin(row).tag for row in rows))
+        CorrectedCharacter(number=number, members=tuple(identity(row).tag for row in rows))
         for number, rows in parts
     ]
     return [output(*outcomes, numbers=tuple(numbers), number=len(made) + 1)]
@@ -228,4 +222,3 @@ def consistent(found: list[CharacterAt]) -> None:
     numbers = [one.character.number for one in found]
     assert numbers == sorted(set(numbers))
     assert all(one.character.number + 1 in one.members for one in found)
-    assert all(one.id == 101 + one.character.number for one in found)
