@@ -67,8 +67,8 @@ def _watched(store: Store, recording: Path, at_once: int) -> None:
         (output,) = watch_files(
             workspace_of(store, store.home, at_once), [recording], SilentListener(), direct=True
         )
-    if output.error is not None:
-        raise RuntimeError(str(output.error))
+    if output.error:
+        raise RuntimeError(output.error)
 
 
 def _seen(raw: Any, *_: object) -> Perceived:

@@ -49,7 +49,7 @@ class Worked:
         ):
             watched = watch(work, executor, self.pool, Silent())
         assert watched.fresh == CLIPS
-        delete_video_rows(self._workspace.store, watched.video.id)
+        delete_video_rows(self._workspace.store, watched.video)
 
 
 def lines(pool: Pool = "processes", runs: int = RUNS) -> Iterator[Line]:

@@ -13,12 +13,10 @@ from cli.console import note, say, say_json, say_table
 from cli.options import Json
 from domain.errors import InputError
 from flows.schedules.api import start_schedules
-from flows.schedules.worker import ScheduleWorker
 from services.prefect import PrefectServer, api_url, login_file
+from services.supervisor import AppServer, stop_all
 from store.database import open_store
-from store.embedded import EmbeddedPostgres
 from store.home import Home
-from ui.server import AppServer
 
 
 def up(
@@ -120,13 +118,7 @@ def password(
 
 def down(json: Json = False) -> None:
     """Stop the app, the schedule worker, Prefect's server and the embedded Postgres."""
-    home = Home.default()
-    stopped = {
-        "app": AppServer(home).stop(),
-        "schedules": ScheduleWorker(home).stop(),
-        "prefect": PrefectServer(home).stop(),
-        "database": EmbeddedPostgres(home).stop(),
-    }
+    stopped = stop_all(Home.default())
     _show([(name, "stopped" if was else "did not run") for name, was in stopped.items()], json)
 
 

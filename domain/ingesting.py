@@ -14,8 +14,9 @@ from domain.words import format_time
 
 
 class Watched(Frozen):
-    """What came into memory of a file or stream: ``fresh`` clips by this, or the ``error``.
+    """What came into memory of a file or stream: ``fresh`` clips by this run, or the ``error``.
 
+    Neither a video nor an error: the file was left alone, since its video was deleted.
     ``failure`` is the error as it was raised, for programs.
     """
 
@@ -28,13 +29,19 @@ class Watched(Frozen):
     error: Text = ""
     used: Text = Field(default="", description="of language models, a clip")
     ended: Text = Field(default="", description="how a stream ended")
-    exit_code: int = Field(default=0, exclude=True)
     failure: Any = Field(default=None, exclude=True, repr=False)
 
     @classmethod
     def failing(cls, path: str, error: HomerError) -> Watched:
         """Return that a file or address could not be watched."""
-        return cls(path=path, error=str(error), failure=error, exit_code=error.exit_code)
+        return cls(path=path, error=str(error), failure=error)
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 when every clip is in memory, 4 when some are left, else the error's code."""
+        if self.failure is not None:
+            return int(self.failure.exit_code)
+        return 4 if self.failed and not self.ended else 0
 
 
 class IngestEstimate(Frozen):

@@ -264,13 +264,13 @@ class EvaluationSteps:
                 self.imported_s += time.monotonic() - started
             return imported.id
         (outcome,) = watch_files(self.workspace, [video.file], self._listener, direct=True)
-        if outcome.error is not None:
-            raise outcome.error
-        if outcome.watched is not None:
-            self._touched_videos.add(outcome.watched.video.id)
-        if outcome.watched is None or outcome.watched.failed:
+        if outcome.failure is not None:
+            raise outcome.failure
+        if outcome.video:
+            self._touched_videos.add(outcome.video)
+        if not outcome.video or outcome.failed:
             raise ModelError("clips of it are left to try again")
-        return outcome.watched.video.id
+        return outcome.video
 
     def _track(self, path: Path, video: EvalVideo) -> CaptionTrack:
         """Read the captions of a video; a file of many videos is read once."""

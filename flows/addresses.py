@@ -216,22 +216,10 @@ def _fetch_page(
         fetcher = video_fetcher()
     except SetupError as error:
         raise SetupError(f"{why}; for pages, {error}") from error
-    result = fetcher(url, folder, 1, _Unknown(), allowed)
+    # Nothing of it was fetched before: what is still there was found by the record.
+    result = fetcher(url, folder, 1, None, allowed)
     if not result.files:
         reason = "; ".join(fault.partition(" cannot be fetched: ")[2] for fault in result.faults)
         raise InputError(reason or marked("there is no video on that page"))
     for file in result.files:
         yield move_upload(home, file.name, file)
-
-
-class _Unknown:
-    """Nothing was fetched before: what is still there was found by the record."""
-
-    def got(self, path: Path) -> None:
-        """Do nothing."""
-
-    def __contains__(self, name: object) -> bool:
-        return False
-
-    def add(self, name: str) -> None:
-        """Do nothing."""

@@ -11,7 +11,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.builder import Build, BuildModels, MemoryBuilder, no_clip, note_writer, step_writers
+from agent.builder import (
+    Build,
+    BuildModels,
+    MemoryBuilder,
+    WindowBuilder,
+    WindowParts,
+    no_clip,
+    note_writer,
+    step_writers,
+)
 from agent.reasoners.reader import worded_chapter
 from agent.strategy import Strategy
 from domain import faults
@@ -19,11 +28,11 @@ from domain.built import RULES, BuiltMemory, WatchedClip
 from domain.errors import Busy, InputError
 from domain.media import Video
 from flows.build_frames import keep_missing_frames
-from flows.build_windows import WindowsBuild, run_windows
 from flows.builder_model import ModelUse, builder_model, clip_loader
 from flows.executors import Executor, Step
 from flows.reporting import run_reported
 from flows.workspace import Workspace
+from memory.writers import make_writers
 from models.text_endpoint import recorded_embeddings
 from people.model_transactions import record_call
 from store.database import Store
@@ -31,11 +40,13 @@ from store.queries.audit import erasures
 from store.queries.build_changes import apply_change
 from store.queries.builds import (
     StepMade,
+    built_at,
     built_through,
     delete_build,
     read_built,
     restart_build,
 )
+from store.queries.calls import usage_by_clip
 from store.queries.clips import clips_page, first_unwritten, memory_view
 from store.queries.frames import frames_of_clips
 from store.queries.memories import memories_of_clips
@@ -154,9 +165,18 @@ def _build(
         state = video_state(session, video.id)
     ended = state is not None and state.state != WATCHING
     if strategy.windows is not None:
-        windows = WindowsBuild(workspace, video, strategy, strategy.windows(), ended=ended)
-        built = _build_windows(windows, workspace, last, on_step, on_use, executor, again=again)
-        return Built(video, strategy.memory, built, last + 1, windows.use)
+        return _build_windows(
+            workspace,
+            video,
+            strategy,
+            strategy.windows(),
+            last,
+            on_step,
+            on_use,
+            executor,
+            ended=ended,
+            again=again,
+        )
     if strategy.builder is None:
         return Built(video, strategy.memory, 0, last + 1)
     remark = ""
@@ -182,26 +202,74 @@ def _build(
     return Built(video, strategy.memory, building.through - first, last + 1, use, remark)
 
 
+WINDOW = Step(
+    name="build",
+    run_name="build through clip {stop}",
+    call=lambda take, stop: take(),  # noqa: ARG005 - names the run
+)
+
+
 def _build_windows(
-    windows: WindowsBuild,
     workspace: Workspace,
+    video: Video,
+    strategy: Strategy,
+    builder: WindowBuilder,
     last: int,
     on_step: OnStep,
     on_use: OnUse,
     executor: Executor,
     *,
+    ended: bool,
     again: bool,
-) -> int:
-    """Build the windows that are due; return through how many clips it went in this run."""
-    if again:
-        windows.restart()
-    first = windows.through
+) -> Built:
+    """Build each window that is due of a memory that has tables of its own.
+
+    ``ended``: no clip follows what was watched, of which ``last`` is the last one.
+    """
+    store, has_model = workspace.store, workspace.profile.writer == "llm"
+
+    def usage() -> ModelUse:
+        # The calls on record for the video, of other work too.
+        with store.begin() as session:
+            rows = usage_by_clip(session, video.id).values()
+        each = (
+            ModelUse(row.calls, row.tokens_in, row.tokens_out, row.cost_usd, row.ms / 1_000)
+            for row in rows
+        )
+        return sum(each, ModelUse())
+
+    def due() -> int | None:
+        with store.begin() as session:
+            return builder.due(session, video.id, workspace.settings.memory, ended=ended)
+
+    used_before = usage() if has_model else ModelUse()
+    with store.begin() as session:
+        if again:
+            # Replies that a language model gave are not reused. A row of ``builds`` without a clip
+            # says since when, also to a run after this one was killed.
+            lock_video(session, video.id)
+            builder.delete(session, video.id)
+            made = StepMade(-1, strategy.version, workspace.profile.text_name)
+            restart_build(session, video.id, strategy.memory, made)
+        since = built_at(session, video.id, strategy.memory)
+        first = through = builder.built_through(session, video.id)
     on_step(first + 1, last + 1)
-    for through in run_windows(windows, workspace, executor):
+    parts: WindowParts | None = None
+    while (stop := due()) is not None:
+        workspace.give_way()
+        if parts is None:  # Only now: a model may not be set up.
+            writers = make_writers(workspace.toolbox, workspace.profile)
+            parts = WindowParts(store, writers, workspace.toolbox, workspace.settings)
+        take = partial(builder.build_next, parts, video.id, ended=ended, since=since)
+        executor.run(WINDOW, take=take, stop=stop)
+        with store.begin() as session:
+            through = builder.built_through(session, video.id)
         on_step(through + 1, last + 1)
-        if (use := windows.use) is not None and through > first:
+        if has_model and through > first:
+            use = usage() + used_before * -1
             on_use(use, use * ((last - first) / (through - first)))
-    return windows.through - first
+    used = usage() + used_before * -1 if has_model else None
+    return Built(video, strategy.memory, through - first, last + 1, used)
 
 
 class VideoBuild:
@@ -322,11 +390,11 @@ class VideoBuild:
         return StepMade(stop, self._builder.version, self._text.name)
 
 
-def _take_step(building: VideoBuild, stop: int) -> None:
-    building.take(stop)
-
-
-STEP = Step("build", _take_step, "build through clip {stop}")
+STEP = Step(
+    name="build",
+    run_name="build through clip {stop}",
+    call=lambda building, stop: building.take(stop),
+)
 
 
 def build_each(

@@ -215,17 +215,18 @@ class Ingestion(ABC):
 
     def start_drafts(self) -> None:
         """Write clips in advance from now on, if a model may write several at once."""
-        self._drafting = ClipDrafts(self._draft, self.at_once) if self.at_once > 1 else None
+        workspace = self.workspace
+
+        def draft(percepts: Sequence[ClipPercept]) -> WrittenDraft | None:
+            tools = (self.writers, workspace.toolbox, workspace.settings)
+            return draft_ahead(workspace.store, self.video.id, percepts, *tools)
+
+        self._drafting = ClipDrafts(draft, self.at_once) if self.at_once > 1 else None
 
     def expect(self, clips: Collection[int]) -> None:
         """Announce the clips that will be remembered next, in order."""
         if self._drafting is not None:
             self._drafting.expect(clips)
-
-    def _draft(self, percepts: Sequence[ClipPercept]) -> WrittenDraft | None:
-        workspace = self.workspace
-        tools = (self.writers, workspace.toolbox, workspace.settings)
-        return draft_ahead(workspace.store, self.video.id, percepts, *tools)
 
     def holds(self, clip: int) -> bool:
         """Check whether a clip is perceived and not remembered yet."""
@@ -239,9 +240,11 @@ class Ingestion(ABC):
             self._drafting.perceived(clip, perceived)
 
     def drop(self, clip: int) -> None:
-        """Forget the percept of a clip that will not be remembered."""
+        """Forget the percept of a clip that is stored or given up, and write the next ones."""
         self._percepts.pop(clip, None)
         self._seconds.pop(clip, None)
+        if self._drafting is not None:
+            self._drafting.settled(clip)
 
     @traced_step("remember")
     def remember(self, clip: int) -> None:
@@ -262,17 +265,22 @@ class Ingestion(ABC):
         with self.workspace.store.begin() as session:
             clip_rows.add_seconds(session, self.video.id, clip, seconds)
         self.drop(clip)
-        self._close_draft(clip)
-        if state is ClipState.FAILED:
-            self.failed += 1
-            raise ClipFailed(self._reason(clip))
-        self.fresh += 1
+        if state is not ClipState.FAILED:
+            self.fresh += 1
+            return
+        self.failed += 1
+        with workspace.store.begin() as session:
+            row = clip_rows.clips_of(session, self.video.id)[clip]
+        why = row.error or marked("no reason is known")
+        if row.unwritten:
+            why = marked(f"its words and pictures are kept, without lines of the model: {why}")
+        raise ClipFailed(why)
 
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip that could not be perceived as failed, unless it is marked already."""
         if isinstance(error, ClipFailed):
             return
-        self._close_draft(clip)
+        self.drop(clip)
         with self.workspace.store.begin() as session:
             clip_rows.fail_clip(session, self.video.id, clip, str(error) or repr(error))
 
@@ -282,15 +290,3 @@ class Ingestion(ABC):
         workspace = self.workspace
         tools = (self.writers, workspace.toolbox, workspace.settings)
         build_due_windows(workspace.store, self.video.id, *tools, is_final=final)
-
-    def _close_draft(self, clip: int) -> None:
-        if self._drafting is not None:
-            self._drafting.settled(clip)
-
-    def _reason(self, clip: int) -> str:
-        with self.workspace.store.begin() as session:
-            row = clip_rows.clips_of(session, self.video.id)[clip]
-        why = row.error or marked("no reason is known")
-        if row.unwritten:
-            return marked(f"its words and pictures are kept, without lines of the model: {why}")
-        return why

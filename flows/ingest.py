@@ -11,8 +11,9 @@ from pathlib import Path
 from prefect import flow
 from prefect.runtime import flow_run
 
+from domain.ingesting import Watched
 from domain.settings import Subtitles
-from flows.ingest_video import IngestResult, open_video
+from flows.ingest_video import open_video
 from flows.perception_workers import WorkerPool
 from flows.prefect_executor import prefect_executor
 from flows.watching import SilentListener, watch
@@ -25,9 +26,7 @@ from telemetry.tracing import bind_ids
 
 
 @flow(name="ingest", flow_run_name="{path}", validate_parameters=False)
-def ingest(
-    path: str, profile: str | None = None, subtitles: Subtitles | None = None
-) -> IngestResult:
+def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = None) -> Watched:
     """Watch the video of ``path``, from the clip where an earlier run stopped."""
     label_run()
     with bind_ids(flow_run=str(flow_run.id)):

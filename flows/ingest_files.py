@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from domain.errors import HomerError, InputError
+from domain.errors import InputError
+from domain.ingesting import Watched
 from domain.settings import CLUSTERS, Subtitles
 from flows.build import build, check_builds
-from flows.ingest_video import IngestResult, VideoIngestion, open_video
+from flows.ingest_video import VideoIngestion, open_video
 from flows.perception_workers import WorkerPool
 from flows.reporting import connect_to_prefect, run_reported
 from flows.watching import Listener, watch
 from flows.workspace import Workspace
 from models.retries import waiting_for_servers
 from strategies.registry import find_strategy
-
-
-@dataclass(frozen=True)
-class FileOutcome:
-    """The result of one file: watched, or the error that stopped it; neither if it was skipped."""
-
-    path: Path
-    watched: IngestResult | None = None
-    error: HomerError | None = None
-
-    @property
-    def exit_code(self) -> int:
-        """Return 0 when every clip is in memory, 4 when some are left, else the error's code."""
-        if self.error is not None:
-            return self.error.exit_code
-        return 4 if self.watched and self.watched.failed else 0
 
 
 def watch_files(
@@ -45,7 +29,7 @@ def watch_files(
     only: Collection[int] = (),
     subtitles: Subtitles | None = None,
     audio_track: int | None = None,
-) -> Iterator[FileOutcome]:
+) -> Iterator[Watched]:
     """Watch file after file, and yield the result of each.
 
     Args:
@@ -84,20 +68,19 @@ def watch_files(
                         result = _watch_open(ingestion, pool, listener, server())
                 for builder in builders:
                     with waiting_for_servers(listener.said):
-                        made = build(workspace, result.video.id, builder, lambda *_: None)
+                        made = build(workspace, result.video, builder, lambda *_: None)
                     if made.remark:
                         listener.said(f"{made.video.title}: {made.remark}")
                     if made.clips:
                         listener.said(f"{made.video.title}: the memory of {builder.name} is built")
-                outcome = FileOutcome(path, result)
             except InputError as error:
-                outcome = FileOutcome(path, error=error)
-            yield outcome
+                result = Watched.failing(str(path), error)
+            yield result
 
 
 def _watch_open(
     ingestion: VideoIngestion, pool: WorkerPool, listener: Listener, api: str | None
-) -> IngestResult:
+) -> Watched:
     """Watch the remaining clips of a video, reported to Prefect's ``api`` if there is one."""
     workspace, video = ingestion.workspace, ingestion.video.id
     work = workspace.settings.work

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from unicodedata import normalize
 
 from domain import faults
 from domain.errors import InputError, MediaError, ModelError
+from domain.ingesting import Watched
 from domain.marked import marked
 from domain.media import Video
 from domain.rights import Deed
@@ -44,16 +45,6 @@ from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.audit import record_deed
 from telemetry.ingest_spans import traced_step
-
-
-@dataclass(frozen=True)
-class IngestResult:
-    """The result of an ingestion. This run watched ``fresh`` clips; ``failed`` ones failed."""
-
-    video: Video
-    clips: int
-    fresh: int
-    failed: int
 
 
 class VideoIngestion(Ingestion):
@@ -177,7 +168,7 @@ class VideoIngestion(Ingestion):
         state = self.state()
         return state.done + state.failed == state.clips
 
-    def finish(self) -> IngestResult:
+    def finish(self) -> Watched:
         """Mark the video as done, or as failed where clips are left for another run.
 
         A paused video of which only some clips were retried stays as it was.
@@ -199,11 +190,18 @@ class VideoIngestion(Ingestion):
         faults.fault_point(faults.FaultPoint.VIDEO_DONE)
         return self.result()
 
-    def result(self) -> IngestResult:
+    def result(self) -> Watched:
         """Return the state of the video, and what this run did."""
         state = self.state()
         failed = max(state.failed, self.failed)
-        return IngestResult(self.video, state.clips, self.fresh, failed)
+        return Watched(
+            path=str(self.path),
+            video=self.video.id,
+            title=self.video.title,
+            clips=state.clips,
+            fresh=self.fresh,
+            failed=failed,
+        )
 
 
 @contextmanager

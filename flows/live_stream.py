@@ -149,7 +149,6 @@ class StreamIngestion(Ingestion):
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip as failed; it cannot be retried, since the stream has moved on."""
         super().give_up(clip, error)
-        self.drop(clip)
         self._note_loss(clip)
 
     def end(self) -> str:

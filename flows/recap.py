@@ -27,7 +27,7 @@ from models.structured import StrictReply
 from people.characters import ClipPeople
 from people.names import display_segment
 from retrieval.terms import terms
-from services.daemon import app_address
+from services.supervisor import app_address
 from store.database import Store
 from store.queries.characters import characters_at
 from store.queries.outline import count_segments, segments_in_time
@@ -139,7 +139,12 @@ def recap_text(material: RecapMaterial, model: AskModel | None) -> str:
     except (Unreadable, ModelError):
         why = "what the language model wrote could not be used"
         return f"{_by_rules(material)}\n\nPut together from the summaries of {count}: {why}."
-    return f"{_by_model(material, written)}\n\nWritten by the language model from {count}."
+    lines = []
+    for line in sorted(written.lines, key=lambda line: min(line.events)):
+        cited = _cited(line, material.events)
+        refs, text = " ".join(map(_citation, cited)), plain(line.text, MAX_LINE)
+        lines.append(f"- {_time_of_day(cited[0], material.began)} {text} {refs}")
+    return "\n".join([*lines, "", f"Written by the language model from {count}."])
 
 
 def _by_rules(material: RecapMaterial) -> str:
@@ -148,17 +153,6 @@ def _by_rules(material: RecapMaterial) -> str:
         f"{_citation(one)}"
         for one in material.events
     )
-
-
-def _by_model(material: RecapMaterial, written: WrittenRecap) -> str:
-    lines = sorted(written.lines, key=lambda line: min(line.events))
-    return "\n".join(_model_line(line, material) for line in lines)
-
-
-def _model_line(line: RecapLine, material: RecapMaterial) -> str:
-    cited = _cited(line, material.events)
-    text = plain(line.text, MAX_LINE)
-    return f"- {_time_of_day(cited[0], material.began)} {text} {' '.join(map(_citation, cited))}"
 
 
 def _citation(segment: Segment) -> str:

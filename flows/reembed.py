@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,6 @@ from memory.reembed import (
     texts_to_embed,
 )
 from store.advisory_locks import claim_encoder
-from store.database import Store
 from store.progress import Progress
 from store.queries.encoders import (
     RowsLeft,
@@ -197,7 +195,10 @@ def reembed(
         SetupError: The files of an encoder are missing.
         DatabaseError: The database is gone; so it is there.
     """
-    with _only_one(workspace.store):
+    # Two of one kind would undo each other's work.
+    with claim_encoder(workspace.store) as claimed:
+        if not claimed:
+            raise Busy("another homer changes the encoder of this library: wait until it is done")
         api = None if direct else connect_to_prefect(workspace.home, on_message)
         unreadable = run_reported(
             lambda _: reembed_videos(workspace, plan, progress),
@@ -274,12 +275,3 @@ def _mean_cosine(vectors: NDArray[np.float32]) -> float:
     """Return the mean cosine of all pairs of rows of length 1, shape (N, D)."""
     whole, count = vectors.sum(axis=0), len(vectors)
     return float((whole @ whole - count) / (count * (count - 1)))
-
-
-@contextmanager
-def _only_one(store: Store) -> Iterator[None]:
-    """Hold the lock of changing encoders: two of one kind would undo each other's work."""
-    with claim_encoder(store) as claimed:
-        if not claimed:
-            raise Busy("another homer changes the encoder of this library: wait until it is done")
-        yield

@@ -5,13 +5,11 @@ Off unless the settings have tiers. Schedules call it: running it twice changes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-
-from sqlalchemy.orm import Session
 
 from domain.errors import BlobGone, NotFound
 from domain.retention import Tier
@@ -78,105 +76,84 @@ def _reduce(
 ) -> VideoReduction | None:
     workspace.give_way()
     store = workspace.store
-    if tier.keep == "nothing":
-        try:
-            holdings = preview_video_deletion(store, video.id).held
-            if video.id in watched_videos(store):
-                return None
-            if not dry_run:
-                delete_video(store, video.id)
-        except NotFound:
+    if tier.keep != "nothing":
+        return _reduce_images(store, video, tier, dry_run)
+    try:
+        holdings = preview_video_deletion(store, video.id).held
+        if video.id in watched_videos(store):
             return None
-        return VideoReduction(video.id, video.title, "nothing", holdings.images, 0, holdings.bytes)
+        if not dry_run:
+            delete_video(store, video.id)
+    except NotFound:
+        return None
+    return VideoReduction(video.id, video.title, "nothing", holdings.images, 0, holdings.bytes)
+
+
+def _reduce_images(
+    store: Store, video: AgedVideo, tier: Tier, dry_run: bool
+) -> VideoReduction | None:
+    """Remove images and recordings of one video inside one transaction."""
+    unused = list[str]()
     with store.begin() as session:
         lock_video(session, video.id)
         if known_video(session, video.id) is None:
             return None
-        less, unused = _Reduction(store, session, video, tier, dry_run).run()
+        cited = stored.images_in_answers(session, video.id)
+
+        def put(data: bytes) -> str:
+            sha = store.blobs.put(data)
+            add_blobs(session, video.id, {sha: len(data)})
+            return sha
+
+        gone, smaller = _changes(
+            store,
+            tier,
+            (
+                one
+                for one in stored.stored_frames(session, video.id)
+                if not {f"k{one.id}", one.blob} & cited
+            ),
+        )
+        kept_gone, kept_smaller = _changes(
+            store,
+            tier,
+            (one for one in kept_images(session, video.id) if not {f"f{one.id}", one.blob} & cited),
+        )
+        crops = stored.face_crops(session, video.id) if tier.keep == "text" else {}
+        recorded = size_of_recordings(session, video.id)
+        shrunk = [*smaller.items(), *kept_smaller.items()]
+        size = recorded + sum(crops.values()) + sum(one.bytes for one in (*gone, *kept_gone))
+        size += sum(one.bytes - len(data) for one, (data, _, _) in shrunk)
+        images = len(gone) + len(kept_gone) + len(crops)
+        less = VideoReduction(video.id, video.title, tier.keep, images, len(shrunk), size)
+        if (images or shrunk or recorded) and not dry_run:
+            lock_blobs_shared(session)
+            stored.delete_frames(session, [one.id for one in gone])
+            delete_kept(session, [one.id for one in kept_gone])
+            drop_recordings(session, video.id)
+            if tier.keep == "text":
+                stored.remove_crops(session, video.id)
+            for one, (data, width, height) in smaller.items():
+                stored.replace_frame(session, video.id, one, put(data), width, height)
+            for one, (data, width, height) in kept_smaller.items():
+                replace_kept(session, one.id, put(data), width, height)
+            record_deed(session, Deed.RETAINED, video.id)
+            unused = delete_unnamed_blob_rows(session, video.id)
     remove_unused_blobs(store, unused)
-    return less if less.images or less.smaller or less.bytes else None
+    return less if images or shrunk or size else None
 
 
-@dataclass(frozen=True)
-class _Changes:
-    """Images that go, and those that get smaller: JPEG, width and height."""
-
-    removed: Sequence[StoredFrame]
-    smaller: dict[StoredFrame, tuple[bytes, int, int]]
-
-    @property
-    def bytes(self) -> int:
-        """Return by how many bytes there are less."""
-        saved = sum(frame.bytes - len(data) for frame, (data, _, _) in self.smaller.items())
-        return sum(frame.bytes for frame in self.removed) + saved
-
-
-class _Reduction:
-    """Removes images of one video inside one transaction."""
-
-    def __init__(
-        self, store: Store, session: Session, video: AgedVideo, tier: Tier, dry: bool
-    ) -> None:
-        self._store, self._session, self._video = store, session, video
-        self._tier, self._dry = tier, dry
-
-    def run(self) -> tuple[VideoReduction, list[str]]:
-        """Return what is removed, and the files that nothing refers to any more."""
-        session, video = self._session, self._video.id
-        cited = stored.images_in_answers(session, video)
-        keyframes = self._changes(
-            frame
-            for frame in stored.stored_frames(session, video)
-            if not {f"k{frame.id}", frame.blob} & cited
-        )
-        kept = self._changes(
-            frame
-            for frame in kept_images(session, video)
-            if not {f"f{frame.id}", frame.blob} & cited
-        )
-        crops = stored.face_crops(session, video) if self._tier.keep == "text" else {}
-        removed = len(keyframes.removed) + len(kept.removed) + len(crops)
-        smaller = len(keyframes.smaller) + len(kept.smaller)
-        recorded = size_of_recordings(session, video)
-        size = keyframes.bytes + kept.bytes + sum(crops.values()) + recorded
-        less = VideoReduction(video, self._video.title, self._tier.keep, removed, smaller, size)
-        changed = bool(removed or smaller or recorded) and not self._dry
-        return less, self._apply(keyframes, kept) if changed else []
-
-    def _changes(self, frames: Iterable[StoredFrame]) -> _Changes:
-        removed, remaining = self._split(list(frames))
-        too_large = (one for one in remaining if max(one.width, one.height) > self._tier.side)
-        return _Changes(removed, dict(filter(None, map(self._shrink, too_large))))
-
-    def _split(self, frames: Sequence[StoredFrame]) -> tuple[list[StoredFrame], list[StoredFrame]]:
-        """Return the images to remove, and the best of each clip to keep."""
-        limit = 0 if self._tier.keep == "text" else self._tier.keyframes
-        clips = [list(group) for _, group in groupby(frames, key=lambda frame: frame.clip)]
-        removed = [frame for clip in clips for frame in clip[limit:]]
-        return removed, [frame for clip in clips for frame in clip[:limit]]
-
-    def _shrink(self, frame: StoredFrame) -> tuple[StoredFrame, tuple[bytes, int, int]] | None:
-        """Return an image made smaller; one whose image is lost is skipped."""
-        with suppress(BlobGone):
-            return frame, shrink_jpeg(self._store.blobs.get(frame.blob), self._tier.side)
-        return None
-
-    def _apply(self, keyframes: _Changes, kept: _Changes) -> list[str]:
-        session, video = self._session, self._video.id
-        lock_blobs_shared(session)
-        stored.delete_frames(session, [frame.id for frame in keyframes.removed])
-        delete_kept(session, [frame.id for frame in kept.removed])
-        drop_recordings(session, video)
-        if self._tier.keep == "text":
-            stored.remove_crops(session, video)
-        for frame, (data, width, height) in keyframes.smaller.items():
-            stored.replace_frame(session, video, frame, self._add(data), width, height)
-        for frame, (data, width, height) in kept.smaller.items():
-            replace_kept(session, frame.id, self._add(data), width, height)
-        record_deed(session, Deed.RETAINED, video)
-        return delete_unnamed_blob_rows(session, video)
-
-    def _add(self, data: bytes) -> str:
-        sha = self._store.blobs.put(data)
-        add_blobs(self._session, self._video.id, {sha: len(data)})
-        return sha
+def _changes(
+    store: Store, tier: Tier, frames: Iterable[StoredFrame]
+) -> tuple[list[StoredFrame], dict[StoredFrame, tuple[bytes, int, int]]]:
+    """Return the images that go, and those that get smaller: JPEG, width and height."""
+    most = 0 if tier.keep == "text" else tier.keyframes
+    removed, smaller = list[StoredFrame](), dict[StoredFrame, tuple[bytes, int, int]]()
+    for _, clip in groupby(frames, key=lambda frame: frame.clip):
+        best_first = list(clip)
+        removed += best_first[most:]
+        for one in best_first[:most]:
+            if max(one.width, one.height) > tier.side:
+                with suppress(BlobGone):  # One whose image is lost is skipped.
+                    smaller[one] = shrink_jpeg(store.blobs.get(one.blob), tier.side)
+    return removed, smaller

@@ -8,11 +8,12 @@ from itertools import islice
 from typing import Protocol
 
 from domain.errors import ModelError
+from domain.ingesting import Watched
 from domain.media import Video
 from flows.alert_delivery import alerts_beside
 from flows.clip_memory import Ingestion
 from flows.executors import Executor, Step
-from flows.ingest_video import IngestResult, VideoIngestion
+from flows.ingest_video import VideoIngestion
 from flows.perception_workers import WorkerPool
 from models.retries import waiting_for_servers
 from telemetry import tracing
@@ -63,7 +64,7 @@ BUILD_WINDOWS = Step(
 
 def watch(
     ingestion: VideoIngestion, executor: Executor, pool: WorkerPool, listener: Listener
-) -> IngestResult:
+) -> Watched:
     """Watch every clip that is not in memory yet, in order; some are perceived in advance.
 
     A clip whose model keeps failing is left for the next run, and the other clips are watched.

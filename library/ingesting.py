@@ -143,9 +143,9 @@ def ingest(
                 subtitles=subtitles,
                 audio_track=audio_track,
             ):
-                if outcome.error is not None:
+                if outcome.error:
                     progress.say(f"homer: {outcome.error}")
-                rows.append(watching.watched_file(outcome, chosen.store))
+                rows.append(watching.with_usage(outcome, chosen.store))
             vector_index.build_index(chosen.store, progress)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop

@@ -14,8 +14,8 @@ from flows.schedules.kinds import (
     parse_options,
     parse_schedule,
 )
-from flows.schedules.worker import ScheduleWorker
 from library.params import OnCommandLine, Page
+from services.supervisor import ScheduleWorker
 from store.home import Home
 
 if TYPE_CHECKING:

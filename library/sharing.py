@@ -11,7 +11,7 @@ from domain.errors import InputError, NotFound
 from domain.rights import DEFAULT_DAYS, MAX_DAYS, MAX_MOMENT_MS, MIN_DAYS, Deed, SharedLink
 from domain.time import format_clock
 from library.params import Span, VideoName
-from services.daemon import app_address
+from services.supervisor import app_address
 from store.database import Store
 from store.queries import rights as queries
 from store.queries.audit import record_deed

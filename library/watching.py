@@ -15,7 +15,7 @@ from domain.ingesting import Watched
 from domain.moments import Text
 from domain.words import plain_line
 from flows.clip_memory import build_due_windows
-from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_files import watch_files
 from flows.restore import import_exported_video
 from flows.retry import clips_to_retry
 from flows.workspace import Workspace, workspace_of
@@ -33,23 +33,11 @@ from store.queries.videos import find_video, video_state
 from store.vector_index import build_index
 
 
-def watched_file(outcome: FileOutcome, store: Store) -> Watched:
-    """Return what became of a file, and what it took."""
-    one, path = outcome.watched, str(outcome.path)
-    if outcome.error is not None:
-        return Watched.failing(path, outcome.error)
-    if one is None:
-        return Watched(path=path)
-    return Watched(
-        path=path,
-        video=one.video.id,
-        title=one.video.title,
-        clips=one.clips,
-        fresh=one.fresh,
-        failed=one.failed,
-        used=str(ingest_usage(store, one.video.id)) if one.fresh else "",
-        exit_code=outcome.exit_code,
-    )
+def with_usage(watched: Watched, store: Store) -> Watched:
+    """Return it with what its fresh clips took."""
+    if not watched.fresh:
+        return watched
+    return watched.model_copy(update={"used": str(ingest_usage(store, watched.video))})
 
 
 class Imported(Frozen):
@@ -116,9 +104,9 @@ def retry(
                 again=True,
                 only=wanted.indices,
             )
-            if outcome.error is not None:
-                raise outcome.error
-            return [watched_file(outcome, workspace.store)]
+            if outcome.failure is not None:
+                raise outcome.failure
+            return [with_usage(outcome, workspace.store)]
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
 

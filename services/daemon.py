@@ -42,7 +42,7 @@ LOG_LIMIT = 10_000_000
 class DaemonProcess:
     """A process that was started: ``began`` tells it from a later one with the same id.
 
-    ``settings`` is the digest given to `Daemon` when the process was started.
+    ``settings`` is the `Daemon.digest` with which the process was started.
     """
 
     pid: int
@@ -66,41 +66,39 @@ class Daemon:
         health: path that answers 200 when the server is ready.
         port: preferred if it is free and the run file has none; 0 is any.
         host: the address to listen on.
-        settings: a digest of its configuration; a server started with another digest counts as
-            not running, and is replaced by the next start.
     """
 
-    def __init__(
-        self,
-        home: Home,
-        name: str,
-        health: str,
-        port: int = 0,
-        host: str = HOST,
-        settings: str = "",
-    ) -> None:
+    def __init__(self, home: Home, name: str, health: str, port: int = 0, host: str = HOST) -> None:
         self.home, self.name, self.log = home, name, home.logs / f"{name}.log"
-        self._health, self._port, self._host = health, port, host
-        self._settings = settings
+        self.host, self._health, self._port = host, health, port
         self._file = home.run / f"{name}.json"
+
+    def digest(self) -> str:
+        """Return a digest of its configuration.
+
+        A server that was started with another counts as not running, and is replaced by the next.
+        """
+        return ""
 
     def address(self) -> str | None:
         """Return the URL at which the server answers, or None where it does not."""
-        running = self._running()
+        running = self.running()
         return running.address if running and self._answers(running) else None
 
     def running(self) -> DaemonProcess | None:
         """Return the process, or None where it does not run."""
-        return self._running()
+        running = self._read()
+        is_current = running is not None and running.settings == self.digest()
+        return running if is_current and _process(running) is not None else None
 
-    def start(self, command: Callable[[int], Sequence[str]], env: Mapping[str, str]) -> str:
+    def launch(self, command: Callable[[int], Sequence[str]], env: Mapping[str, str]) -> str:
         """Return the running server's URL; run ``command(port)`` if there is none.
 
         Raises:
             SetupError: it does not start; the message has the last line of its log.
         """
         with self._lock():
-            running = self._running()
+            running = self.running()
             if running and self._wait(running):
                 return running.address
             self._kill()
@@ -116,7 +114,7 @@ class Daemon:
                     start_new_session=True,
                 )
             began = psutil.Process(process.pid).create_time()
-            started = DaemonProcess(process.pid, began, port, self._host, self._settings)
+            started = DaemonProcess(process.pid, began, port, self.host, self.digest())
             partial = self._file.with_suffix(".new")
             partial.write_text(json.dumps(asdict(started)))
             partial.replace(self._file)
@@ -166,11 +164,6 @@ class Daemon:
         psutil.wait_procs(remaining, timeout=STOP_S)
         return True
 
-    def _running(self) -> DaemonProcess | None:
-        running = self._read()
-        is_current = running is not None and running.settings == self._settings
-        return running if is_current and _process(running) is not None else None
-
     def _read(self) -> DaemonProcess | None:
         try:
             row = json.loads(self._file.read_text())
@@ -183,10 +176,10 @@ class Daemon:
     def _free_port(self) -> int:
         previous = self._read()
         for port in (*([previous.port] if previous else []), self._port, 0):
-            free = _bindable(self._host, port)
+            free = _bindable(self.host, port)
             if free:
                 return free
-        raise SetupError(f"no port of {self._host} can be had for the {self.name} server")
+        raise SetupError(f"no port of {self.host} can be had for the {self.name} server")
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -325,18 +318,3 @@ def state_at_end(path: Path) -> JobState:
     except (OSError, ValueError):
         return JobState.KILLED
     return {0: JobState.DONE, STOPPED: JobState.PAUSED}.get(code, JobState.FAILED)
-
-
-# The address of the app of a data directory.
-
-APP_PORT = 8501
-
-
-def app_daemon(home: Home, port: int = APP_PORT, host: str = HOST) -> Daemon:
-    """Return the app's server process; it may not run."""
-    return Daemon(home, "app", "/_stcore/health", port, host)
-
-
-def app_address(home: Home) -> str:
-    """Return the address of the app; where it does not run, the one that it would have."""
-    return app_daemon(home).address() or f"http://{HOST}:{APP_PORT}"

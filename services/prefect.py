@@ -98,15 +98,15 @@ QUIET = {
 """Settings without telemetry; Homer reports a failing task in one line, Prefect in many."""
 
 
-class PrefectServer:
-    """The server that the flows of one data directory report to."""
+class PrefectServer(Daemon):
+    """The server that the flows of one data directory report to, with its current login."""
 
     def __init__(self, home: Home) -> None:
-        self._home = home
+        super().__init__(home, "prefect", "/api/health")
 
-    def address(self) -> str | None:
-        """Return its URL, or None where it does not run with the current login."""
-        return self._daemon().address()
+    def digest(self) -> str:
+        """Return the digest of the login; a server with another one or none is replaced."""
+        return hashlib.sha256((read_login(self.home) or "").encode()).hexdigest()
 
     def start(self) -> str:
         """Start the server and its Postgres if necessary; return the server's URL.
@@ -114,34 +114,24 @@ class PrefectServer:
         Raises:
             SetupError: one of them does not start, or its login cannot be stored.
         """
-        with UsageLock(self._home):  # Waits for an idle server that is stopping.
-            return self.address() or self._start()
-
-    def _start(self) -> str:
-        secret = ensure_login(self._home)
-        postgres = EmbeddedPostgres(self._home)
-        postgres.start()
-        url = _for_asyncpg(postgres.ensure_database(DATABASE))
-        server = {
-            "PREFECT_API_DATABASE_CONNECTION_URL": url,
-            "PREFECT_SERVER_DATABASE_CONNECTION_URL": url,
-            "HOMER_HOME": str(self._home.root),
-            SERVER_VARIABLE: secret,
-            VARIABLE: secret,
-        }
-        address = self._daemon().start(_command, {**prefect_environment(self._home), **server})
-        # Prefect copies its pages with the file modes of its package.
-        restrict_exposed([self._home.root / "prefect"])
-        return address
-
-    def stop(self) -> bool:
-        """Stop the server; return False where it did not run."""
-        return self._daemon().stop()
-
-    def _daemon(self) -> Daemon:
-        """Return its daemon; a server with another login or none counts as not running."""
-        digest = hashlib.sha256((read_login(self._home) or "").encode()).hexdigest()
-        return Daemon(self._home, "prefect", "/api/health", settings=digest)
+        with UsageLock(self.home):  # Waits for an idle server that is stopping.
+            if address := self.address():
+                return address
+            secret = ensure_login(self.home)
+            postgres = EmbeddedPostgres(self.home)
+            postgres.start()
+            url = _for_asyncpg(postgres.ensure_database(DATABASE))
+            server = {
+                "PREFECT_API_DATABASE_CONNECTION_URL": url,
+                "PREFECT_SERVER_DATABASE_CONNECTION_URL": url,
+                "HOMER_HOME": str(self.home.root),
+                SERVER_VARIABLE: secret,
+                VARIABLE: secret,
+            }
+            address = self.launch(_command, {**prefect_environment(self.home), **server})
+            # Prefect copies its pages with the file modes of its package.
+            restrict_exposed([self.home.root / "prefect"])
+            return address
 
 
 def prefect_environment(home: Home) -> dict[str, str]:

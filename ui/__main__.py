@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from domain.errors import HomerError
-from services.daemon import APP_PORT
+from services.supervisor import APP_PORT
 from store.files import set_private_umask
 from store.home import Home
 from telemetry.logging_setup import set_up_telemetry

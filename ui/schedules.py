@@ -10,8 +10,8 @@ import streamlit as st
 from domain.errors import HomerError
 from domain.words import translate, translate_sentence
 from flows.schedules.api import open_schedules, start_schedules
-from flows.schedules.worker import ScheduleWorker
 from services.prefect import PrefectServer, api_url
+from services.supervisor import ScheduleWorker
 from store.home import Home
 from ui.app_state import page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_date

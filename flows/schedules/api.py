@@ -12,9 +12,9 @@ import httpx
 from domain.errors import SetupError
 from flows.reporting import report_to_prefect
 from flows.schedules.kinds import declared_schedules
-from flows.schedules.worker import ScheduleWorker
 from flows.video_locks import end_interrupted_streams
 from services.prefect import api_url, library_id, work_pool_name
+from services.supervisor import ScheduleWorker
 from store.database import open_store
 from store.home import Home
 
@@ -36,7 +36,8 @@ def open_schedules(
         SetupError: the server does not start or cannot be reached, ``homer.toml`` is wrong, or
             the library cannot be opened.
     """
-    library = _library(home)
+    with open_store(home) as store:
+        library = library_id(store)
     with report_to_prefect(home, api or api_url(home)):
         # Prefect reads its settings when it is imported: now they are set.
         from prefect.client.orchestration import get_client
@@ -73,8 +74,3 @@ def start_schedules(home: Home, api: str) -> str:
         mark_dead_runs(library)
         deployments.skip_missed(datetime.now(UTC))
     return ScheduleWorker(home).start(api, work_pool_name(library))
-
-
-def _library(home: Home) -> str:
-    with open_store(home) as store:
-        return library_id(store)

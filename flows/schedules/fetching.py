@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from glob import escape
-from operator import add
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from domain.errors import Busy, InputError, MediaError, SetupError
+from domain.ingesting import Watched
 from domain.words import counted
-from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_files import watch_files
 from flows.watching import Listener
 from flows.workspace import Workspace
 from models.extras import Extra
@@ -42,36 +42,6 @@ LONGEST_S = 12 * 3600.0
 """Time limit in seconds for all videos of an address in one run."""
 
 
-class FetchedNames(Protocol):
-    """The videos that were fetched already, by the fetcher's names; the interface of yt-dlp."""
-
-    def got(self, path: Path) -> None:
-        """Note that a file is complete and is to be watched."""
-
-    def __contains__(self, name: object) -> bool:
-        """Check whether it was fetched."""
-
-    def add(self, name: str) -> None:
-        """Note that it was fetched now."""
-
-
-class VideoFetcher(Protocol):
-    """Fetches the videos of an address into a folder."""
-
-    def __call__(
-        self,
-        url: str,
-        folder: Path,
-        most: int,
-        known: FetchedNames,
-        allowed: AllowedHosts | None = None,
-    ) -> FetchResult:
-        """Fetch at most ``most`` unknown videos; a failed one does not stop the others.
-
-        ``allowed``: where the address may lead; None: to public hosts and its own.
-        """
-
-
 @dataclass(frozen=True)
 class FetchResult:
     """The result: new files, and for each address that failed a line with the reason."""
@@ -79,13 +49,9 @@ class FetchResult:
     files: tuple[Path, ...] = ()
     faults: tuple[str, ...] = ()
 
-    def __add__(self, other: FetchResult) -> FetchResult:
-        """Return both results together."""
-        return FetchResult(self.files + other.files, self.faults + other.faults)
-
 
 class FetchArchive:
-    """The record of what was fetched into a library, as digests."""
+    """The record of what was fetched into a library, as digests; the interface is yt-dlp's."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -132,7 +98,19 @@ def fetch_all(
     except OSError as error:
         raise InputError(f"{folder} cannot be made ({error.strerror})") from error
     known = FetchArchive(store)
-    return reduce(add, (get(url, folder, most, known) for url in urls), FetchResult())
+    each = [get(url, folder, most, known, None) for url in urls]
+    return FetchResult(
+        tuple(file for one in each for file in one.files),
+        tuple(fault for one in each for fault in one.faults),
+    )
+
+
+VideoFetcher = Callable[[str, Path, int, FetchArchive | None, AllowedHosts | None], FetchResult]
+"""Fetches the videos of an address into a folder.
+
+That many unknown ones at most; a failed one does not stop the others. Without an archive all are
+unknown. The address may lead to the allowed hosts; None: to public ones and its own.
+"""
 
 
 def video_fetcher() -> VideoFetcher:
@@ -150,8 +128,8 @@ def _fetch_with_yt_dlp(
     url: str,
     folder: Path,
     most: int,
-    known: FetchedNames,
-    allowed: AllowedHosts | None = None,
+    known: FetchArchive | None,
+    allowed: AllowedHosts | None,
 ) -> FetchResult:
     # An optional extra.
     from yt_dlp import YoutubeDL
@@ -180,7 +158,8 @@ def _fetch_with_yt_dlp(
             return super().build_request_director(plain, preferences)
 
     def note_file(path: str) -> None:
-        known.got(Path(path))
+        if known is not None:
+            known.got(Path(path))
         files.append(Path(path))
 
     try:
@@ -201,12 +180,9 @@ def _fetch_with_yt_dlp(
 
 def hosts_allowed_for(url: str, *, public_only: bool = False) -> AllowedHosts:
     """Return where an address may lead: to public hosts, and unless ``public_only`` to its own."""
-    return AllowedHosts(None if public_only else urlsplit(url).hostname, *_proxies())
-
-
-def _proxies() -> list[str]:
-    urls = [url if "://" in url else f"//{url}" for url in getproxies().values()]
-    return [host for url in urls if (host := urlsplit(url).hostname)]
+    proxies = [proxy if "://" in proxy else f"//{proxy}" for proxy in getproxies().values()]
+    own = None if public_only else urlsplit(url).hostname
+    return AllowedHosts(own, *filter(None, (urlsplit(proxy).hostname for proxy in proxies)))
 
 
 class _Limits:
@@ -291,7 +267,9 @@ class _Faults:
     info = warning = debug
 
 
-def _options(folder: Path, most: int, known: FetchedNames, faults: _Faults) -> dict[str, Any]:
+def _options(
+    folder: Path, most: int, known: FetchArchive | None, faults: _Faults
+) -> dict[str, Any]:
     """Return yt-dlp's options: one file per video, no other programs, no user settings."""
     return {
         "logger": faults,
@@ -306,7 +284,7 @@ def _options(folder: Path, most: int, known: FetchedNames, faults: _Faults) -> d
         "fixup": "never",
         "concurrent_fragment_downloads": 1,
         "max_filesize": MOST_BYTES,
-        "download_archive": known,
+        "download_archive": set() if known is None else known,
         "playlistend": most,
         "max_downloads": most,
         "ignoreerrors": True,
@@ -395,7 +373,7 @@ def watch_folder(
     wait: Callable[[float], None],
     *,
     direct: bool = False,
-) -> Iterator[FileOutcome]:
+) -> Iterator[Watched]:
     """Watch what is new or changed in a folder, and yield the result of each file.
 
     Args:
@@ -414,20 +392,28 @@ def watch_folder(
 
 def watch_new_files(
     workspace: Workspace, ready: Iterable[FileStamp], listener: Listener, *, direct: bool = False
-) -> Iterator[FileOutcome]:
+) -> Iterator[Watched]:
     """Watch files, and record each of them unless a later run may do better.
 
     A file whose video was deleted is skipped, even at another path: only a person adds it again.
     """
     for file in ready:
         if was_deleted(workspace.store, file.path):
-            outcomes = iter([FileOutcome(file.path)])
+            outcomes = iter([Watched(path=str(file.path))])
         else:
             outcomes = watch_files(workspace, [file.path], listener, direct=direct)
         for outcome in outcomes:
-            if is_final(workspace.store, outcome):
-                with workspace.store.begin() as session:
-                    record_processed(session, file.key, failure_reason(outcome))
+            why = outcome.error or None
+            if outcome.failed:
+                why = f"{outcome.path}: {counted(outcome.failed, 'clip')} could not be watched"
+            with workspace.store.begin() as session:
+                # Another run would have the same result.
+                if (
+                    not next_clips(session, outcome.video)
+                    if outcome.video
+                    else not isinstance(outcome.failure, Busy)
+                ):
+                    record_processed(session, file.key, why)
             yield outcome
 
 
@@ -439,19 +425,3 @@ def was_deleted(store: Store, path: Path) -> bool:
         return bool(deleted) and video_id(path) in deleted
     except MediaError:  # Watching it reports what is wrong with it.
         return False
-
-
-def is_final(store: Store, outcome: FileOutcome) -> bool:
-    """Check whether another run would have the same result."""
-    if outcome.watched is None:
-        return not isinstance(outcome.error, Busy)
-    with store.begin() as session:
-        return not next_clips(session, outcome.watched.video.id)
-
-
-def failure_reason(outcome: FileOutcome) -> str | None:
-    """Return the reason why a file is not completely in memory; None if it is."""
-    if outcome.error is not None:
-        return str(outcome.error)
-    failed = outcome.watched.failed if outcome.watched else 0
-    return f"{outcome.path}: {counted(failed, 'clip')} could not be watched" if failed else None

@@ -98,14 +98,8 @@ class BackupOptions(Frozen):
     keep: PositiveInt = Field(default=7, description="the latest so many stay")
 
 
-class RetainOptions(Frozen):
-    """The options of retention; its tiers are in the profile's settings."""
-
-    profile: ProfileName = None
-
-
-class AlertsOptions(Frozen):
-    """The options of delivering alerts."""
+class ProfileOptions(Frozen):
+    """The options of what the profile's settings say all about: retention, alerts."""
 
     profile: ProfileName = None
 
@@ -120,14 +114,22 @@ class RecapOptions(Frozen):
 
 @dataclass(frozen=True)
 class ScheduleKind:
-    """A kind of schedule. ``on``: it runs by default, since it changes nothing."""
+    """A kind of schedule: what it does, its options and its default time.
+
+    ``on``: it runs by default, since it changes nothing. ``module`` has a flow of its name.
+    """
 
     name: str
     does: str
-    flow: str
     options: type[Frozen]
     when: str
     on: bool = False
+    module: str = "flows.schedules.runs"
+
+    @property
+    def flow(self) -> str:
+        """Return the path of its flow."""
+        return f"{self.module}.{self.name}"
 
     @property
     def is_ready(self) -> bool:
@@ -140,77 +142,24 @@ class ScheduleKind:
 
 
 KINDS = (
-    ScheduleKind(
-        "watch",
-        "watch new files of a folder",
-        "flows.schedules.runs.watch",
-        WatchOptions,
-        "every 5 minutes",
-    ),
-    ScheduleKind(
-        "fetch",
-        "fetch feeds and lists of addresses",
-        "flows.schedules.runs.fetch",
-        FetchOptions,
-        "every 6 hours",
-    ),
-    ScheduleKind(
-        "learn",
-        "learn once a batch of answers is judged",
-        "flows.schedules.runs.learn",
-        LearnOptions,
-        "every hour",
-    ),
+    ScheduleKind("watch", "watch new files of a folder", WatchOptions, "every 5 minutes"),
+    ScheduleKind("fetch", "fetch feeds and lists of addresses", FetchOptions, "every 6 hours"),
+    ScheduleKind("learn", "learn once a batch of answers is judged", LearnOptions, "every hour"),
     ScheduleKind(
         "evaluate",
         "ask a data set and judge the answers",
-        "evals.nightly.evaluate",
         EvaluateOptions,
         "daily 01:30",
+        module="evals.nightly",
     ),
+    ScheduleKind("recap", "sum up the day or hour before", RecapOptions, "daily 00:10"),
     ScheduleKind(
-        "recap",
-        "sum up the day or hour before",
-        "flows.schedules.runs.recap",
-        RecapOptions,
-        "daily 00:10",
+        "alerts", "judge and deliver what waits of alerts", ProfileOptions, "every 5 minutes"
     ),
-    ScheduleKind(
-        "alerts",
-        "judge and deliver what waits of alerts",
-        "flows.schedules.runs.alerts",
-        AlertsOptions,
-        "every 5 minutes",
-    ),
-    ScheduleKind(
-        "retain",
-        "keep less of videos the older they are",
-        "flows.schedules.runs.retain",
-        RetainOptions,
-        "daily 02:30",
-    ),
-    ScheduleKind(
-        "build",
-        "build the memory of strategies",
-        "flows.schedules.runs.build",
-        BuildOptions,
-        "daily 02:00",
-    ),
-    ScheduleKind(
-        "backup",
-        "back the library up, keep the latest",
-        "flows.schedules.runs.backup",
-        BackupOptions,
-        "daily 03:00",
-    ),
-    ScheduleKind(
-        "check",
-        "check every event graph",
-        "flows.schedules.runs.check",
-        NoOptions,
-        "daily 04:00",
-        on=True,
-    ),
+    ScheduleKind("retain", "keep less of videos the older they are", ProfileOptions, "daily 02:30"),
+    ScheduleKind("build", "build the memory of strategies", BuildOptions, "daily 02:00"),
+    ScheduleKind("backup", "back the library up, keep the latest", BackupOptions, "daily 03:00"),
+    ScheduleKind("check", "check every event graph", NoOptions, "daily 04:00", on=True),
 )
 
 

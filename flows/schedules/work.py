@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 
 from domain.errors import Busy, InputError, ModelError, NotFound
+from domain.ingesting import Watched
 from domain.recaps import Period
 from domain.words import counted
 from flows.alert_delivery import judge_and_deliver
@@ -19,7 +20,6 @@ from flows.build import build as build_memory
 from flows.build import check_builds
 from flows.check import VideoCheck, check_memory
 from flows.executors import Executor
-from flows.ingest_files import FileOutcome
 from flows.learning import learn_in_batches
 from flows.recap import recap_model, write_recap
 from flows.retention import retain as run_retention
@@ -274,16 +274,15 @@ def _check_videos(workspace: Workspace) -> Iterator[VideoCheck]:
             yield check_memory(workspace.store, video.id)
 
 
-def _report_files(outcomes: Iterable[FileOutcome]) -> JobReport:
+def _report_files(outcomes: Iterable[Watched]) -> JobReport:
     """Summarise the results of files in a line; a file that cannot be watched is named."""
     results = list(outcomes)
-    fresh = sum(1 for result in results if result.watched and result.watched.fresh)
-    errors = [str(result.error) for result in results if result.error is not None]
-    partial = (result.watched for result in results if result.watched and result.watched.failed)
-    incomplete = [f"{result.video.id}: clips are left" for result in partial]
+    fresh = sum(1 for result in results if result.fresh)
+    errors = [result.error for result in results if result.error]
+    incomplete = [f"{result.video}: clips are left" for result in results if result.failed]
     if not results:
         return JobReport("nothing new")
-    skipped = sum(1 for result in results if result.watched is None and result.error is None)
+    skipped = sum(1 for result in results if not result.video and not result.error)
     text = f"{fresh} watched, {len(results) - fresh - len(errors) - skipped} known already"
     skipped_text = f"{skipped} left alone, since they were deleted from memory" if skipped else ""
     parts = filter(None, [text, skipped_text, _first_few([*errors, *incomplete])])

@@ -21,6 +21,7 @@ from library.videos import all_titles
 from models.toolbox import Toolbox
 from people.across_videos import rename
 from perception.source import cache_original, stat_digest
+from services.supervisor import AppServer
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -32,7 +33,6 @@ from tests.support.app_pages import EVIL
 from tests.support.media import make_video
 from tests.support.runs import ask
 from tests.support.several_videos import list_people
-from ui.server import AppServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Literal
 
 from library.rounds import forks_among
 from library.videos import all_titles
+from services.supervisor import AppServer
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import list_trajectories
 from tests.browser.pages import settled
 from ui.navigation import PAGE_NAMES
-from ui.server import AppServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

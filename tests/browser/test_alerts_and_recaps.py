@@ -13,6 +13,7 @@ from sqlalchemy import update
 
 from domain.recaps import Period
 from flows.recap import write_recap
+from services.supervisor import AppServer
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -20,7 +21,6 @@ from store.tables.schema import KeyframeRow
 from tests.browser.pages import no_violations, opened, seen, settled
 from tests.support.full_video import fill
 from tests.support.picture_cards import Card, jpeg
-from ui.server import AppServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from library.memory import events
+from services.supervisor import AppServer
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -16,7 +17,6 @@ from tests.browser.pages import opened
 from tests.support.asking import PARTY
 from tests.support.markup_video import plant
 from tests.support.media import make_video
-from ui.server import AppServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,11 +11,11 @@ import pytest
 
 from auth.password import set_password
 from library.videos import all_titles
+from services.supervisor import AppServer
 from store.database import open_store
 from store.home import Home
 from tests.browser.axe import violations
 from tests.browser.pages import opened, settled
-from ui.server import AppServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

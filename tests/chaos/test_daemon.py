@@ -59,36 +59,36 @@ def pid_of(daemon: Daemon) -> int:
 
 def test_it_is_started_once_and_found_by_others(daemon: Daemon, place: Home) -> None:
     assert daemon.address() is None
-    address = daemon.start(command, {"WORD": "hello"})
+    address = daemon.launch(command, {"WORD": "hello"})
     first = pid_of(daemon)
     with urllib.request.urlopen(f"{address}/health") as reply:  # noqa: S310
         assert reply.read() == b"hello"
     other = Daemon(place, "little", "/health")
     assert other.address() == address
-    assert other.start(command, {}) == address
+    assert other.launch(command, {}) == address
     assert pid_of(other) == first
 
 
 def test_many_who_start_it_at_once_get_one(place: Home, daemon: Daemon) -> None:
     with ThreadPoolExecutor(6) as pool:
         starts = [
-            pool.submit(Daemon(place, "little", "/health").start, command, {}) for _ in range(6)
+            pool.submit(Daemon(place, "little", "/health").launch, command, {}) for _ in range(6)
         ]
     assert len({start.result() for start in starts}) == 1
 
 
 def test_one_that_was_killed_is_replaced_on_the_same_port(daemon: Daemon) -> None:
-    address = daemon.start(command, {})
+    address = daemon.launch(command, {})
     first = pid_of(daemon)
     os.kill(first, signal.SIGKILL)
     psutil.wait_procs([psutil.Process(first)] if psutil.pid_exists(first) else [], timeout=5)
     assert daemon.address() is None
-    assert daemon.start(command, {}) == address
+    assert daemon.launch(command, {}) == address
     assert pid_of(daemon) != first
 
 
 def test_a_stranger_with_the_same_process_id_is_left_alone(daemon: Daemon) -> None:
-    daemon.start(command, {})
+    daemon.launch(command, {})
     text = daemon._file.read_text()
     running = daemon._read()
     assert running is not None
@@ -105,33 +105,33 @@ def test_a_port_that_is_taken_is_passed_over(place: Home) -> None:
         port = taken.getsockname()[1]
         daemon = Daemon(place, "little", "/health", port)
         try:
-            assert daemon.start(command, {}) != f"http://{HOST}:{port}"
+            assert daemon.launch(command, {}) != f"http://{HOST}:{port}"
         finally:
             daemon.stop()
 
 
 def test_one_that_hangs_is_replaced(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    daemon.start(command, {})
+    daemon.launch(command, {})
     first = pid_of(daemon)
     os.kill(first, signal.SIGSTOP)
     monkeypatch.setattr("services.daemon.PATIENCE_S", 1.0)
     monkeypatch.setattr("services.daemon.STOP_S", 1.0)
     monkeypatch.setattr("services.daemon.ANSWER_S", 0.5)
     with pytest.raises(SetupError):
-        daemon.start(lambda port: [sys.executable, "-c", "import time; time.sleep(60)"], {})
-    assert daemon.start(command, {})
+        daemon.launch(lambda port: [sys.executable, "-c", "import time; time.sleep(60)"], {})
+    assert daemon.launch(command, {})
     assert pid_of(daemon) != first
 
 
 def test_one_that_dies_at_once_says_why(daemon: Daemon) -> None:
     with pytest.raises(SetupError, match=r"little server does not start \(no such thing\)"):
-        daemon.start(lambda _port: [sys.executable, "-c", "exit('no such thing')"], {})
+        daemon.launch(lambda _port: [sys.executable, "-c", "exit('no such thing')"], {})
     assert daemon.address() is None
 
 
 def test_stopping_ends_it_and_its_children(daemon: Daemon) -> None:
     parent = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
-    daemon.start(lambda port: [sys.executable, "-c", parent, SERVER, str(port)], {})
+    daemon.launch(lambda port: [sys.executable, "-c", parent, SERVER, str(port)], {})
     family = psutil.Process(pid_of(daemon)).children(recursive=True)
     assert family
     assert daemon.stop() is True
@@ -146,9 +146,9 @@ def test_stopping_ends_it_and_its_children(daemon: Daemon) -> None:
 def test_a_broken_run_file_is_no_server(daemon: Daemon, text: str) -> None:
     daemon._file.write_text(text)
     assert daemon.address() is None
-    assert daemon.start(command, {})
+    assert daemon.launch(command, {})
 
 
 def test_its_words_go_to_a_log_that_only_the_owner_reads(daemon: Daemon) -> None:
-    daemon.start(command, {})
+    daemon.launch(command, {})
     assert daemon.log.stat().st_mode & 0o077 == 0

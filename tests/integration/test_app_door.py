@@ -26,11 +26,11 @@ from cli.main import app as command
 from domain.errors import SetupError
 from domain.media import Video
 from library.rights import rights_off, rights_on
+from services.supervisor import AppServer
 from store.database import open_store
 from store.home import Home
 from store.queries.videos import add_video
 from tests.support.openid_provider import Provider
-from ui.server import AppServer
 
 ROOT = Path(__file__).parents[2]
 WORD = "correct horse"
@@ -194,7 +194,7 @@ def test_the_password_is_nowhere_but_as_a_hash(place: Home, address: str) -> Non
     assert stat.S_IMODE(password_file(place).stat().st_mode) == 0o600
     held = [path for path in place.root.rglob("*") if path.is_file()]
     assert [path for path in held if WORD.encode() in path.read_bytes()] == []
-    running = AppServer(place)._daemon.running()
+    running = AppServer(place).running()
     assert running is not None
     assert VARIABLE not in psutil.Process(running.pid).environ()
     assert VARIABLE not in os.environ

@@ -9,10 +9,11 @@ import pytest
 
 from domain.calls import CallRecord, CallTotals
 from domain.errors import ModelError
+from domain.ingesting import Watched
 from domain.media import Percept
 from domain.memories import ClipMemories
 from flows import clip_memory
-from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_files import watch_files
 from flows.watching import SilentListener
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
@@ -71,7 +72,7 @@ def workspace(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Work
     return found
 
 
-def ingest(workspace: Workspace, path: Path, **more: Any) -> FileOutcome:
+def ingest(workspace: Workspace, path: Path, **more: Any) -> Watched:
     (outcome,) = watch_files(workspace, [path], SilentListener(), direct=True, **more)
     return outcome
 

@@ -165,7 +165,7 @@ def watched(
             for _ in range(runs):
                 workspace = workspace_of(store, home, at_once)
                 (output,) = watch_files(workspace, [recording], SilentListener(), direct=True)
-                assert output.error is None or model.broken, output
+                assert not output.error or model.broken, output
                 model.broken.clear()
             return list(dump_lines(store, "talk"))
 

@@ -140,9 +140,9 @@ def test_watching_by_rules_takes_of_an_endpoint_what_was_estimated(
         assert sent == set(SAMPLE), "nothing of the video is sent for an estimate"
         requests.clear()
         (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
-    assert outcome.watched is not None
+    assert outcome.video
     taken = counted(requests)
-    used = ingest_usage(store, outcome.watched.video.id)
+    used = ingest_usage(store, outcome.video)
     assert used.tokens_in == taken
     assert estimate.tokens_in * 10 == pytest.approx(taken, rel=0.1)
     assert used.cost_usd == pytest.approx(taken / 1e6)
@@ -207,8 +207,7 @@ def test_frames_take_what_was_estimated(home: Home, store: Store, tmp_path: Path
         requests.clear()
         (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
         taken = counted(requests)
-    assert outcome.watched is not None
-    used = ingest_usage(store, outcome.watched.video.id)
+    used = ingest_usage(store, outcome.video)
     assert used.images / used.clips == pytest.approx(estimate.images, rel=0.1)
     assert estimate.images > 5, "frames besides keyframes"
     wanted = 10 * (estimate.tokens_in + estimate.tokens_out)

@@ -13,7 +13,7 @@ from sqlalchemy import update
 from domain.asking import Question
 from domain.faults import FaultPoint
 from domain.trajectory import EvidenceRetrieved
-from flows import build_windows
+from flows import build as building
 from flows.build import Built, build
 from flows.delete import delete_video_rows
 from flows.ingest_files import watch_files
@@ -102,7 +102,7 @@ def test_its_writer_is_on_record_and_shown(library: Store, monkeypatch: pytest.M
     def by_model(toolbox: Toolbox, profile: Profile) -> Writers:
         return Writers(make_writers(toolbox, profile).clip, ModelWriter(profile.settings.memory))
 
-    monkeypatch.setattr(build_windows, "make_writers", by_model)
+    monkeypatch.setattr(building, "make_writers", by_model)
     built(library)
     assert shown_writers(library) == ("rules", "openai:test")
     question = Question(text="Who plays the piano?", videos=(PARTY,))
@@ -166,8 +166,7 @@ def test_it_is_one_that_is_built_while_watching(home: Home, store: Store, tmp_pa
         (outcome,) = watch_files(
             workspace.with_memory_of(memory), [path], SilentListener(), direct=True
         )
-        assert outcome.watched is not None
-        video = outcome.watched.video.id
+        video = outcome.video
         return video, events(store, video)
 
     video, while_watching = watched()

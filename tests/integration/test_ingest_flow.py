@@ -15,12 +15,13 @@ from sqlalchemy import update
 
 from domain.errors import MediaError, ModelError, SetupError
 from domain.evaluation import QuestionPart
+from domain.ingesting import Watched
 from domain.settings import Pool
 from flows import ingest_video, reporting
 from flows.build import build
 from flows.evaluation_steps import run_evaluation
 from flows.executors import ClipFailed
-from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_files import watch_files
 from flows.live_stream import open_stream, watch_stream
 from flows.perception_workers import WorkerPool
 from flows.reembed import plan_reembedding, reembed
@@ -91,15 +92,15 @@ def video(tmp_path: Path) -> Path:
     return make_video(tmp_path / "little.mp4", seconds=5.0)
 
 
-def run(workspace: Workspace, *paths: Path, **options: Any) -> tuple[list[FileOutcome], list[str]]:
+def run(workspace: Workspace, *paths: Path, **options: Any) -> tuple[list[Watched], list[str]]:
     heard = Heard()
     return list(watch_files(workspace, paths, heard, **options)), heard.notes
 
 
-def dumped(workspace: Workspace, outcome: FileOutcome) -> list[str]:
-    assert outcome.watched is not None, outcome.error
+def dumped(workspace: Workspace, outcome: Watched) -> list[str]:
+    assert outcome.video, outcome.error
     with workspace.store.begin() as session:
-        return list(dump_video(session, outcome.watched.video.id))
+        return list(dump_video(session, outcome.video))
 
 
 def eventually(look: Callable[[], object], expected: object) -> bool:
@@ -144,9 +145,8 @@ def test_a_flow_and_plain_calls_make_the_same_memory(
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     (flowed,), notes = run(workspace, video)
     assert notes == ["opened 3 0", "remembered 0", "remembered 1", "remembered 2"]
-    assert flowed.watched is not None
-    assert (flowed.watched.clips, flowed.watched.fresh, flowed.watched.failed) == (3, 3, 0)
-    name, expected = flowed.watched.video.id, [("Completed", 3 + 3 + 1)]
+    assert (flowed.clips, flowed.fresh, flowed.failed) == (3, 3, 0)
+    name, expected = flowed.video, [("Completed", 3 + 3 + 1)]
     # The server writes task runs down a moment after they ran.
     assert eventually(lambda: [(run[0], run[2]) for run in runs_of(prefect, name)], expected)
     from store.database import open_store
@@ -162,8 +162,7 @@ def test_a_build_is_a_flow_run_with_a_task_for_each_step(
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     (outcome,), _notes = run(workspace, video, direct=True)
-    assert outcome.watched is not None
-    name, strategy = outcome.watched.video.id, find_strategy("worldmm")
+    name, strategy = outcome.video, find_strategy("worldmm")
     before = runs_of(prefect, name)
     heard: list[tuple[int, int]] = []
     made = build(workspace, name, strategy, lambda *at: heard.append(at), api=prefect)
@@ -223,8 +222,7 @@ def test_a_video_already_watched_needs_no_server(
     copy = tmp_path / "another name.mp4"
     copy.write_bytes(video.read_bytes())
     (again,), notes = run(workspace, copy)
-    assert again.watched is not None
-    assert (again.watched.fresh, again.watched.clips) == (0, 3)
+    assert (again.fresh, again.clips) == (0, 3)
     assert notes == []
     assert dumped(workspace, again) == before
 
@@ -279,9 +277,9 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
         (left,), notes = run(workspace, video, direct=direct)
     assert "failed 1: it went wrong" in notes
     assert left.exit_code == 4
-    assert left.watched is not None
+    assert left.video
     with workspace.store.begin() as session:
-        states = [clip.state for clip in clips_of(session, left.watched.video.id)]
+        states = [clip.state for clip in clips_of(session, left.video)]
     assert states == ["done", "failed", "done"]
     (again,), notes = run(workspace, video, direct=direct)
     assert notes == ["opened 3 2", "remembered 1"]
@@ -332,7 +330,7 @@ def test_a_bad_file_stops_no_other_and_leaves_nothing(
     bad.write_bytes(b"")
     outcomes, _notes = run(workspace, bad, video, direct=direct)
     assert [outcome.exit_code for outcome in outcomes] == [2, 0]
-    assert isinstance(outcomes[0].error, MediaError)
+    assert isinstance(outcomes[0].failure, MediaError)
     with workspace.store.begin() as session:
         assert [known.title for known in list_videos(session)] == ["little"]
 
@@ -346,9 +344,9 @@ def test_one_process_at_a_time_watches_a_video(workspace: Workspace, video: Path
 
 def test_a_question_waits_for_nothing_once_a_run_is_over(workspace: Workspace, video: Path) -> None:
     (outcome,), _notes = run(workspace, video, direct=True)
-    assert outcome.watched is not None
+    assert outcome.video
     with workspace.store.begin() as session:
-        state = video_state(session, outcome.watched.video.id)
+        state = video_state(session, outcome.video)
     assert state is not None
     assert (state.state, state.done, state.failed) == ("done", 3, 0)
     assert state.models["text"] == "minilm"

@@ -74,7 +74,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def watch(workspace: Workspace, *paths: Path) -> None:
     for outcome in watch_files(workspace, paths, SilentListener(), direct=True):
-        assert outcome.error is None, outcome.error
+        assert not outcome.error
 
 
 def without_memory(workspace: Workspace) -> Workspace:

@@ -32,7 +32,7 @@ def test_video_is_written_by_model_that_sees_in_this_process(store: Store, tmp_p
     workspace = Workspace(store.home, store, profile, LightToolbox(profile, tmp_path))
     film = make_video(tmp_path / "film.mp4", seconds=4.0, audio=None)
     (watched,) = watch_files(workspace, [film], SilentListener(), direct=True)
-    assert watched.error is None
+    assert not watched.error
     shown = show_video(store, "film")
     assert [(clip.state, clip.error) for clip in shown.clips] == [("done", None)] * 2
     assert all("model" in {line.source for line in clip.lines} for clip in shown.clips)

@@ -40,6 +40,7 @@ from tests.support.memory import SETTINGS, VIDEO, keyframe, known_video
 pytestmark = pytest.mark.usefixtures("tampered")
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
+NOT_IN_ROW = {"vector", "image_encoder", "likeness"}
 TIERS = (
     Tier(after_days=30, keep="fewer", keyframes=1, side=64),
     Tier(after_days=90, keep="text"),
@@ -59,7 +60,7 @@ def app_library(store: Store) -> Store:
     with store.begin() as session:
         add_blobs(session, VIDEO, {sha: len(data) for sha, data in made.items()})
         for n, sha in enumerate(names[:6]):
-            seen = keyframe(30 * (n // 3) + n, sha).model_dump(exclude={"vector", "likeness"})
+            seen = keyframe(30 * (n // 3) + n, sha).model_dump(exclude=NOT_IN_ROW)
             large = {"width": 128, "height": 72, "quality": float(n % 3)}
             session.add(KeyframeRow(video_id=VIDEO, clip=n // 3, **{**seen, **large}))
         at: dict[str, Any] = {"video_id": VIDEO, "clip": 0, "time_ms": 2000, "score": 0.9}

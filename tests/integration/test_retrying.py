@@ -50,8 +50,7 @@ def workspace(
 def broken(workspace: Workspace, recording: Path) -> str:
     """A film of four clips, of which the second and third failed for good."""
     (outcome,) = watch_files(workspace, [recording], SilentListener(), direct=True)
-    assert outcome.watched is not None
-    name = outcome.watched.video.id
+    name = outcome.video
     with workspace.store.begin() as session:
         for index in (1, 2):
             for _ in range(MAX_ATTEMPTS):

@@ -6,6 +6,7 @@ import math
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,7 +23,7 @@ from domain.skills import JudgedTrajectory
 from evals import nightly
 from flows.build import Built
 from flows.schedules import fetching, work
-from flows.schedules.fetching import FetchArchive, FetchedNames, fetch_all, video_fetcher
+from flows.schedules.fetching import FetchArchive, fetch_all, video_fetcher
 from flows.schedules.kinds import (
     BackupOptions,
     BuildOptions,
@@ -270,7 +271,9 @@ def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
     named.write_text("# talks\nhttps://a.example/1\n\n  https://a.example/2\n")
     asked: list[str] = []
 
-    def get(url: str, folder: Path, most: int, known: FetchedNames) -> fetching.FetchResult:
+    def get(
+        url: str, folder: Path, most: int, known: FetchArchive, _: object
+    ) -> fetching.FetchResult:
         asked.append(url)
         assert most == 3
         if url in known:
@@ -331,17 +334,19 @@ def test_nothing_more_is_asked_once_the_money_is_spent(
     assert "the money is spent" in output.text
 
 
-def test_a_state_tells_what_a_job_found() -> None:
+def test_a_state_tells_what_a_job_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from flows.schedules import runs
 
-    def fails() -> work.JobReport:
+    monkeypatch.setattr(runs, "open_workspace", lambda *_, **__: nullcontext())
+
+    def fails(_: Workspace) -> work.JobReport:
         raise InputError("the folder is gone")
 
     well, ill = work.JobReport("all well"), work.JobReport("2 findings", ok=False)
-    states = [runs.run_as_state(lambda output=output: output) for output in (well, ill)]  # type: ignore[misc]
+    states = [runs.run_in_background(lambda _, made=made: made) for made in (well, ill)]  # type: ignore[misc]
     assert [(state.name, state.message) for state in states] == [
         ("Completed", "all well"),
         ("Failed", "2 findings"),
     ]
-    state = runs.run_as_state(fails)
+    state = runs.run_in_background(fails)
     assert (state.name, state.message) == ("Failed", "the folder is gone")

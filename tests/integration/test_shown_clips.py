@@ -187,8 +187,7 @@ def test_ingestion_takes_the_estimate(home: Home, store: Store, tmp_path: Path, 
             assert not session.scalars(select(ClipRow)).all()
         (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
         assert outcome.exit_code == 0
-        assert outcome.watched is not None
-        used = ingest_usage(store, outcome.watched.video.id)
+        used = ingest_usage(store, outcome.video)
         assert len(server.requests) == 11, "ten clips and a patch"
         assert (estimate.clips, used.clips) == (10, 10)
         assert used.images / used.clips == pytest.approx(estimate.images, rel=0.1)
@@ -216,8 +215,7 @@ def test_a_short_last_clip_is_estimated_by_itself(home: Home, store: Store, tmp_
         opened = workspace(home, store, server, clip_view="frames", strategies=())
         estimate = estimate_file(opened, path)
         (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
-        assert outcome.watched is not None
-        used = ingest_usage(store, outcome.watched.video.id)
+        used = ingest_usage(store, outcome.video)
     assert used.clips == estimate.clips == 5
     assert used.images / used.clips == pytest.approx(estimate.images, rel=0.05)
     assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
@@ -230,8 +228,7 @@ def test_patches_count_only_with_an_event_graph(home: Home, store: Store, tmp_pa
         opened = workspace(home, store, server, strategies=())
         estimate = estimate_file(opened, path)
         (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
-        assert outcome.watched is not None
-        used = ingest_usage(store, outcome.watched.video.id)
+        used = ingest_usage(store, outcome.video)
         assert len(server.requests) == 10, "ten clips"
     assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
 
@@ -247,8 +244,7 @@ def test_estimate_counts_subtitles_that_are_used(home: Home, store: Store, tmp_p
         estimate = estimate_file(opened, path, subtitles="use")
         assert estimate.tokens_in > without.tokens_in + 200
         (outcome,) = watch_files(opened, [path], SilentListener(), direct=True, subtitles="use")
-        assert outcome.watched is not None
-        used = ingest_usage(store, outcome.watched.video.id)
+        used = ingest_usage(store, outcome.video)
         assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
         assert estimate_file(opened, path).clips == 0
         with pytest.raises(InputError, match="was watched with"):
@@ -262,7 +258,7 @@ def test_an_estimate_counts_clips_that_failed_for_good_where_they_are_tried_agai
     with OpenAIServer(counting) as server:
         opened = workspace(home, store, server)
         (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
-        assert outcome.watched is not None
+        assert outcome.video
         with store.begin() as session:
             failed = update(ClipRow).where(ClipRow.clip == 1)
             session.execute(failed.values(state="failed", attempts=3))

@@ -10,9 +10,10 @@ from sqlalchemy import select
 
 from domain.asking import Mode
 from domain.errors import InputError
+from domain.ingesting import Watched
 from domain.time import TimeSpan
 from flows.delete import delete_video_rows
-from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_files import watch_files
 from flows.ingest_video import open_video
 from flows.watching import SilentListener
 from flows.workspace import Workspace
@@ -67,7 +68,7 @@ def talk(tmp_path: Path) -> Path:
     return path
 
 
-def watch(workspace: Workspace, path: Path, subtitles: Any = None) -> FileOutcome:
+def watch(workspace: Workspace, path: Path, subtitles: Any = None) -> Watched:
     (outcome,) = watch_files(workspace, [path], SilentListener(), direct=True, subtitles=subtitles)
     return outcome
 

@@ -53,8 +53,7 @@ def test_watching_and_asking_are_a_tree_without_content(
     video = make_video(tmp_path / f"{MARK}.mp4", seconds=3.0, fps=5, gop=5)
     workspace = Workspace(home, store, profile, toolbox)
     (outcome,) = watch_files(workspace, [video], SilentListener(), direct=True)
-    assert outcome.watched is not None
-    watched = outcome.watched.video.id
+    watched = outcome.video
     asked = plant(store, str(video))
     otel.shut_down(providers)
     spans = collector.spans()

@@ -49,26 +49,13 @@ def private(recording: bytes) -> Iterator[Site]:
         yield found
 
 
-class Nothing:
-    """Nothing was fetched before."""
-
-    def got(self, path: Path) -> None:
-        """Is not noted."""
-
-    def __contains__(self, name: object) -> bool:
-        return False
-
-    def add(self, name: str) -> None:
-        """Is not noted."""
-
-
 @pytest.fixture
 def fetch(tmp_path: Path) -> Callable[..., FetchResult]:
     folder = tmp_path / "fetched"
     folder.mkdir()
 
     def get(url: str, most: int = 10) -> FetchResult:
-        return video_fetcher()(url, folder, most, Nothing())
+        return video_fetcher()(url, folder, most, None, None)
 
     return get
 

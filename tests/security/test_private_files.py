@@ -19,10 +19,10 @@ from cli.main import app
 from domain.errors import SetupError
 from evals.export import write
 from flows.jobs import Jobs
-from flows.schedules import worker
 from flows.uploads import store_upload
 from graphs.batch import BatchResult, write_batch
 from services.daemon import Daemon
+from services.supervisor import AppServer, worker_command
 from skills.library import write_skills
 from store.blobs import BlobStore
 from store.database import open_store
@@ -30,7 +30,6 @@ from store.files import MODULE, atomic_file, find_exposed, restrict_exposed, set
 from store.home import Home
 from tests.support.asking import PARTY, remember_party
 from tests.support.skills import a_skill
-from ui.server import AppServer
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -286,7 +285,7 @@ def test_a_data_directory_that_others_may_write_is_refused(
 COMMANDS = {
     "app": [*AppServer(Home(Path("/nowhere")))._command(1)],
     "prefect": [*services.prefect._command(1)],
-    "worker": [*worker._command("pool", 1)],
+    "worker": [*worker_command("pool", 1)],
     "job": [*Jobs.command, "--help"],
     "watcher": [*MODULE, "store.idle_stop"],
     "pip": [*MODULE, "pip", "--version"],
@@ -322,4 +321,4 @@ def test_neither_do_processes_of_processes(tmp_path: Path) -> None:
 def test_servers_are_started_elsewhere_than_in_the_data_directory(home: Home) -> None:
     daemon = Daemon(home, "probe", "/")
     with pytest.raises(SetupError, match=r"does not start \(in /\)"):
-        daemon.start(lambda _: [sys.executable, "-c", "import os; print('in', os.getcwd())"], {})
+        daemon.launch(lambda _: [sys.executable, "-c", "import os; print('in', os.getcwd())"], {})

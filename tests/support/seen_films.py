@@ -116,8 +116,7 @@ def watch_films(home: Home, store: Store, toolbox: Toolbox, folder: Path) -> lis
     for name, cards in (("first", FIRST), ("second", SECOND)):
         path = make_slides(folder / f"{name}.mp4", list(cards), CLIP_S)
         (outcome,) = watch_files(workspace, [path], SilentListener(), direct=True)
-        assert outcome.watched
-        made += questions(outcome.watched.video.id, cards)
+        made += questions(outcome.video, cards)
     return made
 
 

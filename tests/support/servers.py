@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from auth.password import VARIABLE
+from services.supervisor import AppServer
 from store.database import open_store
 from store.home import Home
 from tests.support.asking import remember_party
-from ui.server import AppServer
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from domain.ingesting import Watched
 from domain.settings import Pool
-from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_files import watch_files
 from flows.ingest_video import VideoIngestion
 from flows.watching import SilentListener
 from flows.workspace import Workspace
@@ -36,7 +37,7 @@ def eight_clips(folder: Path) -> Path:
 
 def watch_with_workers(
     workspace: Workspace, workers: int, pool: Pool, video: Path, *, direct: bool = True
-) -> tuple[FileOutcome, list[str]]:
+) -> tuple[Watched, list[str]]:
     """Ingest a video with these workers; return the outcome and the failures."""
     notes = Notes()
     (outcome,) = watch_files(workspace.with_workers(workers, pool), [video], notes, direct=direct)
@@ -50,10 +51,10 @@ def limited(workspace: Workspace, at_once: int) -> Workspace:
     return replace(workspace, profile=workspace.profile.model_copy(update={"settings": settings}))
 
 
-def dump_of(store: Store, outcome: FileOutcome) -> list[str]:
-    assert outcome.watched is not None, outcome.error
+def dump_of(store: Store, outcome: Watched) -> list[str]:
+    assert outcome.video, outcome.error
     with store.begin() as session:
-        return list(dump_video(session, outcome.watched.video.id))
+        return list(dump_video(session, outcome.video))
 
 
 def record_deliveries(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:

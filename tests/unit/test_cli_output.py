@@ -21,12 +21,11 @@ from cli.console import say, say_json, say_table
 from cli.progress import BarMeter, PlainMeter
 from cli.render import SHOWN
 from domain.errors import MediaError
+from domain.ingesting import Watched
 from domain.media import Video
 from domain.words import plain_line, shortened
-from flows.ingest_files import FileOutcome
-from flows.ingest_video import IngestResult
 from library.progress import Reporter
-from library.watching import watched_file
+from library.watching import with_usage
 from models import profile as profiles
 from models.extras import Extra
 from models.profile import Profile, load_profile
@@ -134,8 +133,10 @@ def test_an_import_moves_the_bar_by_what_is_new(steps: list[int], before: int) -
     assert [output for _, (output, *_) in heard[1:]] == steps[1:]
 
 
-def watched(fresh: int = 3, failed: int = 0) -> FileOutcome:
-    return FileOutcome(Path("talk.mp4"), IngestResult(VIDEO, 5, fresh, failed))
+def watched(fresh: int = 3, failed: int = 0) -> Watched:
+    return Watched(
+        path="talk.mp4", video=VIDEO.id, title=VIDEO.title, clips=5, fresh=fresh, failed=failed
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,18 +145,18 @@ def watched(fresh: int = 3, failed: int = 0) -> FileOutcome:
         (watched(), 0, "my [31m talk: watched (5 clips, id 0000000000000000)"),
         (watched(fresh=0), 0, "my [31m talk: already watched (5 clips, id 0000000000000000)"),
         (watched(failed=2), 4, "my [31m talk: 2 of 5 clips, id 0000000000000000 failed;"),
-        (FileOutcome(Path("x.mp4"), error=MediaError("x.mp4: empty")), 2, None),
-        (FileOutcome(Path("x.mp4")), 0, None),
+        (Watched.failing("x.mp4", MediaError("x.mp4: empty")), 2, None),
+        (Watched(path="x.mp4"), 0, None),
     ],
 )
 def test_an_outcome_is_a_code_a_line_and_a_row(
-    outcome: FileOutcome, code: int, line: str | None, monkeypatch: pytest.MonkeyPatch
+    outcome: Watched, code: int, line: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert outcome.exit_code == code
     monkeypatch.setattr("library.watching.ingest_usage", lambda *_: "")
-    row = watched_file(outcome, cast("Store", None))
+    row = with_usage(outcome, cast("Store", None))
     assert (row.path, row.exit_code) == (str(outcome.path), code)
-    assert ("error" in row.model_dump()) == (outcome.error is not None)
+    assert ("error" in row.model_dump()) == (outcome.failure is not None)
     shown = list(SHOWN["Watched"](row))
     assert len(shown) == (line is not None)
     if line is not None:

@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from domain.errors import NotFound
 from flows.schedules.kinds import KINDS, ScheduleDraft, ScheduleEntry, ScheduleRun
-from flows.schedules.worker import ScheduleWorker
 from library.schedules import set_schedule
+from services.supervisor import ScheduleWorker
 from store.home import Home
 
 AT = datetime(2026, 1, 31, 3, 30, tzinfo=UTC)

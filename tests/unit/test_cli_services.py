@@ -14,11 +14,10 @@ from api import server
 from auth.password import stored_hash
 from cli import services
 from cli.main import app
-from flows.schedules.worker import ScheduleWorker
 from services.prefect import PrefectServer
+from services.supervisor import AppServer, ScheduleWorker
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from ui.server import AppServer
 
 
 class Opened:

@@ -19,6 +19,7 @@ from domain.errors import (
     ReplayMiss,
     WeightsMissing,
 )
+from domain.ingesting import Watched
 from domain.media import Video
 from domain.settings import Settings, WorkSettings
 from flows.evaluation_steps import ASK, INGEST, LEARN
@@ -30,7 +31,7 @@ from flows.executors import (
     direct_executor,
     is_transient,
 )
-from flows.ingest_video import IngestResult, VideoIngestion
+from flows.ingest_video import VideoIngestion
 from flows.perception_workers import PERCEIVE, PERCEIVE_ORDER, WorkerPool
 from flows.prefect_executor import task_of
 from flows.watching import BUILD_WINDOWS, REMEMBER, watch
@@ -84,8 +85,8 @@ class Work:
     def seen_to_the_end(self) -> bool:
         return not self.left
 
-    def finish(self) -> IngestResult:
-        return IngestResult(VIDEO, self.clips, 0, len(self.given_up))
+    def finish(self) -> Watched:
+        return Watched(path="x", clips=self.clips, failed=len(self.given_up))
 
 
 def watched(work: Work, ahead: int = 1) -> list[str]:

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from services import prefect
 from services.prefect import PrefectServer, _command, _for_asyncpg, api_url, prefect_environment
+from services.supervisor import AppServer
 from store.home import Home
-from ui.server import AppServer
 
 
 def test_nothing_is_sent_out(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ import pytest
 
 from agent.strategy import Strategy
 from domain.errors import DatabaseError, InputError, MediaError, ModelError, SetupError
+from domain.ingesting import Watched
 from domain.media import Video
 from domain.settings import MemorySettings, Pool, Settings, WorkSettings
 from flows import ingest_files, reporting
 from flows.build import Built
-from flows.ingest_files import FileOutcome, watch_files
-from flows.ingest_video import IngestResult
+from flows.ingest_files import watch_files
 from flows.perception_workers import WorkerPool
 from flows.video_locks import with_current_state
 from store.queries.library import LibraryEntry
@@ -35,8 +35,8 @@ class Work:
     def settled(self) -> bool:
         return self._settled
 
-    def result(self) -> IngestResult:
-        return IngestResult(VIDEO, 5, 0, 0)
+    def result(self) -> Watched:
+        return Watched(path=self.name, video=VIDEO.id, clips=5)
 
 
 class Notes:
@@ -71,11 +71,12 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
         yield Work(workspace, path.name, path.name.startswith("known"))
         kept.told.append(f"close {path.name}")
 
-    def watch(work: Work, _executor: object, *, pool: WorkerPool, listener: object) -> IngestResult:
+    def watch(work: Work, _executor: object, *, pool: WorkerPool, listener: object) -> Watched:
         assert listener is not None
         kept.pools.append(pool)
-        kept.told.append(f"watch {work.name}")
-        return IngestResult(VIDEO, 5, 5, int("hard" in work.name))
+        name = work.name
+        kept.told.append(f"watch {name}")
+        return Watched(path=name, video=VIDEO.id, clips=5, fresh=5, failed="hard" in name)
 
     monkeypatch.setattr(ingest_files, "open_video", open_video)
     monkeypatch.setattr(ingest_files, "watch", watch)
@@ -98,7 +99,7 @@ def run(
     pool: Pool | None = None,
     memory: tuple[str, ...] = (),
     **more: Any,
-) -> list[FileOutcome]:
+) -> list[Watched]:
     settings = Settings(work=WorkSettings(pool=pool), memory=MemorySettings(strategies=memory))
     workspace: Any = SimpleNamespace(home=None, store=None, settings=settings, turn=nullcontext)
     paths = [Path(name) for name in names]
@@ -108,7 +109,7 @@ def run(
 def test_each_file_is_opened_watched_and_closed_before_the_next(notes: Notes) -> None:
     outcomes = run(notes, "a", "b")
     assert notes.told == [*("open a", "watch a", "close a"), *("open b", "watch b", "close b")]
-    assert [one.path.name for one in outcomes] == ["a", "b"]
+    assert [one.path for one in outcomes] == ["a", "b"]
     assert [one.exit_code for one in outcomes] == [0, 0]
 
 
@@ -116,7 +117,7 @@ def test_each_file_is_opened_watched_and_closed_before_the_next(notes: Notes) ->
 def test_a_file_that_cannot_be_watched_stops_no_other(notes: Notes, bad: str) -> None:
     first, second, third = run(notes, "a", bad, "b")
     assert (first.exit_code, second.exit_code, third.exit_code) == (0, 2, 0)
-    assert second.watched is None
+    assert not second.video
     assert bad in str(second.error)
     assert notes.told[-1] == "close b"
 
@@ -149,7 +150,7 @@ def test_a_database_that_is_gone_stops_them_all(notes: Notes) -> None:
 
 def test_what_is_known_is_passed_over_without_asking_for_a_server(notes: Notes) -> None:
     (outcome,) = run(notes, "known", direct=False)
-    assert (outcome.watched and outcome.watched.fresh) == 0
+    assert outcome.fresh == 0
     assert notes.told == ["open known", "close known"]
 
 
@@ -185,8 +186,8 @@ def test_clips_that_failed_for_good_are_tried_again_on_demand(notes: Notes) -> N
 
 def test_a_video_with_clips_left_has_its_own_code(notes: Notes) -> None:
     assert [one.exit_code for one in run(notes, "hard", "a")] == [4, 0]
-    assert FileOutcome(Path("x"), error=ModelError("x")).exit_code == 4
-    assert FileOutcome(Path("x"), error=SetupError("x")).exit_code == 3
+    assert Watched.failing("x", ModelError("x")).exit_code == 4
+    assert Watched.failing("x", SetupError("x")).exit_code == 3
 
 
 @pytest.mark.parametrize(
