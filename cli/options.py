@@ -18,12 +18,6 @@ Profile = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-OneVideo = Annotated[
-    str,
-    typer.Argument(metavar="VIDEO", help="The video's id, the beginning of its id, or its title."),
-]
-
-
 Strategy = Annotated[
     str | None,
     typer.Option(

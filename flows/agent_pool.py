@@ -13,7 +13,6 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.queries.encoders import encoders_of_library
 from store.queries.rights import store_for
-from store.queries.videos import find_video
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -58,16 +57,6 @@ class AgentPool:
             InputError: there is no such profile.
         """
         return self._once(self._toolboxes, profile, self._make_toolbox)
-
-    def toolbox_of(self, video: str) -> Toolbox:
-        """Return the models of the profile that a video was watched with.
-
-        Raises:
-            NotFound: there is no such video.
-        """
-        with self.store.begin() as session:
-            profile = find_video(session, video).profile
-        return self.toolbox(profile)
 
     def workspace(self, profile: str | None = None) -> Workspace:
         """Return the store with the models of a profile.

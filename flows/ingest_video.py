@@ -230,7 +230,8 @@ def open_video(
         MediaError: the file is empty, damaged, or has neither video nor audio; no row is added.
         Busy: another process is watching it.
         InputError: an earlier run used clips of another length, other subtitles or another track,
-            there is no such track, or a subtitle file cannot be read.
+            there is no such track, a subtitle file cannot be read, or the library has vectors of
+            other encoders.
     """
     stamp = stat_digest(path.absolute())
     name = video_id(path)
@@ -239,6 +240,8 @@ def open_video(
         with workspace.store.begin() as session:
             known = video_rows.known_video(session, name)
             unfinished = clip_rows.next_clips(session, name, again=again)
+        if unfinished or known is None:
+            workspace.require_encoders()
         probed, track = _probe_track(workspace, path, known, audio_track)
         info = probed.info
         subtitle_track = None

@@ -210,8 +210,10 @@ def open_stream(
     Raises:
         SourceUnreachable: a source that was never watched does not answer; no row is added.
         Busy: another process watches it.
+        InputError: the library has vectors of other encoders.
     """
     time_of_day = clock or SystemClock()
+    workspace.require_encoders()
     with exclusive_lock(workspace.store, source.id, source.label):
         with workspace.store.begin() as session:
             known = video_rows.known_video(session, source.id)

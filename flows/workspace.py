@@ -16,7 +16,7 @@ from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.encoders import encoders_of_library
+from store.queries.encoders import check_encoder, encoders_of_library
 from store.queries.trajectories import StoredTrajectory, find_trajectory
 
 if TYPE_CHECKING:
@@ -74,6 +74,21 @@ class Workspace:
         """The models for searching and asking: with the encoders of the library."""
         with self.store.begin() as session:
             return self.toolbox.of_library(*encoders_of_library(session))
+
+    def require_encoders(self) -> None:
+        """Check, before anything is watched, that its vectors will be of the library's encoders.
+
+        Those of no known profile are refused when something is stored.
+
+        Raises:
+            InputError: they would be of others.
+        """
+        with self.store.begin() as session:
+            known = encoders_of_library(session)
+        if self.toolbox.of_library(*known) is not self.toolbox:
+            check_encoder(known.text, self.profile.text_name)
+            if self.profile.image_model:
+                check_encoder(known.images, self.profile.image_model)
 
     @cached_property
     def retrievers(self) -> Retrievers:

@@ -60,8 +60,16 @@ def require_encoder(session: Session, encoder: str, *, images: bool = False) -> 
         if known is None:
             session.execute(update(LibraryRow).values({column: encoder}))
             return
-    known = session.scalar(select(column).with_for_update(read=True))
-    if known != encoder:
+    check_encoder(session.scalar(select(column).with_for_update(read=True)), encoder)
+
+
+def check_encoder(known: str | None, encoder: str) -> None:
+    """Check that an encoder is the one that a library has, or that it has none.
+
+    Raises:
+        InputError: it is another one.
+    """
+    if known not in (None, encoder):
         raise InputError(
             f"this library has vectors of {known}, not of {encoder}: take a profile with that "
             "model, or change the library to this one's with 'homer reembed'"
