@@ -90,7 +90,7 @@ class AgentPool:
         loaded = load_profile(profile, self.store.home.config)
         with self.store.begin() as session:
             encoders = encoders_of_library(session)
-        return Toolbox(loaded, self.store.home.weights).of_library(*encoders)
+        return Toolbox(loaded, self.store.home.weights).of_library(encoders.text, encoders.images)
 
     def _make_runner(self, profile: str) -> Runner:
         if self.whole is not None:

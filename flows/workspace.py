@@ -85,7 +85,7 @@ class Workspace:
         """
         with self.store.begin() as session:
             known = encoders_of_library(session)
-        if self.toolbox.of_library(*known) is not self.toolbox:
+        if self.toolbox.of_library(known.text, known.images) is not self.toolbox:
             check_encoder(known.text, self.profile.text_name)
             if self.profile.image_model:
                 check_encoder(known.images, self.profile.image_model)
