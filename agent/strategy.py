@@ -85,12 +85,14 @@ OpenTools = Callable[["Store", "Toolbox"], Mapping[str, RunTool]]
 class Tool:
     """A way to look something up in memory.
 
-    ``description`` and the fields of ``arguments`` are shown to language models.
+    ``description`` and the fields of ``arguments`` are shown to language models. ``needs`` says
+    whether a profile has the models for it; None: every profile has.
     """
 
     name: str
     description: str
     arguments: type[ToolArguments]
+    needs: Callable[[Profile], bool] | None = None
 
     def parse(self, action: Action) -> ToolArguments:
         """Return the arguments of an action, checked.
@@ -160,9 +162,8 @@ class Strategy:
     reply is sent back; settings that somebody chose may allow fewer. ``tokens`` is what those
     rounds may need, unless somebody chose a budget. None: as the settings say. ``builder`` is None
     for a strategy that builds nothing in the tables that strategies share, ``windows`` for one
-    without tables of its own, ``keeper`` for one that keeps no frames. ``offered`` says which tools
-    a profile has the models for; None: all. ``parts`` can be switched off to measure what they add,
-    each with what it is; ``without`` are those that are.
+    without tables of its own, ``keeper`` for one that keeps no frames. ``parts`` can be switched
+    off to measure what they add, each with what it is; ``without`` are those that are.
     ``part_tools`` are tools by the part with which they are switched off. ``levels`` are those of
     the nodes that an outline of its memory has, coarse ones first; a node is made of those of the
     next level that begin in its span. ``node_types`` are the levels of nodes by the type of the
@@ -187,7 +188,6 @@ class Strategy:
     rounds: int | None = None
     retries: int | None = None
     tokens: int | None = None
-    offered: Callable[[Profile], tuple[str, ...]] | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     part_tools: Mapping[str, str] = field(default_factory=dict)
@@ -227,14 +227,13 @@ class Strategy:
 
     def tools_for(self, profile: Profile) -> tuple[str, ...]:
         """Return the names of the tools that a profile has the models for."""
-        names = tuple(tool.name for tool in self.switched_on)
-        if self.offered is None:
-            return names
-        return tuple(name for name in self.offered(profile) if name in names)
+        tools = (tool for tool in self.switched_on if tool.needs is None or tool.needs(profile))
+        return tuple(tool.name for tool in tools)
 
     def narrowed_tools(self, profile: Profile) -> tuple[str, ...]:
         """Return the same where a profile may lack the models for some, else none: all are."""
-        return self.tools_for(profile) if self.offered is not None else ()
+        narrows = any(tool.needs is not None for tool in self.tools)
+        return self.tools_for(profile) if narrows else ()
 
     def switched_off(self, parts: str) -> Strategy:
         """Return the strategy without these of its parts, joined by ``-``.

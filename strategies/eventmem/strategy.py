@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
+from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
+from domain.later import Later
 from models.profile import NO_MODEL
 from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT, MemoryWalk, ReactPolicy
 from strategies.eventmem.settings import (
@@ -23,14 +24,13 @@ from strategies.eventmem.settings import (
 )
 
 if TYPE_CHECKING:
-    from agent.builder import MemoryBuilder
-    from models.profile import Profile
-    from models.toolbox import Toolbox
-    from perception.frame_keeper import FrameKeeper, HeldEvent, State
-    from store.database import Store
+    pass
 
 NAME = "eventmem"
 SETTINGS = EventMemorySettings()
+# They import OpenCV and models, which lists of strategies do without.
+LOOK, BUILD = Later("strategies.eventmem.tools"), Later("strategies.eventmem.builder")
+KEEP = Later("strategies.eventmem.event_memory")
 
 TOOLS = (
     Tool(
@@ -52,48 +52,14 @@ TOOLS = (
         name=DETECT,
         description="Detects things of some labels on a kept frame, or on those of an event.",
         arguments=DetectArguments,
+        needs=lambda profile: profile.objects != NO_MODEL,
     ),
 )
-
-
-def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
-    """Open the tools, which share what the strategy keeps."""
-    # Imports OpenCV, which only the tools need.
-    from strategies.eventmem.tools import opened_tools
-
-    return opened_tools(store, toolbox, NAME, SETTINGS)
-
-
-def offered(profile: Profile) -> tuple[str, ...]:
-    """Return the tools that a profile has the models for."""
-    names = [tool.name for tool in TOOLS]
-    return tuple(name for name in names if name != DETECT or profile.objects != NO_MODEL)
 
 
 def answer_from_memory(parts: PolicyParts) -> AgentPolicy:
     """Return the policy: the language model's, else a fixed walk."""
     return MemoryWalk(parts) if parts.calls is None else ReactPolicy(parts, parts.calls)
-
-
-def _builder() -> MemoryBuilder:
-    # Slow to import, and needed only to build.
-    from strategies.eventmem.builder import LongMemoryBuilder
-
-    return LongMemoryBuilder(SETTINGS)
-
-
-def _keeper() -> FrameKeeper:
-    # Imports OpenCV, which only watching needs.
-    from strategies.eventmem.event_memory import EventKeeper
-
-    return EventKeeper(SETTINGS)
-
-
-def _short_term(carried: State) -> list[HeldEvent]:
-    # Imports OpenCV, which only watching needs.
-    from strategies.eventmem.event_memory import held_events
-
-    return held_events(carried)
 
 
 STRATEGY = Strategy(
@@ -105,14 +71,13 @@ STRATEGY = Strategy(
     version=2,
     machine="tool_loop",
     tools=TOOLS,
-    open_tools=open_tools,
+    open_tools=lambda store, toolbox: LOOK.opened_tools(store, toolbox, NAME, SETTINGS),
     policy=answer_from_memory,
-    builder=_builder,
-    keeper=_keeper,
+    builder=lambda: BUILD.LongMemoryBuilder(SETTINGS),
+    keeper=lambda: KEEP.EventKeeper(SETTINGS),
     rounds=SETTINGS.rounds,
-    offered=offered,
     parts=PARTS,
     part_tools={SHORT_TERM: SHORT, LONG_TERM: SEARCH},
-    short_term=_short_term,
+    short_term=lambda carried: KEEP.held_events(carried),
     tiers=("short-term memory", "long-term memory: the first frame of each event"),
 )

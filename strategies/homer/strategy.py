@@ -28,7 +28,6 @@ from store.queries.events import (
 from store.queries.videos import WATCHING, video_state
 
 if TYPE_CHECKING:
-    from agent.builder import WindowBuilder
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -79,12 +78,6 @@ def _runner(retrievers: Retrievers, mode: Mode) -> RunTool:
 MODE_TOOLS = tuple(map(mode_tool, Mode))
 
 
-def _windows() -> WindowBuilder:
-    # Lists of strategies do without what builds them.
-
-    return EventGraphBuilder()
-
-
 STRATEGY = Strategy(
     name="homer",
     title="plans, keeps a ledger of subtasks, and searches an event graph in four modes",
@@ -95,7 +88,7 @@ STRATEGY = Strategy(
     machine="homer",
     tools=MODE_TOOLS,
     open_tools=open_modes,
-    windows=_windows,
+    windows=lambda: EventGraphBuilder(),
 )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
+from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
 from domain.built import OutlineLevel
+from domain.later import Later
 from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, VERTEX_KINDS
 from strategies.memdreamer.policy import FixedWalk, NotePolicy
 from strategies.memdreamer.settings import (
@@ -28,22 +29,14 @@ from strategies.memdreamer.settings import (
 )
 
 if TYPE_CHECKING:
-    from agent.builder import MemoryBuilder
-    from models.toolbox import Toolbox
-    from store.database import Store
+    pass
 
 NAME = "memdreamer"
 SETTINGS = HierarchySettings()
+# They import scipy and models, which lists of strategies do without.
+LOOK, BUILD = Later("strategies.memdreamer.tools"), Later("strategies.memdreamer.builder")
 REPAIRS = 1
 """How often a reply that cannot be used is sent back."""
-
-
-def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
-    """Open the seven tools, which share the memory that is built."""
-    # Imports scipy, which takes half a second.
-    from strategies.memdreamer.tools import HierarchyTools
-
-    return HierarchyTools(store, toolbox, NAME).by_name()
 
 
 TOOLS = (
@@ -92,13 +85,6 @@ def walk(parts: PolicyParts) -> AgentPolicy:
     return FixedWalk(parts)
 
 
-def _builder() -> MemoryBuilder:
-    # Slow to import, and needed only to build.
-    from strategies.memdreamer.builder import HierarchyBuilder
-
-    return HierarchyBuilder(SETTINGS)
-
-
 LEVELS = (
     OutlineLevel(ROOT, "whole video"),
     OutlineLevel(SUPER, "super event"),
@@ -116,9 +102,9 @@ STRATEGY = Strategy(
     version=2,
     machine="tool_loop",
     tools=TOOLS,
-    open_tools=open_tools,
+    open_tools=lambda store, toolbox: LOOK.HierarchyTools(store, toolbox, NAME).by_name(),
     policy=walk,
-    builder=_builder,
+    builder=lambda: BUILD.HierarchyBuilder(SETTINGS),
     rounds=SETTINGS.rounds + 1,
     retries=REPAIRS,
     tokens=(SETTINGS.rounds + 1) * SETTINGS.round_tokens,

@@ -14,21 +14,21 @@ from agent.strategy import (
     AgentPolicy,
     Options,
     PolicyParts,
-    RunTool,
     SearchEach,
     Strategy,
     Tool,
     ToolArguments,
 )
+from domain.later import Later
 
 if TYPE_CHECKING:
-    from models.toolbox import Toolbox
-    from store.database import Store
+    pass
 
 
 # The arguments of the one tool of plain RAG.
 
 NAME = "nearest"
+SEARCH = Later("strategies.plain_rag.nearest")  # Imports llama-index, which takes seconds.
 LINES = 10
 """Lines for a query."""
 
@@ -39,14 +39,6 @@ class NearestArguments(ToolArguments):
     query: str = Field(min_length=1)
     options: Options = ()
     lines: int = Field(default=LINES, ge=1, le=200)
-
-
-def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
-    """Open the search for the nearest lines."""
-    # Imports llama-index, which takes seconds.
-    from strategies.plain_rag.nearest import NearestLines
-
-    return {NAME: NearestLines(store, toolbox)}
 
 
 NEAREST = Tool(
@@ -70,7 +62,7 @@ STRATEGY = Strategy(
     version=1,
     machine="tool_loop",
     tools=(NEAREST,),
-    open_tools=open_tools,
+    open_tools=lambda store, toolbox: {NAME: SEARCH.NearestLines(store, toolbox)},
     policy=one_search,
     rounds=2,
 )

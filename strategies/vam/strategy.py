@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
+from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
+from domain.later import Later
 from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE, LocalWalk, PlanningPolicy
 from strategies.vam.settings import (
     LOOKING,
@@ -23,14 +24,13 @@ from strategies.vam.settings import (
 from strategies.vam.visual_memory import tier_names
 
 if TYPE_CHECKING:
-    from agent.builder import MemoryBuilder
-    from models.profile import Profile
-    from models.toolbox import Toolbox
-    from perception.frame_keeper import FrameKeeper
-    from store.database import Store
+    pass
 
 NAME = "vam"
 SETTINGS = VisualMemorySettings()
+# They import OpenCV and models, which lists of strategies do without.
+LOOK, BUILD = Later("strategies.vam.inspection"), Later("strategies.vam.builder")
+KEEP = Later("strategies.vam.visual_memory")
 
 TOOLS = (
     Tool(
@@ -42,6 +42,7 @@ TOOLS = (
         name=FRAMES,
         description="Finds kept frames by what they show; needs an image-text model.",
         arguments=FrameArguments,
+        needs=lambda profile: profile.images is not None,
     ),
     Tool(
         name=INSPECT,
@@ -56,37 +57,9 @@ TOOLS = (
 )
 
 
-def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
-    """Open the tools, which share what the strategy keeps."""
-    # Imports OpenCV, which only the tools need.
-    from strategies.vam.inspection import opened_tools
-
-    return opened_tools(store, toolbox, NAME)
-
-
-def offered(profile: Profile) -> tuple[str, ...]:
-    """Return the tools that a profile has the models for: frames are found by text with one."""
-    names = [tool.name for tool in TOOLS]
-    return tuple(name for name in names if name != FRAMES or profile.images is not None)
-
-
 def answer_from_memory(parts: PolicyParts) -> AgentPolicy:
     """Return the policy: the language model's, else a fixed walk."""
     return LocalWalk(parts) if parts.calls is None else PlanningPolicy(parts, parts.calls)
-
-
-def _builder() -> MemoryBuilder:
-    # Slow to import, and needed only to build.
-    from strategies.vam.builder import EventBuilder
-
-    return EventBuilder(SETTINGS)
-
-
-def _keeper() -> FrameKeeper:
-    # Imports OpenCV, which only watching needs.
-    from strategies.vam.visual_memory import MomentKeeper
-
-    return MomentKeeper(SETTINGS)
 
 
 STRATEGY = Strategy(
@@ -98,12 +71,11 @@ STRATEGY = Strategy(
     version=2,
     machine="tool_loop",
     tools=TOOLS,
-    open_tools=open_tools,
+    open_tools=lambda store, toolbox: LOOK.opened_tools(store, toolbox, NAME),
     policy=answer_from_memory,
-    builder=_builder,
-    keeper=_keeper,
+    builder=lambda: BUILD.EventBuilder(SETTINGS),
+    keeper=lambda: KEEP.MomentKeeper(SETTINGS),
     rounds=SETTINGS.rounds,
-    offered=offered,
     parts=PARTS,
     part_tools={SUMMARIES: SUMMARIZE, LOOKING: INSPECT},
     tiers=tier_names(SETTINGS),

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.strategy import AgentPolicy, PolicyParts, RunTool, SearchEach, Strategy, Tool
+from agent.strategy import AgentPolicy, PolicyParts, SearchEach, Strategy, Tool
 from domain.asking import Action
 from domain.built import OutlineLevel
+from domain.later import Later
 from strategies.worldmm.captions import level_of
 from strategies.worldmm.replies import find_span
 from strategies.worldmm.settings import PARTS, MemoryArguments, VisualArguments, WorldMemorySettings
@@ -17,23 +18,13 @@ from strategies.worldmm.settings import SEMANTIC as LASTING
 from strategies.worldmm.settings import VISUAL as IMAGES
 
 if TYPE_CHECKING:
-    from agent.builder import MemoryBuilder
     from agent.reasoners.port import DecisionContext
-    from models.profile import Profile
-    from models.toolbox import Toolbox
-    from perception.frame_keeper import FrameKeeper
-    from store.database import Store
 
 NAME = "worldmm"
 SETTINGS = WorldMemorySettings()
-
-
-def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
-    """Open the tools, which share what the strategy keeps."""
-    # Imports scipy, which takes half a second.
-    from strategies.worldmm.search import opened_tools
-
-    return opened_tools(store, toolbox, NAME, SETTINGS)
+# They import scipy, OpenCV and models, which lists of strategies do without.
+LOOK, BUILD = Later("strategies.worldmm.search"), Later("strategies.worldmm.builder")
+KEEP = Later("strategies.worldmm.keeper")
 
 
 EPISODIC = Tool(
@@ -51,6 +42,8 @@ VISUAL = Tool(
     description="Finds kept frames of a stretch of time, as in 12:30 - 12:50, or, where the "
     "profile has an image-text model, by what they show.",
     arguments=VisualArguments,
+    # Rules look at no image, and are shown what was recognised on it.
+    needs=lambda profile: profile.reasoner == "local" or profile.chat_for("reasoner").images,
 )
 NOTE = "WorldMM's memory was searched by rules."
 
@@ -83,26 +76,6 @@ class SearchNamedTime(SearchEach):
         return Action(kind="search", reason=reason, mode=VISUAL.name, query=question.text)
 
 
-def offered(profile: Profile) -> tuple[str, ...]:
-    """Return the memories that are searched for a profile: images for rules and models that see."""
-    sees = profile.reasoner == "local" or profile.chat_for("reasoner").images
-    return tuple(tool.name for tool in TOOLS if sees or tool is not VISUAL)
-
-
-def _builder() -> MemoryBuilder:
-    # Slow to import, and needed only to build.
-    from strategies.worldmm.builder import WorldBuilder
-
-    return WorldBuilder(SETTINGS)
-
-
-def _keeper() -> FrameKeeper:
-    # Imports OpenCV, which only watching needs.
-    from strategies.worldmm.keeper import SegmentKeeper
-
-    return SegmentKeeper(SETTINGS)
-
-
 TOOLS = (EPISODIC, SEMANTIC, VISUAL)
 
 LEVELS = tuple(
@@ -121,11 +94,10 @@ STRATEGY = Strategy(
     version=2,
     machine="tool_loop",
     tools=TOOLS,
-    offered=offered,
-    open_tools=open_tools,
+    open_tools=lambda store, toolbox: LOOK.opened_tools(store, toolbox, NAME, SETTINGS),
     policy=search_memories,
-    builder=_builder,
-    keeper=_keeper,
+    builder=lambda: BUILD.WorldBuilder(SETTINGS),
+    keeper=lambda: KEEP.SegmentKeeper(SETTINGS),
     rounds=SETTINGS.rounds,
     levels=LEVELS,
     parts=PARTS,

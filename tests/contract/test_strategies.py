@@ -260,8 +260,8 @@ def test_a_fork_cannot_use_a_tool_that_the_strategy_has_not(party: Store) -> Non
 def test_a_fork_has_the_tools_of_its_profile(party: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["lines"]
     whole = find_strategy("first-lines")
-    pages = replace(whole.tool("lines"), name="pages")
-    more = replace(whole, tools=(*whole.tools, pages), offered=lambda _: tuple(names))
+    pages = replace(whole.tool("lines"), name="pages", needs=lambda _: "pages" in names)
+    more = replace(whole, tools=(*whole.tools, pages))
     monkeypatch.setattr(import_module("strategies.first_lines.strategy"), "STRATEGY", more)
     trajectory, events = asked(party, whole, OPEN)
     assert isinstance(events[0], QuestionAsked)
