@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Self
 
 from pydantic import NonNegativeInt, model_validator
@@ -51,6 +52,17 @@ class TimeSpan(Frozen):
 
     def __str__(self) -> str:
         return f"{format_clock(self.start_ms)}-{format_clock(self.end_ms)}"
+
+
+def merge_close_spans(spans: Iterable[TimeSpan], gap_ms: int) -> list[TimeSpan]:
+    """Merge spans that are at most ``gap_ms`` apart; in order."""
+    merged: list[TimeSpan] = []
+    for span in sorted(spans, key=lambda span: (span.start_ms, span.end_ms)):
+        if merged and span.start_ms - merged[-1].end_ms <= gap_ms:
+            merged[-1] = merged[-1].union(span)
+        else:
+            merged.append(span)
+    return merged
 
 
 class OfVideo(Frozen):

@@ -20,11 +20,10 @@ from domain.people import (
     MaybeSame,
     PersonOfVideo,
 )
-from domain.time import TimeSpan
+from domain.time import TimeSpan, merge_close_spans
 from people.across_videos import Persons, person_links
 from people.characters import MODEL_SUPPORT
 from people.corrections import LAST_CLIP, VideoPeople, find_person, people_of_video
-from people.face_voice_evidence import merge_close_spans
 from people.likely_same import (
     Exemplars,
     LikelyRefs,

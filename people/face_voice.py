@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session
 
 from domain.media import Clip
 from domain.people import Identity, IdentityStatement
-from domain.time import TimeSpan
+from domain.time import TimeSpan, merge_close_spans
 from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, MODEL_SUPPORT, ClipPeople, NameClaim
-from people.face_voice_evidence import MIN_SPEECH_MS, VISIBLE_GAP_MS, merge_close_spans
+from people.face_voice_evidence import MIN_SPEECH_MS, VISIBLE_GAP_MS
 from perception.decode import intersect_spans
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt

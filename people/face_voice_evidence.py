@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from domain.media import Group, Percept
-from domain.time import TimeSpan
+from domain.time import TimeSpan, merge_close_spans
 
 VISIBLE_GAP_MS = 1_000
 """A face seen twice within this time counts as visible in between."""
 
 MIN_SPEECH_MS = 1_000
 """Shorter speech with one face in view is no evidence."""
-
-
-def merge_close_spans(spans: Iterable[TimeSpan], gap_ms: int) -> list[TimeSpan]:
-    """Merge spans that are at most ``gap_ms`` apart; in order."""
-    merged: list[TimeSpan] = []
-    for span in sorted(spans, key=lambda span: (span.start_ms, span.end_ms)):
-        if merged and span.start_ms - merged[-1].end_ms <= gap_ms:
-            merged[-1] = merged[-1].union(span)
-        else:
-            merged.append(span)
-    return merged
 
 
 def visible_spans(group: Group) -> list[TimeSpan]:

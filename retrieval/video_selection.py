@@ -17,11 +17,10 @@ import numpy as np
 from domain.memories import Scope
 from retrieval.candidates import BY_OPTION, SearchPlan, vector_search
 from retrieval.people_in_query import ViewPerson
-from store.queries.candidates import EVERYTHING
+from store.queries.candidates import EVERYTHING, frequent_words, videos_with_words
 from store.queries.conditions import Reader
 from store.queries.people_in_view import lines_mentioning
 from store.queries.search import WIDE, ViewSize, is_wide, view_size
-from store.queries.video_selection import frequent_words, videos_with_words
 
 MOST_VIDEOS = 50
 """Views of at most this many videos are searched whole; of larger ones this many are chosen."""

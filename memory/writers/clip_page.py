@@ -14,14 +14,13 @@ import numpy as np
 from domain.media import Percept, Sighting, Utterance
 from domain.memories import Memory
 from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
-from domain.time import TimeSpan
+from domain.time import TimeSpan, merge_close_spans
 from domain.wording import describe_by_time
 from memory.writers.local_clip import speaker_of
 from memory.writers.port import ClipContext
 from models.messages import text_tokens
 from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
 from people.characters import ClipPeople
-from people.face_voice_evidence import merge_close_spans
 from perception.clip_view import CHANGED, picture_change
 
 prompt = prompts_beside(__file__)

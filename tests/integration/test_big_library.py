@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, delete, event, insert, update
 
 from domain.media import IdentityKind
-from domain.time import TimeSpan
+from domain.time import TimeSpan, merge_close_spans
 from library.memory import clip_spans, events, linked_events
 from library.params import MAX_LIMIT
 from library.people import likely_same_people, people_of_video
 from people import likely_same
 from people.corrections import keep_apart, undo
-from people.face_voice_evidence import merge_close_spans
 from store.database import Store
 from store.queries.identities import add_identities, appearance_spans, seen_together
 from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRow, UtteranceRow

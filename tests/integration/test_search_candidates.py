@@ -20,7 +20,7 @@ from store import vector_index
 from store.database import Store, open_store
 from store.driver import driver_of
 from store.home import Home
-from store.queries import candidates, clip_contents, people_in_view, search, video_selection
+from store.queries import candidates, clip_contents, people_in_view, search
 from store.queries.candidates import (
     EVERYTHING,
     Restriction,
@@ -29,6 +29,7 @@ from store.queries.candidates import (
     near_clips,
     near_lines,
     read_lines,
+    videos_with_words,
 )
 from store.queries.conditions import Reader
 from store.queries.people_in_view import (
@@ -38,7 +39,6 @@ from store.queries.people_in_view import (
     videos_naming,
 )
 from store.queries.search import read_segments, view_size
-from store.queries.video_selection import videos_with_words
 from store.vector_index import has_index, index_statement
 from tests.support.remembered import (
     CLIP_MS,
@@ -421,10 +421,7 @@ class Plans:
         return psycopg.ClientCursor(self._driver).execute("SELECT NULL WHERE false")
 
 
-READING = (
-    *(candidates, clip_contents, people_in_view, search),
-    *(video_selection, search),
-)
+READING = (candidates, clip_contents, people_in_view, search)
 
 
 def plan_of(store: Store, query: Callable[[Reader], object]) -> str:

@@ -17,8 +17,8 @@ from retrieval.citations import cite
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries import candidates as stored_selection
 from store.queries import search
-from store.queries import video_selection as stored_selection
 from store.tables.schema import MemoryRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import Event, Said, Tools, add_event_graph, name, watch

@@ -15,7 +15,7 @@ from starlette.routing import Match
 
 from api.application import make_app
 from api.auth import MIN_KEY_CHARS, AccessRules
-from api.chat_bodies import ChatRequest
+from api.routes.chat import ChatRequest
 from api.routes.ingestion import Add
 from api.routes.questions import Ask
 from api.server import GRACE_S, PORT

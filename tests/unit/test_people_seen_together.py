@@ -11,11 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from domain.media import Box, Group, IdentityKind, Sighting
-from domain.time import TimeSpan
+from domain.time import TimeSpan, merge_close_spans
 from people.face_voice_evidence import (
     MIN_SPEECH_MS,
     VISIBLE_GAP_MS,
-    merge_close_spans,
     spans_alone,
     speaking_alone,
     visible_spans,
