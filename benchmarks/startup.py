@@ -8,12 +8,14 @@ that asking cannot do without.
 from __future__ import annotations
 
 import os
+import pty
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +28,8 @@ from store.home import Home
 HOMER = [sys.executable, "-m", "cli"]
 HELP_MS, FIRST_ROUND_MS = 300.0, 1500.0
 LECTURE = "WEBVTT\n\n00:02.000 --> 00:08.000\nThe harbour of Lisbon was rebuilt.\n"
+READS = "import numpy, psycopg, pydantic, sqlalchemy, typer"
+"""What a command that reads the library cannot do without."""
 NEEDED = "import langgraph.graph, langchain_core.messages, sqlalchemy, onnxruntime"
 
 
@@ -45,6 +49,8 @@ def lines() -> Iterator[Line]:
     """
     helped, bare = _in_turn([*HOMER, "--help"], [sys.executable, "-c", ""])
     yield from _lines("homer --help", helped, bare, "python -c ''", HELP_MS)
+    for command in ("ask", "search"):
+        yield from _processors([command, "--help"], "")
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).make()
         try:
@@ -64,6 +70,18 @@ def _lines(
     yield costs(f"{what}, processors", cpu, bare, against)
 
 
+def _processors(
+    command: list[str], needed: str, environment: dict[str, str] | None = None
+) -> Iterator[Line]:
+    """Yield what a command takes of processors: a merge of modules once tripled it unnoticed."""
+    runs = [
+        (_run([*HOMER, *command], environment), _run([sys.executable, "-c", needed]))
+        for _ in range(RUNS)
+    ]
+    ours, bare = (Taken(tuple(one.cpu for one in side)) for side in zip(*runs, strict=True))
+    yield costs(f"homer {' '.join(command)}, processors", ours, bare, f"python -c '{needed}'")
+
+
 def _in_turn(*commands: list[str]) -> list[list[Spent]]:
     runs = [[_run(one) for one in commands] for _ in range(RUNS)]
     return [list(column) for column in zip(*runs, strict=True)]
@@ -74,6 +92,8 @@ def _first_round(home: Home) -> Iterator[Line]:
     captions = home.root / "lecture.vtt"
     captions.write_text(LECTURE)
     _run([*HOMER, "import", "lecture", "--captions", str(captions)], environment)
+    for reading in (["videos"], ["people"], ["search", "harbour"]):
+        yield from _processors(reading, READS, environment)
     asked = [*HOMER, "ask", "What was rebuilt?", "--video", "lecture"]
     pairs = [
         (_until_round(asked, environment), _run([sys.executable, "-c", NEEDED]))
@@ -106,17 +126,25 @@ def _until_round(command: list[str], environment: dict[str, str]) -> Spent:
     Raises:
         RuntimeError: none came.
     """
+    shown, terminal = pty.openpty()  # Rounds are shown on a terminal only.
     started = time.perf_counter()
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout is not None
-        said = []
-        for output in process.stdout:
-            if output.strip().startswith("round 1"):
-                clock = (time.perf_counter() - started) * 1000
-                used = psutil.Process(process.pid).cpu_times()
-                process.stdout.read()
-                return Spent(clock, (used.user + used.system) * 1000)
-            said.append(output)
-    raise RuntimeError(f"no round was reported: {''.join(said)}")
+    process = subprocess.Popen(
+        command, env=environment | {"TERM": "xterm"}, stdout=terminal, stderr=terminal
+    )
+    os.close(terminal)
+    said = b""
+    try:
+        with suppress(OSError):  # The process ended, and its end of the terminal is closed.
+            while output := os.read(shown, 4096):
+                said += output
+                if b"round 1" in said:
+                    clock = (time.perf_counter() - started) * 1000
+                    used = psutil.Process(process.pid).cpu_times()
+                    return Spent(clock, (used.user + used.system) * 1000)
+    finally:
+        with suppress(OSError):
+            while os.read(shown, 4096):
+                pass
+        process.wait()
+        os.close(shown)
+    raise RuntimeError(f"no round was reported: {said.decode(errors='replace')}")
