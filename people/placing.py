@@ -30,18 +30,15 @@ from people.identities import Recognised
 from store.queries.characters import (
     GivenNames,
     Membership,
+    StatedSupport,
     characters_in_view,
+    identities_of,
     replace_given_names,
     replace_memberships,
-)
-from store.queries.corrections import corrections_of
-from store.queries.identities import (
-    StatedSupport,
-    add_statements,
-    identities_of,
-    identity_rows,
     stated_support,
 )
+from store.queries.corrections import corrections_of
+from store.queries.identities import add_statements, identity_rows
 
 
 @dataclass

@@ -8,19 +8,24 @@ users' corrections, which are applied when they are made: ``character_members.le
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from psycopg.sql import SQL
-from sqlalchemy import delete, insert, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
 from domain.memories import Scope
-from domain.people import Character
+from domain.people import Character, Identity
 from store.queries.conditions import VIEW, Reader, is_any_of, reading_driver, view_parameters
-from store.tables.schema import CharacterMemberRow, CharacterNameRow
+from store.tables.schema import (
+    CharacterMemberRow,
+    CharacterNameRow,
+    IdentityRow,
+    IdentityStatementRow,
+)
 
 USER_SOURCE = "person"
 """Source of the names that users give."""
@@ -255,6 +260,42 @@ def preferred_name(names: Sequence[Name]) -> str | None:
         default=None,
     )
     return best.text if best else None
+
+
+def read_identity(row: IdentityRow) -> Identity:
+    """Return a row of identities in its shape."""
+    return Identity.model_validate(row, from_attributes=True)
+
+
+class StatedSupport(NamedTuple):
+    """Support from one clip for a face being a voice; both are row ids."""
+
+    clip: int
+    face: int
+    voice: int
+    support: float
+
+
+def stated_support(
+    session: Session, video_id: str, voices: Collection[int] | None = None
+) -> list[StatedSupport]:
+    """Return all statements, or those of these voices, in order of voices and clips."""
+    row = IdentityStatementRow
+    query = select(row.clip, row.face_id, row.voice_id, row.support)
+    query = query.where(row.video_id == video_id).order_by(row.voice_id, row.clip, row.id)
+    if voices is not None:
+        query = query.where(is_any_of(row.voice_id, voices))
+    return [StatedSupport(*fields) for fields in session.execute(query)]
+
+
+def identities_of(
+    session: Session, video_id: str, rows: Collection[int] | None = None
+) -> list[Identity]:
+    """Return the identities of a video, or those of these rows, by row."""
+    query = select(IdentityRow).where(IdentityRow.video_id == video_id)
+    if rows is not None:
+        query = query.where(is_any_of(IdentityRow.id, rows))
+    return [read_identity(row) for row in session.scalars(query.order_by(IdentityRow.id))]
 
 
 def replace_memberships(

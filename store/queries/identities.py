@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.media import IdentityKind
 from domain.people import Identity, IdentityStatement
+from store.queries.characters import read_identity
 from store.queries.conditions import is_any_of
 from store.tables.schema import (
     CharacterMemberRow,
@@ -70,17 +71,6 @@ class StoredExemplar:
     vector: Sequence[float]
 
 
-def _identity(row: IdentityRow) -> Identity:
-    kind = IdentityKind(row.kind)
-    return Identity(
-        id=row.id,
-        kind=kind,
-        number=row.number,
-        first_clip=row.first_clip,
-        character=row.character,
-    )
-
-
 def known_identities(session: Session, video_id: str, kind: IdentityKind) -> list[KnownIdentity]:
     """Return the identities of one kind that have exemplars, by number."""
     centre = func.avg(ExemplarRow.vector, type_=VECTOR())
@@ -95,7 +85,7 @@ def known_identities(session: Session, video_id: str, kind: IdentityKind) -> lis
     )
     query = select(IdentityRow, means.c.centre).join(means, means.c.identity_id == IdentityRow.id)
     rows = session.execute(query.order_by(IdentityRow.number))
-    return [KnownIdentity(_identity(row), mean) for row, mean in rows]
+    return [KnownIdentity(read_identity(row), mean) for row, mean in rows]
 
 
 def add_identities(
@@ -126,7 +116,7 @@ def add_identities(
         for n in range(count)
     ]
     returning = insert(IdentityRow).returning(IdentityRow, sort_by_parameter_order=True)
-    added = [_identity(row) for row in session.scalars(returning, rows)]
+    added = [read_identity(row) for row in session.scalars(returning, rows)]
     session.execute(
         insert(CharacterMemberRow),
         [{"identity_id": i.id, "number": i.character, "from_clip": clip} for i in added],
@@ -189,7 +179,7 @@ def sighted_identities(session: Session, video_id: str, clip: int) -> dict[Sight
         .where(row.video_id == video_id, row.clip == clip)
     )
     return {
-        (IdentityKind(identity.kind), start_ms, end_ms, tuple(box or ())): _identity(identity)
+        (IdentityKind(identity.kind), start_ms, end_ms, tuple(box or ())): read_identity(identity)
         for start_ms, end_ms, box, identity in session.execute(query)
     }
 
@@ -206,7 +196,7 @@ def named_voices(session: Session, video_id: str, names: Iterable[str]) -> dict[
         .where(CharacterNameRow.name.in_(list(names)), IdentityRow.kind == "voice")
         .order_by(IdentityRow.number.desc())
     )
-    return {name: _identity(row) for name, row in session.execute(query)}
+    return {name: read_identity(row) for name, row in session.execute(query)}
 
 
 def add_statements(
@@ -241,37 +231,6 @@ def was_stated(session: Session, video_id: str, face: int, voice: int, reason: s
         row.reason.startswith(reason, autoescape=True),
     )
     return session.scalar(query.limit(1)) is not None
-
-
-class StatedSupport(NamedTuple):
-    """Support from one clip for a face being a voice; both are row ids."""
-
-    clip: int
-    face: int
-    voice: int
-    support: float
-
-
-def stated_support(
-    session: Session, video_id: str, voices: Collection[int] | None = None
-) -> list[StatedSupport]:
-    """Return all statements, or those of these voices, in order of voices and clips."""
-    row = IdentityStatementRow
-    query = select(row.clip, row.face_id, row.voice_id, row.support)
-    query = query.where(row.video_id == video_id).order_by(row.voice_id, row.clip, row.id)
-    if voices is not None:
-        query = query.where(is_any_of(row.voice_id, voices))
-    return [StatedSupport(*fields) for fields in session.execute(query)]
-
-
-def identities_of(
-    session: Session, video_id: str, rows: Collection[int] | None = None
-) -> list[Identity]:
-    """Return the identities of a video, or those of these rows, by row."""
-    query = select(IdentityRow).where(IdentityRow.video_id == video_id)
-    if rows is not None:
-        query = query.where(is_any_of(IdentityRow.id, rows))
-    return [_identity(row) for row in session.scalars(query.order_by(IdentityRow.id))]
 
 
 @dataclass(frozen=True)

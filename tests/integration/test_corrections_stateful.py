@@ -21,8 +21,7 @@ from memory.write_clip import remember
 from people.across_videos import rename
 from people.corrections import LAST_CLIP, history, keep_apart, merge, split, undo
 from store.database import Store
-from store.queries.characters import CharacterAt, characters_at
-from store.queries.identities import identities_of
+from store.queries.characters import CharacterAt, characters_at, identities_of
 from tests.support.memory import (
     SETTINGS,
     Perceived,

@@ -19,9 +19,9 @@ from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from store.database import Store
 from store.queries import characters, events, outline
-from store.queries.characters import Membership, learned_with, replace_memberships
+from store.queries.characters import Membership, learned_with, replace_memberships, stated_support
 from store.queries.clips import clip_states, mark_clip
-from store.queries.identities import add_identities, add_statements, stated_support
+from store.queries.identities import add_identities, add_statements
 from store.queries.memories import (
     add_memories,
     closest_fact,

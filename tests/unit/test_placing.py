@@ -12,8 +12,7 @@ from domain.people import CorrectedCharacter, Correction, CorrectionKind, Identi
 from people.characters import ClipPeople
 from people.placing import InForce, in_force, memberships, nameless
 from retrieval.people_in_query import view_people, with_current_names
-from store.queries.characters import CharacterAt, characters_of_rows
-from store.queries.identities import StatedSupport
+from store.queries.characters import CharacterAt, StatedSupport, characters_of_rows
 
 FACES, VOICES = range(1, 5), range(5, 9)
 """Identity rows; each began as the character of the number one below."""
