@@ -79,12 +79,6 @@ def test_a_live_reply_cut_off_is_counted_not_trusted(supports: frozenset[str], w
     assert "Par" in str(records[0].reply)
 
 
-@pytest.mark.parametrize(("supports", "way"), KINDS)
-def test_broken_json_that_came_in_pieces_is_mended(supports: frozenset[str], way: str) -> None:
-    with OpenAIServer(["{'name': 'Paris', people: 2,}"], supports) as server:
-        assert heard(chat_of(server))[0].value == City(name="Paris", people=2)
-
-
 def test_no_word_comes_after_a_call_was_given_up() -> None:
     output: list[str] = []
     with OpenAIServer([Answer(PARIS, pause_s=0.15)]) as server:

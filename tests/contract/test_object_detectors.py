@@ -13,7 +13,7 @@ from domain.errors import WeightsMissing
 from models.ports import Image, ObjectDetector, Thing
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from models.yolox import YoloxDetector, coco_labels, grid, letterbox
+from models.yolox import coco_labels, letterbox
 from store.home import Home
 from tests.support.signals import frame_at
 
@@ -109,22 +109,3 @@ def test_an_image_is_put_whole_into_the_square(size: tuple[int, int]) -> None:
     assert (square[0, :, height - 1, width - 1] == (0, 0, 200)).all()
     assert (square[0, :, height:] == 114).all()
     assert (square[0, :, :, width:] == 114).all()
-
-
-def test_every_cell_of_the_grids_knows_its_place() -> None:
-    corners, widths = grid(416, (8, 16, 32))
-    assert corners.shape == (52**2 + 26**2 + 13**2, 2)
-    assert corners[53].tolist() == [1, 1]
-    assert widths[[0, 52**2, -1], 0].tolist() == [8, 16, 32]
-    assert (corners[-1] * widths[-1]).tolist() == [384, 384]
-
-
-def test_a_row_is_decoded_to_its_box(detector: ObjectDetector) -> None:
-    assert isinstance(detector, YoloxDetector)
-    rows = np.zeros((3549, 85), np.float32)
-    # A cup in the second cell of the second row of the finest grid, 16 wide and 8 high.
-    rows[53] = [0.5, 0.5, np.log(2), 0, 1.0, *np.eye(80, dtype=np.float32)[41]]
-    scores, kind, boxes = detector._decoded(rows)
-    assert scores.tolist() == [1.0]
-    assert detector.labels[kind[0]] == "cup"
-    assert boxes.tolist() == [[4, 8, 20, 16]]

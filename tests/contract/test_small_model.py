@@ -61,16 +61,6 @@ def test_a_small_model_answers_in_form(toolbox: Toolbox) -> None:
     assert calls[0].cost_usd == 0
 
 
-@pytest.mark.full
-def test_it_serves_this_machine_only_and_starts_once(toolbox: Toolbox) -> None:
-    from models.llama_server import llama_url
-
-    model = verified_folder(WEIGHTS, toolbox.profile.chat["reader"].model_name) / "model.gguf"
-    asked(toolbox.chat("reader"))
-    assert llama_url(model).startswith("http://127.0.0.1:")
-    assert llama_url(model) == llama_url(model)
-
-
 def test_without_its_weights_it_says_what_to_pull(tmp_path: Path) -> None:
     chat = Toolbox(load_profile("small"), tmp_path).chat("reader")
     with pytest.raises(WeightsMissing, match=r"homer models pull qwen2\.5-coder-1\.5b"):

@@ -86,13 +86,6 @@ def test_what_is_written_is_read(whole: Path) -> None:
     assert (manifest.rows("t0"), manifest.rows("no such table")) == (300, 0)
 
 
-@given(at=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_a_flipped_bit_is_reported_or_changes_nothing(whole: Path, at: float, bit: int) -> None:
-    data = bytearray(whole.read_bytes())
-    data[int(at * len(data))] ^= 1 << bit
-    unless_told(whole, bytes(data))
-
-
 @given(data=st.data())
 def test_other_bytes_are_reported_or_change_nothing(whole: Path, data: st.DataObject) -> None:
     known = whole.read_bytes()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -12,10 +9,7 @@ import pytest
 
 import benchmarks.__main__
 from benchmarks.__main__ import NAMES
-from benchmarks.ingest import _left
-from benchmarks.lines import Line, Taken, costs, exponent, faster, in_turn
-from benchmarks.startup import _until_round
-from benchmarks.trajectory_size import repeated, size
+from benchmarks.lines import Line, Taken, costs, exponent, faster
 
 
 def _sized(size: float, ms: float) -> Line:
@@ -61,33 +55,3 @@ def test_how_cost_grows_is_told_of_three_sizes() -> None:
     grown = [_sized(10.0**n, 3.0 * 10.0 ** (n * 0.5)) for n in range(2, 5)]
     assert exponent(grown) == pytest.approx(0.5)
     assert exponent(grown[:2]) is None
-
-
-def test_ways_are_run_in_turns() -> None:
-    order: list[str] = []
-    one, other = in_turn(lambda: order.append("a"), lambda: order.append("b"), runs=3)
-    assert order == ["a", "b"] * 3
-    assert len(one.values) == len(other.values) == 3
-
-
-def test_a_text_told_twice_counts_as_repeated_once() -> None:
-    long, output = "They open the blue door", set[str]()
-    record = [{"text": long, "n": 1}, {"more": [long, "door"]}, "door"]
-    assert repeated(record, output) == len(f'"{long}"')
-    assert size(record) == len(json.dumps(record, separators=(",", ":")))
-
-
-def test_what_a_clip_leaves_is_reported_by_the_hour() -> None:
-    kept = Counter({"number of keyframes": 4, "memories": 500, "images": 90_000})
-    frames, images, memories = _left(kept, hours=0.01, size=1_000_000)
-    assert (frames.ours.median, frames.reached) == (400, False)
-    assert images.ours.median == pytest.approx(9)
-    assert images.reference.median == pytest.approx(100)
-    assert "memories" in memories.what
-
-
-def test_the_first_round_is_waited_for_and_missed() -> None:
-    asked = [sys.executable, "-c", "print('searching'); print('  round 1: it looks')"]
-    assert _until_round(asked, {}).clock > 0
-    with pytest.raises(RuntimeError, match="no round was reported: no such video"):
-        _until_round([sys.executable, "-c", "print('no such video')"], {})

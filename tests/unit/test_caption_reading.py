@@ -123,19 +123,6 @@ def test_any_bytes_are_lines_or_a_clear_refusal(
         assert read_captions(path).lines
 
 
-SRT = """\ufeff1
-00:00:01,500 --> 00:00:03,000
-<i>Hello</i> there,
-friend.
-
-2
-01:00:00,000 --> 01:00:01,000
-OMAR: Come in.
-
-3
-01:00:02,000 --> 01:00:03,000
-- Note: this is not a speaker.
-"""
 VTT = """WEBVTT
 
 00:01.000 --> 00:02.000
@@ -147,17 +134,6 @@ Plain <b>words</b> &amp; more.
 
 NOTE nobody says this
 """
-
-
-def test_subrip_is_read_with_its_speakers(tmp_path: Path) -> None:
-    path = tmp_path / "talk.srt"
-    path.write_text(SRT, encoding="utf-8")
-    track = read_captions(path)
-    assert [(one.span, one.text, one.speaker) for one in track.lines[:2]] == [
-        (span(1.5, 3), "Hello there, friend.", None),
-        (span(3600, 3601), "Come in.", "Omar"),
-    ]
-    assert {one.kind for one in track.lines} == {"speech"}
 
 
 def test_webvtt_is_read_with_its_voices(tmp_path: Path) -> None:
@@ -189,18 +165,6 @@ def test_empty_stretches_make_no_clip_and_spans_stay_exact() -> None:
     ]
     assert first.captions[0].span == span(29, 31)
     assert (second.utterances[0].speaker, second.captions) == ("Ada", ())
-
-
-@given(st.lists(st.integers(0, 300), min_size=1, max_size=40))
-def test_every_line_is_in_the_clip_it_starts_in(starts: list[int]) -> None:
-    lines = [line(span(s, s + 5), f"line {n}", "caption") for n, s in enumerate(sorted(starts))]
-    clips = list(caption_clips(track_of(*lines), SETTINGS))
-    assert [one.clip.index for one in clips] == list(range(len(clips)))
-    assert [c.text for one in clips for c in one.captions] == [one.text for one in lines]
-    for one in clips:
-        assert one.captions
-        for output in one.captions:
-            assert one.clip.span.start_ms <= output.span.start_ms < one.clip.span.end_ms
 
 
 def test_captions_that_roll_up_say_each_phrase_once(shared_media: Callable[[str], Path]) -> None:

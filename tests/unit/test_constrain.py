@@ -13,7 +13,6 @@ from agent.harness.constrain import (
     EarlierSearch,
     check,
     chosen_letter,
-    jaccard,
     letter,
 )
 from domain.asking import Action, Mode
@@ -179,12 +178,6 @@ def test_moving_twice_to_the_same_neighbour_is_no_duplicate() -> None:
     bounds = ActionBounds(searched=moves, focused=True)
     assert check(search("lunch", Mode.NEIGHBOR), bounds, ASK).accepted
     assert check(search(" ", Mode.NEIGHBOR), bounds, ASK).rule == "query"
-
-
-@given(st.text(max_size=30), st.text(max_size=30))
-def test_word_overlap_is_symmetric_and_bounded(one: str, other: str) -> None:
-    assert 0 <= jaccard(one, other) == jaccard(other, one) <= 1
-    assert jaccard(one, one) == 1
 
 
 @pytest.mark.parametrize(

@@ -87,13 +87,3 @@ def test_vectors_travel_packed_and_come_back_equal(vectors: list[list[float] | N
     back = unpack_halfvecs([pack_halfvec(one) for one in vectors])
     assert [one.tolist() for one in back] == [one or [] for one in vectors]
     assert all(one.dtype == np.float32 for one in back)
-
-
-@given(st.lists(st.floats(-1, 1), min_size=1, max_size=64))
-def test_packing_lists_or_arrays_is_the_same_two_bytes_a_number(vector: list[float]) -> None:
-    packed = pack_halfvec(vector)
-    assert packed is not None
-    assert packed == pack_halfvec(np.asarray(vector, dtype=np.float32))
-    assert len(packed) == 4 + 2 * len(vector)
-    (back,) = unpack_halfvecs([packed])
-    assert np.allclose(back, vector, atol=1e-3)

@@ -108,6 +108,8 @@ def test_the_paper_s_numbers_are_the_defaults() -> None:
         0.3,
     )
     assert (found.watch.shot_threshold, found.watch.sample_fps) == (30.0, 5.0)
+    assert (found.watch.keyframe_gap_ms, found.watch.hue_bins) == (2_000, 32)
+    assert found.ask.skill_cosine == 0.45
     assert (found.memory.patch_every, found.memory.same_fact) == (10, 0.85)
     assert (found.ask.subtasks, found.ask.attempts, found.ask.rounds, found.ask.images) == (
         5,

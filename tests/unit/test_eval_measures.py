@@ -19,7 +19,7 @@ from evals.clips import clip_row, conduct, conduct_bars, kind_row
 from evals.dataset import Conditions, EvalQuestion, QuestionSet
 from evals.datasets.own import read_set
 from evals.measuring import Answered
-from evals.sampling import figure, interval
+from evals.sampling import figure
 from evals.tables import Bar, Row
 from evals.week import scored, week_bars, week_row
 from models.profile import load_profile
@@ -99,16 +99,6 @@ def test_a_row_counts_choices_apart_from_open_questions() -> None:
     assert shares == {"cited": figure([0, 1]), "right": figure([1]), "chance": figure([0.5])}
     assert (row.questions, row.figures["choices"], row.figures["rounds"]) == (3, 1, 2)
     assert clip_row("open", [free]).figures["right"] is None
-
-
-def test_an_interval_is_repeatable_holds_the_mean_and_narrows_with_more() -> None:
-    few, many = [0.0, 1.0] * 10, [0.0, 1.0] * 500
-    assert interval(few) == interval(few)
-    low, high = interval(many)
-    assert low < 0.5 < high
-    assert high - low < interval(few)[1] - interval(few)[0]
-    assert interval([]) == (0, 0)
-    assert interval([3.0, 3.0]) == (3, 3)
 
 
 @pytest.mark.parametrize(

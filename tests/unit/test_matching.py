@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import Group
-from people.identities import choose_exemplars, co_occur, group_vector, match_identities
+from people.identities import co_occur, group_vector, match_identities
 from tests.support.memory import direction, face, voice
 
 
@@ -57,15 +57,3 @@ def test_no_two_of_one_moment_share_identity(seen: list[tuple[int, int]], order:
             assert not (same and co_occur(group, groups[b]))
     for group, (who, _), pick in zip(groups, seen, picks, strict=True):
         assert pick is None or order[pick] == who, group.number
-
-
-def test_exemplars_begin_with_the_best_and_spread_out() -> None:
-    a, b = np.asarray(direction(1)), np.asarray(direction(2))
-    close = a + 0.35 * b
-    vectors = [a.tolist(), (a * 2).tolist(), close.tolist(), b.tolist()]
-    assert choose_exemplars([1.0, 3.0, 2.0, 0.5], vectors, 3, -1.0) == [1, 3, 2]
-
-
-def test_a_vector_unlike_the_rest_is_taken_for_a_mistake() -> None:
-    vectors = [direction(1)] * 5 + [direction(2)]
-    assert choose_exemplars([1.0] * 5 + [99.0], vectors, 10, 0.5) == [0]

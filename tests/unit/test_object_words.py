@@ -14,9 +14,8 @@ from domain.people import Identity
 from domain.settings import MemorySettings, Settings
 from domain.wording import count_objects, describe_by_time, describe_counts, pluralise
 from memory.writers import make_writers
-from memory.writers.labels import Salience, summarise
 from memory.writers.local_clip import LocalClipWriter
-from memory.writers.port import ClipContext, WindowLine
+from memory.writers.port import ClipContext
 from models.profile import Profile
 from models.toolbox import Toolbox
 from models.yolox import coco_labels
@@ -81,16 +80,6 @@ def test_the_local_writer_tells_them_in_one_line_with_its_time() -> None:
     assert (draft.source, draft.text) == (MemorySource.OBJECTS, "Seen: 2 people, a cup.")
     assert draft.span == span(33, 49)
     assert lines_of(percept(1)) == []
-
-
-def test_what_is_merely_in_view_makes_no_event() -> None:
-    def output(text: str, source: MemorySource) -> WindowLine:
-        return WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
-
-    seen = output("Seen: 3 people, a laptop, a cup.", MemorySource.OBJECTS)
-    talk = output("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
-    assert "laptop" not in Salience([seen, talk]).label([seen, talk], 8).lower()
-    assert summarise([seen, talk]) == summarise([talk])
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,8 @@ def test_clips_hold_every_line_once(made: list[tuple[int, int, str, Any]], clip_
     assert sorted(held, key=str) == sorted([(x.span, x.text) for x in lines], key=str)
     for one in clips:
         assert one.clip.span.length_ms == clip_ms
+        for held_line in (*one.utterances, *one.captions):
+            assert one.clip.span.start_ms <= held_line.span.start_ms < one.clip.span.end_ms
         assert one.clip.span.start_ms % clip_ms == 0
         assert {u.text for u in one.utterances} <= {x.text for x in lines if x.kind == "speech"}
     assert track.video().duration_ms == max(x.span.end_ms for x in lines)

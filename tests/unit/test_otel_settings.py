@@ -165,13 +165,11 @@ def test_without_traces_numbers_are_sent_and_without_metrics_spans() -> None:
         ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c"}, True, False),
         ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c"}, False, True),
         ({"OTEL_TRACES_EXPORTER": "otlp"}, True, False),
-        ({"OTEL_METRICS_EXPORTER": " OTLP "}, False, True),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_TRACES_EXPORTER": "none"}, False, True),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_METRICS_EXPORTER": "none"}, True, False),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_SDK_DISABLED": "true"}, False, False),
         ({"OTEL_TRACES_EXPORTER": "console"}, False, False),
         ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_SDK_DISABLED": "True"}, False, False),
-        ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_SDK_DISABLED": "no"}, True, False),
     ],
 )
 def test_the_standard_variables_say_what_is_sent(

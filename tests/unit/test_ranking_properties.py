@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.ranking import CandidateLines, PreparedQuestion, best_lines, line_scores
-from tests.support.story import candidates_of, prepare_question, relevance_of, row_of, vectors_of
+from retrieval.ranking import CandidateLines, PreparedQuestion, best_lines
+from tests.support.story import candidates_of, prepare_question, relevance_of, row_of
 
 WORDS = ("soup", "tent", "train", "coffee", "piano", "Ann", "sings", "the")
 LINES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
@@ -70,15 +70,3 @@ def test_options_in_another_order_have_the_same_support(
     plain = relevance_of(candidates, question_of(text, options)).support
     other = relevance_of(candidates, question_of(text, options[::-1])).support
     assert np.allclose(plain, other[::-1], atol=1e-6)
-
-
-@given(STORIES, QUESTIONS, OPTIONS)
-def test_lines_are_scored_one_by_one_as_all_together(
-    story: list[list[str]], text: str, options: tuple[str, ...]
-) -> None:
-    candidates, question = candidates_of(story), question_of(text, options)
-    relevance = relevance_of(candidates, question)
-    scores = line_scores(candidates, relevance, np.arange(candidates.lines.line_count))
-    assert scores.shape == (max(1, len(options)), candidates.lines.line_count)
-    assert np.isfinite(scores).all()
-    assert vectors_of(question).options.shape[0] in (0, len(options))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import string
-from pathlib import Path
-
 import pytest
 
 from agent.reasoners import replies
@@ -18,28 +15,7 @@ from agent.reasoners.replies import (
 from domain.asking import Mode
 from models.chat import read_value
 
-FOLDER = Path(replies.__file__).with_name("prompts")
 prompt = replies.prompt
-SLOTS = {
-    "question": {"question", "contents", "people", "plan"},
-    "plan": {"most", "notes"},
-    "act": {"round", "rounds", "ledger", "current", "focus", "notes"},
-    "act_lines": set(),
-    "act_time": set(),
-    "assess": {"ledger", "current", "card", "notes"},
-    "assess_images": set(),
-    "assess_images_far": set(),
-    "images": set(),
-    "replan": {"ledger", "reasons", "adds", "notes"},
-    "conclude": {"ledger", "evidence", "form", "notes"},
-    "conclude_options": {"last"},
-    "conclude_open": set(),
-    "conclude_guess": set(),
-    "read": set(),
-    "chapter": set(),
-    "system": set(),
-    "skills": {"lines"},
-}
 
 
 @pytest.mark.parametrize(
@@ -74,15 +50,3 @@ def test_an_assessment_and_a_repair_lose_their_spaces() -> None:
     text = '{"rewrite": [{"id": " t2", "text": "y"}], "abandon": ["t3 "]}'
     edits = read_value(text, ReplanReply).edits()
     assert (edits.rewrite[0].id, edits.abandon, edits.add) == ("t2", ("t3",), ())
-
-
-@pytest.mark.parametrize("name", sorted(SLOTS))
-def test_every_prompt_has_exactly_the_slots_that_are_filled(name: str) -> None:
-    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    assert set(string.Template(text).get_identifiers()) == SLOTS[name]
-    filled = prompt(name, **dict.fromkeys(SLOTS[name], "$value ${other}"))
-    assert filled.count("$value ${other}") >= len(SLOTS[name])
-
-
-def test_all_prompts_are_known_here() -> None:
-    assert {path.stem for path in FOLDER.glob("*.md")} == set(SLOTS)

@@ -10,10 +10,9 @@ from domain.people import Character
 from retrieval.heuristics.whole_sentences import complete_sentences
 from retrieval.lines import LineSet, line_set
 from retrieval.people_in_query import line_text, text_for_reranker, view_people, with_names
-from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale, coverage, decayed
-from retrieval.terms import terms
+from retrieval.relevance import closeness_threshold, decayed
 from store.queries.search import StoredLine
-from tests.support.remembered import CLIP_MS, WordEmbedder
+from tests.support.remembered import CLIP_MS
 from tests.support.story import candidates_of
 
 ADA = Character(number=2, name="Ada Lovelace", faces=(0,), voices=(1, 3))
@@ -59,24 +58,6 @@ def test_speech_and_its_subtitles_are_joined_separately() -> None:
 
 
 # Closeness
-
-
-def test_cosines_are_scaled_by_those_of_unrelated_sentences() -> None:
-    assert abs(cosine_scale(WordEmbedder()).unrelated) < 0.2
-    stick = CosineScale(0.4)
-    assert stick.nearness(0.4) == stick.nearness(-1) == 0
-    assert stick.nearness(1.0) == 1
-    assert stick.nearness(0.7) == pytest.approx(0.5)
-
-
-def test_rare_words_cover_more_than_common_ones() -> None:
-    found = candidates_of([["the dog barks"], ["a dog runs"], ["a zebra and a dog"], ["rain"]])
-    rows = [row for _, row in found.lines.rows]
-    weights = {word: found.hits.inverse_document_frequency(word) for word in terms("zebra dog")}
-    assert coverage(rows[2:3], weights) == pytest.approx(1)
-    assert 0 < coverage(rows[:1], weights) < 0.5
-    assert coverage(rows[3:], weights) == 0
-    assert coverage(rows, {}) == 0
 
 
 @given(st.floats(0, 1), st.lists(st.floats(-30, 30), min_size=1))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from domain.asking import Evidence, Mode
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
-from retrieval.adapters import ABOUT, _segment, as_langchain_tools, as_text
+from retrieval.adapters import ABOUT, as_langchain_tools, as_text
 from retrieval.result import Retrieval, UnknownLabel
 
 VIEW = MemoryView(scopes=(Scope(video="v", last_clip=3),))
@@ -111,13 +109,3 @@ def test_a_retrieval_is_its_segment_its_lines_and_where_to_move_on() -> None:
         "near: music [s4]",
     ]
     assert as_text(EMPTY) == "Nothing was found."
-
-
-@given(st.text(max_size=12))
-def test_any_focus_is_a_segment_none_or_refused(text: str) -> None:
-    try:
-        found = _segment(text)
-    except InputError:
-        return
-    assert found is None or 0 < found < 10**18
-    assert (found is None) == (not text)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.asking import Mode
-from domain.settings import AskSettings
 from domain.skills import Policy, RoutedSkill, Tone, combined_policy
 from skills.library import route
 from skills.writer import tokens_of
@@ -27,10 +26,6 @@ def routed(cosines: list[float], tokens: int = 600, above: float = 0.45) -> list
     skills = [a_skill(f"s{i}") for i in range(len(cosines))]
     vectors = np.array([at(c) for c in cosines], np.float32).reshape(-1, 2)
     return [one.name for one in route(QUESTION, skills, vectors, above, tokens)]
-
-
-def test_the_papers_threshold_is_the_default() -> None:
-    assert AskSettings().skill_cosine == 0.45
 
 
 def test_only_what_is_above_the_threshold_is_given_best_first() -> None:

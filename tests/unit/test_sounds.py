@@ -118,15 +118,22 @@ def test_a_language_model_is_reported_what_is_heard_besides_speech() -> None:
     )
 
 
-def test_a_sound_alone_makes_no_event_among_what_is_said() -> None:
-    def output(text: str, source: MemorySource) -> WindowLine:
-        return WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
-
-    music = output("Heard: music.", MemorySource.SOUND)
-    talk = output("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
-    assert "music" not in Salience([music, talk]).label([music, talk], 8).lower()
-    assert summarise([music, talk]) == summarise([talk])
-    assert summarise([music]) == "Heard: music."
+@pytest.mark.parametrize(
+    ("text", "source", "word"),
+    [
+        ("Heard: music.", MemorySource.SOUND, "music"),
+        ("Seen: 3 people, a laptop, a cup.", MemorySource.OBJECTS, "laptop"),
+    ],
+)
+def test_a_sound_or_thing_alone_makes_no_event_among_what_is_said(
+    text: str, source: MemorySource, word: str
+) -> None:
+    alone = WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
+    words = "The harbour bridge was opened by the mayor in spring."
+    talk = WindowLine(0, span(0, 1), words, MemorySource.SAID, (1.0, 0.0))
+    assert word not in Salience([alone, talk]).label([alone, talk], 8).lower()
+    assert summarise([alone, talk]) == summarise([talk])
+    assert summarise([alone]) == text
 
 
 def stored(text: str, start: float, end: float, source: str = "sound") -> Memory:

@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from domain.errors import MediaError
 from domain.settings import WatchSettings
-from perception.containers import StreamClock
 from perception.source import clips_of, find_media, probe, video_id
 from tests.support.media import BAD, GOOD, make_video
 
 fractions = st.fractions(min_value=-100, max_value=100, max_denominator=90_000)
-bases = st.fractions(min_value=0, max_value=2, max_denominator=90_000).filter(bool)
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -121,16 +119,6 @@ def test_clips_cover_the_video_once(duration_ms: int, clip_ms: int) -> None:
     assert edges[-1] == min(duration_ms, clip_ms * 300)
     assert all(clip.span.length_ms == clip_ms for clip in clips[:-1])
     assert all(0 < clip.span.length_ms <= clip_ms for clip in clips)
-
-
-@given(st.integers(-(10**12), 10**12), bases, fractions)
-def test_a_clock_rounds_up_exactly(pts: int, base: object, zero: object) -> None:
-    from fractions import Fraction
-    from math import ceil
-
-    assert isinstance(base, Fraction)
-    assert isinstance(zero, Fraction)
-    assert StreamClock(base, zero).ms(pts) == ceil((pts * base - zero) * 1000)
 
 
 def test_folders_are_searched_at_any_depth_in_order(tmp_path: Path) -> None:

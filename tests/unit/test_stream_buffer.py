@@ -8,7 +8,6 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from benchmarks.stream import Look, bars
 from cli.door import until_stopped
 from domain.media import Clip
 from domain.streams import PictureTally
@@ -76,21 +75,3 @@ def test_the_first_ctrl_c_ends_the_stream_and_the_second_everything(number: int)
         with pytest.raises(KeyboardInterrupt, match="run the same command to continue"):
             signal.raise_signal(number)
     assert signal.getsignal(number) is before
-
-
-def _looks(rss: list[float], files: int = 9) -> list[Look]:
-    return [Look(n, float(n), one, files, 4) for n, one in enumerate(rss)]
-
-
-def test_the_benchmark_tells_flat_memory_from_memory_that_grows() -> None:
-    assert [reached for _, reached in bars(_looks([300.0] * 100), [1.0])] == [True, True, True]
-    grown = bars(_looks([300.0 + n for n in range(100)]), [9.0])
-    assert [reached for _, reached in grown] == [False, True, False]
-
-
-def test_the_benchmark_does_not_hold_the_loading_of_models_against_a_short_run() -> None:
-    looks = _looks([200.0] * 10 + [500.0] * 30)
-    assert next(bars(looks, [])) == (
-        "resident memory 500.0 MB early on, at most 500.0 MB in the last tenth, bar 550.0 MB",
-        True,
-    )

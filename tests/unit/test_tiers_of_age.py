@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from domain.errors import InputError, NotFound
 from domain.retention import RANK, RetainSettings, Tier
-from domain.time import TimeSpan, format_clock, parse_clock
+from domain.time import TimeSpan
 from library.registry import ACTS
 from library.removal import LONGEST_MS
 
@@ -127,8 +127,3 @@ def test_a_span_lies_between_two_clocks(
 def test_a_span_that_is_none_is_refused(end: str) -> None:
     with pytest.raises(InputError, match=r"not after the start, 00:06|end: .* is not a time"):
         DELETE.call(None, {"video": "talk", "begin": "6", "end": end})
-
-
-@given(st.integers(0, 10**7))
-def test_as_of_takes_every_time_that_homer_prints(seconds: int) -> None:
-    assert parse_clock(format_clock(seconds * 1000)) == seconds * 1000

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from domain.errors import SetupError, WeightsMissing
+from domain.errors import WeightsMissing
 from models import llama_server, toolbox
 from models.chat_models import api_key
 from models.llama_server import llama_url
@@ -210,17 +210,3 @@ def test_a_model_is_served_once_to_this_machine_only(server: Any, tmp_path: Path
     served = ChatSpec(model="llama:tiny", base_url="http://127.0.0.1:4321/v1")
     assert api_key(served) == llama_server.KEY
     llama_url.cache_clear()
-
-
-def test_a_model_that_does_not_start_is_setup_and_tried_again(server: Any, tmp_path: Path) -> None:
-    for _ in range(2):
-        with pytest.raises(SetupError, match=r"broken\.gguf does not start.*unknown format"):
-            llama_url(tmp_path / "broken.gguf")
-    llama_url.cache_clear()
-
-
-def test_without_its_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    llama_url.cache_clear()
-    with pytest.raises(SetupError, match=r'extra "llama".*xllamacpp'):
-        llama_url(Path("/weights/a.gguf"))

@@ -37,12 +37,6 @@ def test_what_happens_inside_is_about_the_same_video(exported: Exported) -> None
     assert exported.log == ["+ingest", "+clip", "-clip", "-ingest"]
 
 
-def test_a_failure_is_reported_and_goes_on_its_way(exported: Exported) -> None:
-    with pytest.raises(ValueError, match="no"), tracing.span(Work.SEARCH):
-        raise ValueError("no")
-    assert exported.log == ["+search", "-search ValueError"]
-
-
 @given(st.text(max_size=40))
 def test_an_id_made_of_a_file_s_name_is_not_told(name: str) -> None:
     output = mask_id(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -130,15 +129,6 @@ def test_the_cascade_keeps_the_frames_that_a_plain_one_keeps(shared_media: Share
             )
             assert (gates.stopped_by(image) is None) == keeps
             last = now if keeps else last
-
-
-def test_gates_that_go_on_from_text_decide_the_same(shared_media: SharedMedia) -> None:
-    for clip in frames(shared_media):
-        through, last = Gates(SETTINGS), ""
-        for image in clip:
-            resumed = Gates(SETTINGS, json.loads(json.dumps(last)))
-            assert resumed.stopped_by(image) == through.stopped_by(image)
-            last = resumed.last
 
 
 def test_the_histogram_gate_is_off_until_it_is_set(shared_media: SharedMedia) -> None:

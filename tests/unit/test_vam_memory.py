@@ -30,7 +30,6 @@ from strategies.vam.visual_memory import (
     ThinningState,
     VisualChange,
     VisualMemory,
-    VisualState,
 )
 from tests.support.real_frames import frames_of
 
@@ -223,26 +222,6 @@ def all_frames(find: Callable[[str], Path]) -> list[tuple[int, Image]]:
 
 def run(memory: VisualMemory, time: int) -> VisualChange:
     return memory.end_clip(time + 2 * SECOND)
-
-
-@pytest.mark.full
-def test_a_memory_killed_at_every_frame_is_equal(shared_media: Callable[[str], Path]) -> None:
-    settings = SETTINGS.model_copy(update={"least_distances": 10, "event_ms": 60 * SECOND})
-    vectors = frame_vectors(None)
-    whole, state = VisualMemory(settings, vectors), VisualState()
-    seen: set[FrameReason] = set()
-    for time, image in all_frames(shared_media):
-        resumed = VisualMemory(
-            settings, vectors, VisualState.model_validate_json(state.model_dump_json())
-        )
-        for one in (whole, resumed):
-            one.add(time, image)
-        change = run(whole, time)
-        assert run(resumed, time) == change
-        assert resumed.state == whole.state
-        state = resumed.state
-        seen |= {frame.reason for frame in change.added.values()} | set(change.reasons.values())
-    assert seen == set(FrameReason)
 
 
 def test_what_stays_does_not_depend_on_where_clips_end(shared_media: Callable[[str], Path]) -> None:

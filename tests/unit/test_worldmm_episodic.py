@@ -157,12 +157,6 @@ def test_synonyms_found_in_two_steps_are_those_found_at_once(known: int, seed: i
     ]
 
 
-def test_a_triple_of_an_unknown_entity_is_refused() -> None:
-    (facts,) = extract(PARSER, CAPTIONS[:1], KNOWN)
-    with pytest.raises(KeyError):
-        GraphParts().add_caption((), facts.triples)
-
-
 def _candidate(ref: str, scale: int, start_s: int, length_s: int, score: float) -> ScaleCandidate:
     span = TimeSpan.of(1000 * start_s, 1000 * (start_s + length_s))
     return ScaleCandidate(ref=ref, scale=scale, span=span, score=score)

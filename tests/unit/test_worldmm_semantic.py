@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,12 +11,10 @@ from domain.stated import Triple
 from domain.time import TimeSpan
 from strategies.worldmm.graph import search_semantic, semantic_index
 from strategies.worldmm.semantic import (
-    Consolidation,
     EpisodicTriple,
     Recurrences,
     SemanticTriple,
     candidates_for,
-    consolidate,
     consolidate_by_rules,
     contradicts,
     says_same,
@@ -138,58 +134,6 @@ def test_at_any_clip_no_two_valid_triples_say_same_or_contradict(windows: list[l
             others = [other for other in valid if other is not one]
             assert not any(says_same(one.triple, o.triple) for o in others)
             assert not any(contradicts(one.triple, o.triple) for o in others)
-
-
-EXISTING = (
-    "Alice|likes|beverages",
-    "Alice|favors|to have coffee after dinner",
-    "Alice|prefers|hot drinks",
-    "Alice|likes to drink|coffee",
-)
-
-
-def test_the_papers_example_of_consolidation_gives_its_triples() -> None:
-    """A scripted model replaces the second and fourth, and the new one reads otherwise."""
-    asked: list[tuple[Triple, Sequence[Triple]]] = []
-
-    def scripted(new: Triple, candidates: Sequence[Triple]) -> Consolidation:
-        asked.append((new, candidates))
-        return Consolidation(replaced=(1, 3), triple=triple("Alice|likes|coffee"))
-
-    existing = [
-        _semantic(text, clip=number, ref=f"r{number}") for number, text in enumerate(EXISTING)
-    ]
-    new = _semantic("Alice|enjoys|coffee", clip=20, ref="r20")
-    change = consolidate(new, existing, scripted, clip=20)
-    assert asked == [(new.triple, [one.triple for one in existing])]
-    assert [(one.triple, one.to_clip) for one in change.closed] == [
-        (triple(EXISTING[1]), 20),
-        (triple(EXISTING[3]), 20),
-    ]
-    (added,) = change.added
-    assert added.triple == triple("Alice|likes|coffee")
-    assert added.evidence == ("r1", "r3", "r20")
-    assert (added.from_clip, added.to_clip) == (20, None)
-
-
-def test_without_anything_alike_the_model_is_not_asked() -> None:
-    def never(new: Triple, candidates: Sequence[Triple]) -> Consolidation:
-        raise AssertionError((new, candidates))
-
-    change = consolidate(_semantic("Ann|own|boat"), [], never, clip=7)
-    assert [one.from_clip for one in change.added] == [7]
-    assert change.closed == ()
-
-
-def test_a_decision_about_no_candidate_is_refused() -> None:
-    decision = Consolidation(replaced=(2, 5), triple=triple("Ann|own|boat"))
-    with pytest.raises(ValueError, match="no existing triple 2, 5"):
-        consolidate(
-            _semantic("Ann|own|boat"),
-            [_semantic("Ann|own|ship"), _semantic("Ann|own|raft")],
-            lambda *_: decision,
-            clip=1,
-        )
 
 
 def test_candidates_are_those_alike_enough_and_at_most_so_many() -> None:

@@ -68,6 +68,8 @@ def test_every_line_is_of_the_clip_and_of_its_people(seen: Percept, shuffle: lis
             assert {found[0] for found in TAG.finditer(draft.text)} == set(draft.tags)
         if draft.source == MemorySource.SAID and draft.kind == MemoryKind.EPISODIC:
             assert any(draft.text in one.text for one in seen.utterances)
+    starts = [draft.span.start_ms for draft in written.drafts]
+    assert starts == sorted(starts)
     assert {tag for tag, _ in written.names} <= known
     numbers = {one.number for one in people.faces.values()}
     assert {one.face for one in written.statements} <= numbers

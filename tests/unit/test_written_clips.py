@@ -17,7 +17,7 @@ from domain.people import TAG, Character, Identity
 from memory.writers.llm_clip import MAX_TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import read_value
-from people.characters import MODEL_SUPPORT, ClipPeople
+from people.characters import ClipPeople
 from tests.support.memory import VIDEO, clip, face, percept, said, span, voice
 
 CLIP = 2
@@ -136,10 +136,6 @@ def test_a_clip_of_which_no_line_can_be_stored_is_an_error() -> None:
         write("I would rather not.")
 
 
-def test_what_is_read_at_the_second_try_is_taken() -> None:
-    assert by_model(write("Sorry?", ModelError("busy"), reply({})))
-
-
 @given(st.integers(1, 60), st.integers(1, 60))
 def test_a_clip_gives_no_more_lines_than_its_density_allows(most: int, written: int) -> None:
     model = Model(reply(*[{"text": f"Fact {n}."} for n in range(written)]))
@@ -170,37 +166,6 @@ def test_a_call_that_is_not_on_record_ends_a_replay_at_once() -> None:
 def test_only_a_known_fact_can_be_closed(ref: str, closed: tuple[int, ...]) -> None:
     (line,) = by_model(write(reply({"contradicts": [ref]})))
     assert line.contradicts == closed
-
-
-@pytest.mark.parametrize(
-    ("pair", "taken"),
-    [
-        (("<face_3>", "<voice_5>"), True),
-        (("<voice_5>", "<face_3>"), False),
-        (("<face_3>", "<voice_9>"), False),
-        (("<character_1>", "<voice_5>"), False),
-        (("Ada", "<voice_5>"), False),
-    ],
-)
-def test_a_face_is_a_voice_only_where_both_are_in_clip(pair: tuple[str, str], taken: bool) -> None:
-    same = [{"face": pair[0], "voice": pair[1], "reason": "lips\nmove"}]
-    stated = [one for one in write(reply({}, same=same)).statements if one.reason == "lips move"]
-    assert [(one.face, one.voice, one.clip, one.support) for one in stated] == (
-        [(3, 5, CLIP, MODEL_SUPPORT)] if taken else []
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "given_names"),
-    [
-        ({"tag": "<face_3>", "name": " Ada \n Ferrari "}, (("<face_3>", "Ada Ferrari"),)),
-        ({"tag": "<face_9>", "name": "Ada"}, ()),
-        ({"tag": "Ada", "name": "Ada"}, ()),
-        ({"tag": "<face_3>", "name": "  "}, ()),
-    ],
-)
-def test_names_are_of_clip(name: dict[str, str], given_names: tuple[tuple[str, str], ...]) -> None:
-    assert write(reply({}, names=[name])).names == given_names
 
 
 TAGS = st.sampled_from(["<face_3>", "<face_0>", "<voice_5>", "<character_1>", "<face_03>", "Ada"])

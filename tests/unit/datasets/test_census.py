@@ -54,12 +54,8 @@ def test_types_are_called_as_they_are_counted(tmp_path: Path, one: DatasetSource
 @pytest.mark.parametrize(
     ("name", "answered", "as_of"),
     [
-        ("longvideobench", 1, 0),
         ("egoschema", 1, 0),
-        ("egoschema-subset", 1, 0),
         ("ovo-bench", 7, 7),
-        ("streamingbench", 2, 2),
-        ("egolifeqa", 1, 1),
         ("egomemreason", 0, 1),
     ],
 )

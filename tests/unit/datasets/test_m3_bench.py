@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from domain.errors import InputError
 from evals.datasets import read
@@ -69,41 +66,3 @@ def test_the_web_is_asked_after_its_end(tmp_path: Path) -> None:
 def test_a_video_lies_as_in_the_release_or_beside(tmp_path: Path, place: str) -> None:
     folder = lay(tmp_path, {"robot.json": {"hall_01": robot([ROBOT_QA])}, place: None})
     assert read("m3-robot", folder).videos[0].file == tmp_path / place
-
-
-def test_two_questions_of_one_id_are_distinguished(tmp_path: Path) -> None:
-    folder = lay(tmp_path, {"robot.json": {"hall_01": robot([ROBOT_QA] * 3)}})
-    ids = [one.id for one in read("m3-robot", folder).questions]
-    assert ids == ["hall_01_Q01", "hall_01_Q01#2", "hall_01_Q01#3"]
-
-
-words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
-released = st.fixed_dictionaries(
-    {"question": words, "answer": words, "type": st.lists(words, min_size=1, max_size=5)},
-    optional={
-        "timestamp": st.from_regex(r"([0-9]:)?[0-5][0-9]:[0-5][0-9]", fullmatch=True),
-        "before_clip": st.none() | st.integers(0, 300),
-        "reasoning": st.text(),
-    },
-)
-names = st.from_regex(re.compile(r"[A-Za-z0-9_-]{1,11}", re.ASCII), fullmatch=True)
-
-
-@given(st.dictionaries(names, st.lists(released, min_size=1, max_size=3), min_size=1, max_size=3))
-def test_whatever_has_the_form_of_the_release_is_read_whole(
-    tmp_path_factory: pytest.TempPathFactory, videos: dict[str, list[dict[str, Any]]]
-) -> None:
-    whole = {
-        name: {
-            "video_path": f"data/videos/robot/{name}.mp4",
-            "qa_list": [{**qa, "question_id": f"{name}_Q{n:02}"} for n, qa in enumerate(qas)],
-        }
-        for name, qas in videos.items()
-    }
-    found = read("m3-robot", lay(tmp_path_factory.mktemp("m3"), {"robot.json": whole}))
-    assert [video.name for video in found.videos] == list(videos)
-    assert len(found.questions) == sum(map(len, videos.values()))
-    timed = [
-        qa.get("before_clip") is not None or "timestamp" in qa for v in videos.values() for qa in v
-    ]
-    assert [one.as_of_ms is not None for one in found.questions] == timed
