@@ -1,15 +1,30 @@
-"""How pieces of a strategy's memory support the options of a question."""
+"""How a strategy's memory, or short captions, support the options of a question."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from domain.time import TimeSpan
-from retrieval.ranking import PreparedQuestion
+from retrieval.heuristics.options import SHORT, is_captioned, option_actions, subject_of
+from retrieval.ranking import CandidateLines, PreparedQuestion, relevance
 from retrieval.signals import WordScores
 from retrieval.terms import terms
 from strategies.asked import MOST, Asked, Pieces
+from tests.support.ranking import shares
+from tests.support.remembered import WordEmbedder
+from tests.support.story import (
+    candidates_at,
+    candidates_of,
+    prepare_question,
+    roster_of,
+    vectors_of,
+    video_of,
+)
 
 HOUR = 3_600
 NOW_S = 3 * 24 * HOUR + 20 * HOUR
@@ -94,3 +109,76 @@ def test_nothing_supports_options_where_nothing_is_known() -> None:
     nothing = Pieces([], [], [], np.zeros((0, 1), np.float32), [WordScores([])])
     assert asked.supported(nothing).weighed(()) == ()
     assert asked.supported(nothing).best() == []
+
+
+YARD = [["A boy and a dog play in a yard"] * 4 + ["The boy throws a ball", "The dog barks"]] * 3
+QUESTION = prepare_question("why did the boy run away?", ("catch the ball", "eat lunch"))
+
+
+@pytest.mark.parametrize(
+    ("question", "who"),
+    [
+        ("why did the boy in red run away?", "the boy"),
+        ("what does the lady in black do after taking the microphone?", "the lady"),
+        ("What did the dog do at the end of the video?", "the dog"),
+        ("how does the old man react when the ball falls?", "the old man"),
+        ("how do people cross the river?", "people"),
+        ("where is this happening?", "this happening"),
+        ("how many dogs are there?", "dogs"),
+        ("who sings?", "sings"),
+        ("after the game?", "after"),
+        ("?", ""),
+    ],
+)
+def test_the_subject_of_a_question_is_found(question: str, who: str) -> None:
+    assert subject_of(question) == who
+
+
+@given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=4))
+def test_any_question_gives_an_action_for_each_option(question: str, options: list[str]) -> None:
+    actions = option_actions(question, tuple(options))
+    assert len(actions) == len(options)
+    assert all(option.strip() in item for option, item in zip(options, actions, strict=True))
+
+
+def is_compared_as_actions(candidates: CandidateLines, question: PreparedQuestion) -> bool:
+    return is_captioned(candidates.lines, question, roster_of(candidates))
+
+
+@pytest.mark.parametrize(
+    ("candidates", "question"),
+    [
+        (candidates_of(YARD), prepare_question("why did the boy run away?")),
+        (candidates_of(YARD * SHORT), QUESTION),
+        (candidates_of([["I take the ball", "My dog barks"]] * 3), QUESTION),
+        (candidates_at(2, video_of(YARD, speakers=dict.fromkeys(YARD[0], "Ann"))), QUESTION),
+        (candidates_of(YARD), prepare_question("when was it?", ("two hours ago", "yesterday"))),
+    ],
+    ids=["no options", "a long video", "somebody narrates", "talk", "times"],
+)
+def test_other_views_and_options_are_ranked_by_z_scores(
+    candidates: CandidateLines, question: PreparedQuestion
+) -> None:
+    assert not is_compared_as_actions(candidates, question)
+
+
+def supported(
+    candidates: CandidateLines, question: PreparedQuestion, *, as_actions: bool = True
+) -> str:
+    vectors = vectors_of(question)
+    if as_actions:
+        actions = WordEmbedder().embed(option_actions(question.text, question.options))
+        vectors = replace(vectors, actions=actions)
+    return question.options[int(shares(relevance(candidates, question, vectors)).argmax())]
+
+
+def test_the_action_in_most_captions_is_supported_most() -> None:
+    """A clip that stands out says nothing where a scene is told second after second."""
+    story = [["The lady holds a pan"] * 6 for _ in range(3)]
+    story[1] += ["A red table and a microphone of the lady", "A red table"]
+    question = prepare_question(
+        "what does the lady do after taking the microphone?", ("red table", "hold a pan")
+    )
+    candidates = candidates_of(story)
+    assert supported(candidates, question) == "hold a pan"
+    assert supported(candidates, question, as_actions=False) != "hold a pan"

@@ -1,13 +1,15 @@
-"""A forgotten person's names and tags leave texts; other words, and other people, stay."""
+"""What was said of somebody is erased, and no word by which later memory betrays it is left."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.delete_span import contains_any, exclusive_words, flatten_text, quotes_any
 from people.names import NameEraser
 
 ADA = NameEraser(["<face_1>", "<voice_12>"], ["Ada Lovelace", "Dr. Ada"], ["Omar Byron"])
@@ -75,3 +77,89 @@ def test_whatever_surrounds_a_trace_none_is_left(around: str, trace: str) -> Non
 def test_a_text_without_any_needle_stays_as_it_is(text: str) -> None:
     if not any(needle.casefold() in text.casefold() for needle in ADA.search_terms):
         assert ADA.erase(text) == text
+
+
+GONE = ["Ann hides the ruby in the piano", "the code is Nightingale"]
+WORDS = st.lists(st.sampled_from(["ruby", "piano", "gate", "code", "garden", "Ann"]), max_size=6)
+SHA = "0123456789abcdef" * 4
+
+
+def test_only_what_nothing_else_has_is_telling() -> None:
+    found = exclusive_words(GONE, ["Ann plays the piano", "a code of laws"])
+    assert found == {"hides", "ruby", "nightingale"}
+
+
+@given(WORDS, WORDS)
+def test_it_is_what_was_said_nowhere_else(gone: list[str], elsewhere: list[str]) -> None:
+    found = exclusive_words([" ".join(gone)], [" ".join(elsewhere)])
+    assert found == {one.lower() for one in gone} - {one.lower() for one in elsewhere}
+
+
+@given(WORDS, WORDS)
+def test_however_the_texts_are_cut_up_it_is_the_same(gone: list[str], elsewhere: list[str]) -> None:
+    assert exclusive_words(gone, elsewhere) == exclusive_words(
+        [" ".join(gone)], [" ".join(elsewhere)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        ("She spoke of a ruby.", True),
+        ("RUBY!", True),
+        ("the ruby's glow", True),
+        ("rubies", False),
+        ("a rubyish red", False),
+        ("", False),
+    ],
+)
+def test_a_text_betrays_by_whole_words_in_any_case(text: str, output: bool) -> None:
+    assert contains_any(text, {"ruby"}) is output
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        ("as seen in m12", True),
+        ("[m12]", True),
+        ("m12,s3", True),
+        ("m123", False),
+        ("m1", False),
+        ("am12", False),
+        ("M12", False),
+        (f"image {SHA}", True),
+        (f"image {SHA}0", False),
+        ("nothing at all", False),
+    ],
+)
+def test_a_text_quotes_by_whole_references(text: str, output: bool) -> None:
+    assert quotes_any(text, (), {"m12", SHA}) is output
+
+
+def test_all_texts_of_a_value_are_looked_through_however_deep() -> None:
+    value = {"a": ["one", {"b": ("two", 3, None, True)}], "key ruby": 1.5, "c": {"d": []}}
+    assert [one for one in flatten_text(value).split("\n") if one] == ["one", "two"]
+    assert not contains_any(flatten_text(value), {"ruby"})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("abcde ", max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("xyz", max_size=3), inner),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_no_word_of_a_value_is_missed(value: object) -> None:
+    output = flatten_text(value)
+
+    def check(one: object) -> None:
+        match one:
+            case str():
+                assert one in output
+            case list():
+                list(map(check, one))
+            case dict():
+                list(map(check, one.values()))
+
+    check(json.loads(json.dumps(value)))

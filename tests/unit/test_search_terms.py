@@ -1,12 +1,38 @@
-"""Search terms, and questions restated like lines of memory."""
+"""Questions taken apart: terms, statements, parts, and times relative to the question."""
 
 from __future__ import annotations
 
+import warnings
+from string import ascii_uppercase
+
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrieval.heuristics.questions import core_question, statement
+from agent.harness.constrain import ActionBounds, check
+from agent.reasoners.concluding import (
+    QuestionKind,
+    as_query,
+    as_statement,
+    decompose,
+    has_rule_wording,
+    kind_of,
+    query_of,
+    ranking_text_of,
+)
+from domain.asking import Action, Mode, Question, Subtask
+from domain.ledger import new_ledger
+from domain.settings import AskSettings
+from retrieval.heuristics.questions import (
+    DAY,
+    HOUR,
+    Times,
+    are_times,
+    core_question,
+    statement,
+    temporal_fit,
+)
 from retrieval.terms import stem, terms
 
 
@@ -74,3 +100,225 @@ def test_questions_are_restated_with_an_option(question: str, option: str, said:
 def test_any_question_and_option_can_be_restated(question: str, option: str) -> None:
     core_question(question)
     assert isinstance(statement(question, option), str)
+
+
+ASK = AskSettings()
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("Who came?", ["Who came?"]),
+        ("Who came and what did they bring?", ["Who came", "what did they bring?"]),
+        ("Who came? Where did they sit?", ["Who came", "Where did they sit?"]),
+        ("What do Ann and Bob eat?", ["What do Ann and Bob eat?"]),
+        ("Why did Ann leave?", ["Why did Ann leave?"]),
+        ("the colour of the car", ["the colour of the car"]),
+    ],
+)
+def test_a_question_is_split_by_what_it_asks(question: str, parts: list[str]) -> None:
+    assert [draft.text for draft in decompose(question, ())] == parts
+
+
+def test_each_option_is_a_subtask_with_words_of_its_own() -> None:
+    asked = Question(text="Who opens the gate?", videos=("v",), options=("Ann", "Bob"))
+    ledger, _ = new_ledger(decompose(asked.text, asked.options), asked.text, ASK)
+    assert [(task.text, task.options) for task in ledger.subtasks] == [
+        ("Evidence for A: Ann", ("A",)),
+        ("Evidence for B: Bob", ("B",)),
+    ]
+    queries = [query_of(task, asked) for task in ledger.subtasks]
+    assert queries == ["Ann opens the gate", "Bob opens the gate"]
+    assert {ranking_text_of(task, asked) for task in ledger.subtasks} == {asked.text}
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 6, 7, 11, 26])
+def test_more_options_than_subtasks_share_them_evenly(count: int) -> None:
+    drafts = decompose("Who came?", tuple(f"guest {n}" for n in range(count)))
+    groups = [draft.options for draft in drafts]
+    assert len(drafts) == min(5, count)
+    assert "".join(letter for group in groups for letter in group) == ascii_uppercase[:count]
+    assert max(map(len, groups)) - min(map(len, groups)) <= 1
+
+
+def test_a_subtask_that_was_reworded_is_searched_by_its_new_words() -> None:
+    asked = Question(text="Who opens the gate?", videos=("v",), options=("Ann", "Bob"))
+    task = Subtask(id="t1", text="somebody with a key at the fence", options=("A",))
+    assert not has_rule_wording(task, asked)
+    assert ranking_text_of(task, asked) == query_of(task, asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("What did Ann open?", "Ann open"),
+        ("Who opens the gate?", "opens the gate"),
+        ("How many cups are on the table?", "cups are on the table"),
+        ("In which room is the piano?", "room is the piano"),
+        ("By how much is the risk increased?", "the risk increased"),
+        ("Does it rain?", "it rain"),
+        ("Why?", "Why"),
+    ],
+)
+def test_a_question_becomes_a_statement_with_a_gap(text: str, statement: str) -> None:
+    assert as_statement(text) == statement
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("What is the video about?", QuestionKind.BROAD),
+        ("Why did Ann leave?", QuestionKind.CAUSE),
+        ("What colour is the car?", QuestionKind.LOOKS),
+        ("What is Ann wearing?", QuestionKind.LOOKS),
+        ("Where is the car?", QuestionKind.FACT),
+    ],
+)
+def test_the_words_of_a_question_tell_its_kind(text: str, kind: QuestionKind) -> None:
+    assert kind_of(text) is kind
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=60))
+def test_whatever_is_asked_becomes_a_legal_plan_and_queries_that_guard_takes(question: str) -> None:
+    ledger, _ = new_ledger(decompose(question, ()), question, ASK)
+    for task in ledger.subtasks:
+        action = Action(kind="search", mode=Mode.EVENT, query=as_query(task.text))
+        assert check(action, ActionBounds(subtask=task.text), ASK).accepted
+
+
+NOON_3 = 2 * DAY + 12 * HOUR
+"""Day 3, noon."""
+
+
+def at(day: int, hour: float) -> float:
+    return (day - 1) * DAY + hour * HOUR
+
+
+def fit(text: str, *times: float, as_of: float = NOON_3) -> list[float]:
+    found = temporal_fit(text, np.array(times), as_of)
+    assert found is not None, text
+    return [float(value) for value in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("yesterday", at(2, 9), at(1, 9)),
+        ("Yesterday morning", at(2, 8), at(2, 20)),
+        ("yesterday at noon", at(2, 12.5), at(2, 20)),
+        ("the day before yesterday", at(1, 15), at(2, 15)),
+        ("the night before yesterday", at(1, 21), at(2, 21)),
+        ("last night", at(2, 22), at(2, 12)),
+        ("today", at(3, 8), at(2, 8)),
+        ("this morning", at(3, 9), at(2, 9)),
+        ("In the morning", at(3, 9), at(2, 9)),
+        ("two days ago", at(1, 12), at(3, 11)),
+        ("2 days ago in the evening", at(1, 20), at(1, 8)),
+        ("an hour ago", NOON_3 - HOUR, NOON_3 - 5 * HOUR),
+        ("one and a half hours ago", NOON_3 - 1.5 * HOUR, NOON_3 - 5 * HOUR),
+        ("half an hour ago", NOON_3 - 0.5 * HOUR, NOON_3 - 4 * HOUR),
+        ("half a day ago", NOON_3 - 12 * HOUR, NOON_3 - HOUR),
+        ("a day 2 hours ago", NOON_3 - 26 * HOUR, NOON_3 - 48 * HOUR),
+        ("just now", NOON_3 - 60, NOON_3 - 6 * HOUR),
+    ],
+)
+def test_a_temporal_expression_fits_its_time(text: str, inside: float, outside: float) -> None:
+    within, beyond = fit(text, inside, outside)
+    assert within > 0.9
+    assert beyond < 0.1
+
+
+@given(st.text(max_size=60), st.floats(min_value=0, max_value=10 * DAY))
+def test_any_text_gives_memberships_or_none(text: str, as_of: float) -> None:
+    found = temporal_fit(text, np.linspace(0, as_of, 7), as_of)
+    if found is not None:
+        assert ((found >= 0) & (found <= 1)).all()
+
+
+NUMBERS = st.sampled_from(
+    ["zero", "one", "two", "twelve", "a", "an", "0", "0.5", "3", "48", "1000"]
+)
+UNITS = st.sampled_from(["day", "days", "hour", "hours", "minute", "minutes", "min"])
+PARTS = st.sampled_from(["morning", "noon", "afternoon", "evening", "night"])
+AGO = st.builds(
+    lambda n, unit, half, more: f"{n} {unit}{half}{more} ago",
+    NUMBERS,
+    UNITS,
+    st.sampled_from(["", " and a half"]),
+    st.sampled_from(["", " 3 hours", " 0 hours"]),
+)
+DAYS = st.builds(
+    lambda word, part: word.replace("PART", part),
+    st.sampled_from(
+        [
+            "yesterday PART",
+            "the day before yesterday",
+            "PART before yesterday",
+            "this PART",
+            "today",
+            "last night",
+            "tonight",
+            "in the PART",
+            "just now",
+            "half a day ago",
+            "half an hour ago",
+        ]
+    ),
+    PARTS,
+)
+PHRASES = st.lists(AGO | DAYS, min_size=1, max_size=2).map(" or ".join)
+AS_OF = st.sampled_from([0.0, 1.0, 59.0, HOUR, 13 * HOUR, DAY, 2.5 * DAY, 7 * DAY])
+
+
+def week() -> Times:
+    return np.arange(0, 7 * DAY, HOUR / 2)
+
+
+@example("0 days 0 hours ago", HOUR)
+@example("zero minutes ago", 0.0)
+@given(PHRASES, AS_OF)
+def test_temporal_expressions_give_memberships_silently(text: str, as_of: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = temporal_fit(f"What was bought {text}?", week(), as_of)
+    assert fit is not None
+    assert fit.shape == week().shape
+    assert np.isfinite(fit).all()
+    assert ((fit >= 0) & (fit <= 1)).all()
+
+
+@given(PHRASES, AS_OF)
+def test_a_time_is_the_same_however_it_is_written(text: str, as_of: float) -> None:
+    one, other = (temporal_fit(words, week(), as_of) for words in (text, f"  {text.upper()}!"))
+    assert one is not None
+    assert other is not None
+    assert np.array_equal(one, other)
+
+
+@given(st.integers(5, 48), st.sampled_from(["hours", "minutes"]))
+def test_an_age_fits_best_at_its_time(count: int, unit: str) -> None:
+    ago = count * (HOUR if unit == "hours" else 60.0)
+    fit = temporal_fit(f"{count} {unit} ago", 7 * DAY - np.array([ago / 4, ago, ago * 4]), 7 * DAY)
+    assert fit is not None
+    assert fit[1] == pytest.approx(1)
+    assert fit[1] > fit[0]
+    assert fit[1] > fit[2]
+
+
+@given(st.integers(1, 6), PARTS)
+def test_days_back_are_whole_days_and_parts_of_them(back: int, part: str) -> None:
+    as_of = 6 * DAY + 12 * HOUR
+    noon = {"morning": 8, "noon": 12.5, "afternoon": 15, "evening": 20, "night": 22}[part] * HOUR
+    days = np.arange(0, 7, dtype=np.float64) * DAY + noon
+    fit = temporal_fit(f"{back} days ago in the {part}", days, as_of)
+    assert fit is not None
+    assert int(fit.argmax()) == 6 - back
+    assert fit[6 - back] == 1
+
+
+@given(st.lists(PHRASES, min_size=1, max_size=4), st.lists(st.just("a red car"), max_size=4), AS_OF)
+def test_options_are_times_if_most_are(times: list[str], others: list[str], as_of: float) -> None:
+    short = [one for one in times if len(one.split()) <= 8]
+    output = are_times((*times, *others), as_of)
+    count = len(times) + len(others)
+    assert output == (count > 1 and len(short) >= 0.75 * count)

@@ -1,17 +1,20 @@
-"""The modes as tools for other agents: what a model reads, cites and may name."""
+"""The modes as tools for other agents, and the limits of tools' arguments."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from domain.asking import Evidence, Mode
+from agent.strategy import LONGEST_OPTION, PolicyParts, SearchEach
+from domain.asking import Action, Evidence, Mode
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
 from retrieval.adapters import ABOUT, as_langchain_tools, as_text
 from retrieval.result import Retrieval, UnknownLabel
+from strategies.named_tools import find_tool
 
 VIEW = MemoryView(scopes=(Scope(video="v", last_clip=3),))
 
@@ -109,3 +112,38 @@ def test_a_retrieval_is_its_segment_its_lines_and_where_to_move_on() -> None:
         "near: music [s4]",
     ]
     assert as_text(EMPTY) == "Nothing was found."
+
+
+TOOLS = [
+    ("nearest", "plain-rag"),
+    ("episodic", "worldmm"),
+    ("semantic", "worldmm"),
+    ("search", "vam"),
+    ("search_memory", "eventmem"),
+]
+
+
+@pytest.mark.parametrize(("tool", "strategy"), TOOLS)
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [(["a"] * 27, "options: .*at most 26"), (["a", "b" * (LONGEST_OPTION + 1)], "options.1: ")],
+)
+def test_limits_of_options_hold(tool: str, strategy: str, options: list[str], where: str) -> None:
+    named = find_tool(tool, strategy).tool
+    action = Action(kind="search", query="who sings", arguments={"options": options})
+    with pytest.raises(InputError, match=f"{tool}: {where}"):
+        named.parse(action)
+
+
+def test_a_question_with_a_long_option_is_searched_with_its_beginning() -> None:
+    parts: Any = {"responder": SimpleNamespace(name="local", note=""), "calls": None}
+    policy = SearchEach(
+        PolicyParts(**parts, budget=None, settings=None, load_image=lambda _: b""),  # type: ignore[arg-type]
+        {"nearest": "first"},
+        "done",
+    )
+    question = SimpleNamespace(text="who sings", options=("Ann", "b" * 9_000))
+    decision: Any = SimpleNamespace(question=question, searches=())
+    action = policy.act(decision)
+    find_tool("nearest", "plain-rag").tool.parse(action)
+    assert action.arguments["options"] == ["Ann", "b" * LONGEST_OPTION]

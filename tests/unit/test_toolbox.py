@@ -1,11 +1,13 @@
-"""A toolbox makes each model of its profile once, from checked files, and shares servers."""
+"""A toolbox makes each model of its profile once, also beside something else."""
 
 from __future__ import annotations
 
 import sys
+import threading
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +15,7 @@ from domain.errors import WeightsMissing
 from models import llama_server, toolbox
 from models.chat_models import api_key
 from models.llama_server import llama_url
+from models.preload import preloading
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
 from models.text_folder import EncoderFiles
@@ -210,3 +213,57 @@ def test_a_model_is_served_once_to_this_machine_only(server: Any, tmp_path: Path
     served = ChatSpec(model="llama:tiny", base_url="http://127.0.0.1:4321/v1")
     assert api_key(served) == llama_server.KEY
     llama_url.cache_clear()
+
+
+class Slow:
+    """A toolbox whose models are made when they are let; it tells what was made where."""
+
+    def __init__(self, missing: bool = False) -> None:
+        self.let, self.missing = threading.Event(), missing
+        self.made: list[tuple[str, bool]] = []
+
+    @cached_property
+    def text(self) -> str:
+        return self._make("text")
+
+    @cached_property
+    def reranker(self) -> str:
+        assert self.let.wait(10)
+        return self._make("reranker")
+
+    def _make(self, name: str) -> str:
+        self.made.append((name, threading.current_thread() is threading.main_thread()))
+        if self.missing:
+            raise WeightsMissing(f"{name} is not there")
+        return name
+
+
+def as_toolbox(slow: Slow) -> Toolbox:
+    return cast(Toolbox, slow)
+
+
+def test_models_are_loaded_once_beside_what_is_done() -> None:
+    slow = Slow()
+    with preloading(as_toolbox(slow), ("text", "reranker")):
+        assert slow.text == "text", "waits for no model that comes after it"
+        slow.let.set()
+        assert slow.reranker == "reranker"
+    assert slow.made == [("text", False), ("reranker", False)]
+
+
+def test_what_is_loading_is_waited_for_at_the_end() -> None:
+    slow = Slow()
+    slow.let.set()
+    with pytest.raises(KeyboardInterrupt), preloading(as_toolbox(slow), ("text", "reranker")):
+        raise KeyboardInterrupt
+    assert [name for name, _ in slow.made] == ["text", "reranker"]
+
+
+def test_a_model_that_is_missing_is_told_to_who_wants_it(capsys: Any) -> None:
+    slow = Slow(missing=True)
+    with (
+        preloading(as_toolbox(slow), ("text",)),
+        pytest.raises(WeightsMissing, match="text is not there"),
+    ):
+        _ = slow.text
+    assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""Words from outside are shown as they are, never as Markdown or HTML."""
+"""Words from outside, times and sizes as pages show them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from domain.texts import WORD_JOINER
-from ui.formatting import escape_markdown
+from domain.time import TimeSpan, parse_clock
+from domain.words import format_span, format_time, join_words, short_times
+from ui.formatting import escape_markdown, format_bytes, format_duration
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True})
 TURNED = (
@@ -106,3 +108,68 @@ def test_only_what_would_be_a_link_gets_a_sign_that_is_not_seen() -> None:
         "0:02:00-0:02:30 x",
     ):
         assert WORD_JOINER not in escape_markdown(words)
+
+
+@given(st.integers(0, 10**12))
+def test_a_time_can_be_read_back(ms: int) -> None:
+    assert parse_clock(format_time(ms)) == ms // 1000 * 1000
+
+
+def test_an_instant_is_one_time() -> None:
+    assert format_span(TimeSpan.of(2_000, 9_000)) == "0:02-0:09"
+    assert format_span(TimeSpan.of(2_000, 2_500)) == "0:02"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "output"),
+    [
+        (0, "0.0 s"),
+        (8.24, "8.2 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 0 s"),
+        (250, "4 min 10 s"),
+        (3_599.6, "1 h 0 min"),
+        (7_500, "2 h 5 min"),
+    ],
+)
+def test_how_long_has_units(seconds: float, output: str) -> None:
+    assert format_duration(seconds) == output
+
+
+@pytest.mark.parametrize(
+    ("size", "output"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1_000, "1.0 kB"),
+        (999_940, "999.9 kB"),
+        (999_960, "1.0 MB"),
+        (3.1e6, "3.1 MB"),
+        (999.96e6, "1.0 GB"),
+        (2e15, "2000.0 TB"),
+    ],
+)
+def test_room_has_units(size: float, output: str) -> None:
+    assert format_bytes(size) == output
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("It begins with: [00:02-00:08] Hello", "It begins with: [0:02-0:08] Hello"),
+        ("First at 00:35: a gate", "First at 0:35: a gate"),
+        ("Ann (seen 09:59-10:01)", "Ann (seen 9:59-10:01)"),
+        ("from 01:00:05-01:00:07", "from 01:00:05-01:00:07"),
+        ("the clock shows 09:30", "the clock shows 09:30"),
+    ],
+)
+def test_times_of_an_answer_have_no_padding_and_quoted_ones_stay(text: str, shown: str) -> None:
+    assert short_times(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("parts", "joined"),
+    [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c"), ([], "")],
+)
+def test_parts_of_a_sentence_are_joined(parts: list[str], joined: str) -> None:
+    assert join_words(parts) == joined

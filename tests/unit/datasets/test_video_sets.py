@@ -1,4 +1,4 @@
-"""Sets that are asked about whole videos, after their end."""
+"""M3-Bench, NExT-QA and sets that are asked about whole videos."""
 
 from __future__ import annotations
 
@@ -11,7 +11,20 @@ from domain.errors import InputError
 from domain.time import TimeSpan
 from evals.datasets import read
 from evals.datasets.films import spans, split_options
-from tests.support.datasets import EGOSCHEMA, EXAMPLES, HIPPO, LONGVIDEO, LVBENCH, PARQUET, lay, mme
+from tests.support.datasets import (
+    EGOSCHEMA,
+    EXAMPLES,
+    HIPPO,
+    LONGVIDEO,
+    LVBENCH,
+    NEXT,
+    PARQUET,
+    ROBOT_QA,
+    WEB,
+    lay,
+    mme,
+    robot,
+)
 
 
 def test_video_mme_is_parted_by_length(tmp_path: Path) -> None:
@@ -152,3 +165,105 @@ def test_options_of_hippovlog_go_by_letters(tmp_path: Path) -> None:
 def test_they_are_asked_after_the_end(tmp_path: Path, name: str) -> None:
     found = read(name, lay(tmp_path, EXAMPLES[name]))
     assert {one.as_of_ms for one in found.questions} == {None}
+
+
+def _asked(folder: Path, **more: Any) -> Any:
+    qa = {key: value for key, value in {**ROBOT_QA, **more}.items() if value != "gone"}
+    return read("m3-robot", lay(folder, {"robot.json": {"hall_01": robot([qa])}})).questions[0]
+
+
+def test_a_question_of_the_robot_is_read(tmp_path: Path) -> None:
+    asked = _asked(tmp_path)
+    assert (asked.id, asked.video) == ("hall_01_Q01", "hall_01")
+    assert (asked.question, asked.answer) == ("Where is the kettle?", "On the shelf.")
+    assert asked.types == ("Human Understanding", "Cross-Modal Reasoning")
+    assert asked.options == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "as_of_ms"),
+    [
+        ({"before_clip": 0}, 30_000),
+        ({"before_clip": 31, "timestamp": "16:10"}, 960_000),
+        ({"before_clip": -1}, 0),
+        ({"before_clip": "gone"}, 310_000),
+        ({"before_clip": None, "timestamp": "1:00:05"}, 3_605_000),
+        ({"before_clip": 2, "timestamp": "soon"}, 90_000),
+    ],
+)
+def test_clips_up_to_named_are_known(tmp_path: Path, more: dict[str, Any], as_of_ms: int) -> None:
+    assert _asked(tmp_path, **more).as_of_ms == as_of_ms
+
+
+@pytest.mark.parametrize(
+    ("more", "output"),
+    [
+        ({"before_clip": -2}, r"robot\.json, hall_01: qa_list\.0\.before_clip"),
+        ({"before_clip": "gone", "timestamp": "soon"}, r"qa_list\.0: .*not a time"),
+        ({"question_id": "gone"}, r"qa_list\.0\.question_id"),
+        ({"question": ""}, "hall_01, hall_01_Q01: question"),
+    ],
+)
+def test_what_is_wrong_has_its_place(tmp_path: Path, more: dict[str, Any], output: str) -> None:
+    with pytest.raises(InputError, match=output):
+        _asked(tmp_path, **more)
+
+
+def test_the_web_is_asked_after_its_end(tmp_path: Path) -> None:
+    found = read("m3-web", lay(tmp_path, {"data/annotations/web.json": WEB}))
+    assert [one.as_of_ms for one in found.questions] == [None]
+    assert found.videos[0].url == "https://www.youtube.com/watch?v=abc-_123XYZ"
+
+
+@pytest.mark.parametrize(
+    "place", ["data/videos/robot/hall_01.mp4", "videos/robot/hall_01.mp4", "hall_01.mp4"]
+)
+def test_a_video_lies_as_in_the_release_or_beside(tmp_path: Path, place: str) -> None:
+    folder = lay(tmp_path, {"robot.json": {"hall_01": robot([ROBOT_QA])}, place: None})
+    assert read("m3-robot", folder).videos[0].file == tmp_path / place
+
+
+TABLE: dict[str, Any] = {
+    "video": 3238737531,
+    "frame_count": 341,
+    "width": 640,
+    "height": 480,
+    "question": "what did the man do after he sat down",
+    "answer": 4,
+    "qid": 7,
+    "type": "TN",
+    **{f"a{n}": f"choice {n}" for n in range(5)},
+}
+
+
+def test_a_table_of_the_authors_is_read(tmp_path: Path) -> None:
+    lay(tmp_path, {"val.csv": [TABLE], "map_vid_vidorID.json": {"3238737531": "1164/3238737531"}})
+    lay(tmp_path, {"NExTVideo/1164/3238737531.mp4": None})
+    found = read("nextqa", tmp_path)
+    (asked,), (video,) = found.questions, found.videos
+    assert (asked.id, asked.answer) == ("3238737531_7", "E")
+    assert asked.types == ("temporal", "TN")
+    assert asked.options == tuple(f"choice {n}" for n in range(5))
+    assert video.file == tmp_path / "NExTVideo/1164/3238737531.mp4"
+    assert (video.captions, video.among) == (None, False)
+
+
+def test_the_second_form_is_read_with_captions_of_many_videos(tmp_path: Path) -> None:
+    lay(tmp_path, {"questions.json": {"questions": [NEXT]}, "captions.jsonl": [{}]})
+    found = read("nextqa", tmp_path)
+    (asked,), (video,) = found.questions, found.videos
+    assert (asked.id, asked.answer, asked.types) == ("3238737531_4", "C", ("causal", "CW"))
+    assert (video.captions, video.among) == (tmp_path / "captions.jsonl", True)
+
+
+@pytest.mark.parametrize(
+    ("more", "output"),
+    [
+        ({"answer": 5}, "none of the options"),
+        ({"video": "../x"}, "leads out of the folder"),
+        ({"options": ["one"]}, "options"),
+    ],
+)
+def test_a_wrong_record_is_reported(tmp_path: Path, more: dict[str, Any], output: str) -> None:
+    with pytest.raises(InputError, match=output):
+        read("nextqa", lay(tmp_path, {"questions.json": [NEXT | more]}))
