@@ -166,12 +166,6 @@ def body_schema(model: dict[str, Any]) -> dict[str, Any]:
     return made | {"components": {"schemas": {"Thing": model}}}
 
 
-def test_a_way_has_its_method_path_summary_and_what_it_says() -> None:
-    page = docs_page(schema(summary="A thing", description="First.\n\nSecond\nline.\n\n \n\n"))
-    assert "<h2>A thing</h2><p><code>GET /things/{id}</code></p>" in page
-    assert "<p>First.</p><p>Second\nline.</p><" in page
-
-
 def test_parameters_are_reported_but_no_headers() -> None:
     parameters = [
         {"name": "limit", "in": "query", "description": "How many."},

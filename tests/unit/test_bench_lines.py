@@ -97,23 +97,6 @@ def test_a_day_is_worked_out() -> None:
     assert output["model, a thousand questions"] == "20 USD"
 
 
-def test_what_a_second_worker_adds_and_how_busy_writing_is_are_reported_where_measured() -> None:
-    more = [_line("eight clips by two workers, processes", 1.0, None, ratio=1.5)]
-    more.append(_line("100 memories of a clip", 30.0, None))
-    output = dict(needs(DAY, figures(_rows(RUN + more)), USE))
-    assert output["the same, two workers each"] == "2"
-    assert output["share of one connection's time that writing takes"] == "1.00%"
-    assert "the same, two workers each" not in dict(needs(DAY, figures(_rows(RUN)), USE))
-
-
-def test_the_search_index_is_reported_where_it_was_built() -> None:
-    more = [_line("search index on disk", 2.0, 1_000), _line("search index on disk", 500.0, 10_000)]
-    more.append(_line("building the search index", 3_600.0, 10_000))
-    output = dict(needs(DAY, figures(_rows(RUN + more)), USE))
-    assert output["the search index on disk"] == "1.2 GB"
-    assert output["building the search index"] == "2.3 h"
-
-
 def test_a_table_is_printed_or_what_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -90,7 +90,6 @@ SETTLED = Resolution(subtask="t1", answer="Paris", refs=("m7", "k2"))
         (Guarded(accepted=False, rule="r", complaint="say more"), ["  refused (r): say more"]),
         (retrieved(), ["  video 'q': 1 found, best 1:01-1:15 (0.80)"]),
         (retrieved(nothing_close=True), ["  video 'q': nothing close"]),
-        (retrieved(evidence=()), ["  video 'q': nothing close"]),
         (retrieved(evidence=(), refused="no such label"), ["  video 'q': no such label"]),
         (
             Assessed(increment=1, low=False, saturated=False, resolved=(SETTLED,)),

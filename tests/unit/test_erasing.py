@@ -26,7 +26,6 @@ ADA = NameEraser(["<face_1>", "<voice_12>"], ["Ada Lovelace", "Dr. Ada"], ["Omar
         ("Dr. Ada opens", "somebody opens"),
         ("The adage of Adaline in Lovelaceville", "The adage of Adaline in Lovelaceville"),
         ("Omar Byron laughs", "Omar Byron laughs"),
-        ("", ""),
     ],
 )
 def test_names_and_tags_are_replaced_and_nothing_else(text: str, left: str) -> None:
@@ -121,7 +120,6 @@ def test_a_text_betrays_by_whole_words_in_any_case(text: str, output: bool) -> N
     ("text", "output"),
     [
         ("as seen in m12", True),
-        ("[m12]", True),
         ("m12,s3", True),
         ("m123", False),
         ("m1", False),
@@ -129,7 +127,6 @@ def test_a_text_betrays_by_whole_words_in_any_case(text: str, output: bool) -> N
         ("M12", False),
         (f"image {SHA}", True),
         (f"image {SHA}0", False),
-        ("nothing at all", False),
     ],
 )
 def test_a_text_quotes_by_whole_references(text: str, output: bool) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import wave
 from itertools import combinations, permutations
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from benchmarks.perception.annotations import read_rttm, read_transcript, read_uem
 from benchmarks.perception.faces import (
@@ -20,7 +17,7 @@ from benchmarks.perception.faces import (
     marked_faces,
     match_faces,
 )
-from benchmarks.perception.joining import FPS, WIDTH, Scene, join, person_at, speakers_at, starts
+from benchmarks.perception.joining import Scene, speakers_at
 from benchmarks.perception.joins import JoinReport, VideoIdentities, judge_joins
 from benchmarks.perception.metrics import (
     Cuts,
@@ -32,29 +29,12 @@ from benchmarks.perception.metrics import (
     speaker_errors,
     word_errors,
 )
-from benchmarks.perception.report import PerceptionReport, evaluate_perception
 from benchmarks.perception.shots import find_cuts
-from benchmarks.perception.sounds import (
-    LOUDNESS,
-    PlacedSound,
-    Recording,
-    installed_recordings,
-    judge_track,
-    make_track,
-)
 from benchmarks.perception.voices import marked_recordings
 from domain.errors import InputError
 from domain.settings import WatchSettings
-from domain.time import TimeSpan
-from models.ports import Samples
-from models.profile import load_profile
-from perception.sounds import sound_kinds
-from perception.source import probe
-from store.home import Home
 from store.queries.identities import SightingAt
-from tests.support.library import Quiet
 from tests.support.media import make_video
-from tests.support.signals import frame_at
 
 LABELS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=14)
 
@@ -230,27 +210,6 @@ def test_a_recording_is_found_by_its_name_or_beside_its_marks(tmp_path: Path) ->
     assert found[1].scored == ((0, 900),)
 
 
-@pytest.mark.full
-def test_scenes_begin_where_they_say_and_show_who_they_say(tmp_path: Path) -> None:
-    for name, at in (("a.mp4", 0.0), ("b.mp4", 3.0)):
-        make_video(tmp_path / name, seconds=4.0 + at, scene_s=60.0)
-    scenes = [
-        Scene("a.mp4", 500, 1_530, ("ann",)),
-        Scene("b.mp4", 0, 800),
-        Scene("a.mp4", 0, 1_000, ("bob", "cem")),
-    ]
-    assert starts(scenes) == [0, 1_000, 1_800, 2_800]
-    info = probe(join(scenes, tmp_path, tmp_path / "joined.mp4"))
-    assert (info.width, info.height, info.frame_rate) == (1_280, 720, FPS)
-    assert info.duration_ms == pytest.approx(2_800, abs=100)
-    assert person_at(scenes, 999, 0.9) == "ann"
-    assert person_at(scenes, 1_000, 0.5) is None
-    assert [person_at(scenes, 2_000, at) for at in (0.0, 0.49, 0.51, 1.0)] == [
-        *("bob", "bob", "cem", "cem")
-    ]
-    assert person_at(scenes, 2_800, 0.5) is None
-
-
 def test_cuts_of_a_made_video_are_found_within_a_sample(tmp_path: Path) -> None:
     video = make_video(tmp_path / "v.mp4", seconds=4.0, scene_s=1.0, audio=None)
     seen: list[int] = []
@@ -286,11 +245,6 @@ def test_faces_of_a_joined_video_are_whose_scene_it_is() -> None:
     seen = [FaceSeen(0, left, 1), FaceSeen(1_200, left, 2), FaceSeen(1_200, right, 1)]
     report = judge_joined("j", "e", seen, scenes)
     assert (report.pairs.f1, report.people, report.identities, report.twice) == (1, 2, 2, 0)
-
-
-def test_a_folder_without_any_clip_is_refused_with_a_name(home: Home, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="name the folder that has msdwild"):
-        evaluate_perception(tmp_path, load_profile("local"), home, Quiet())
 
 
 ANN = Scene("a", 0, 4_000, ("ann", "bob"), "ann")
@@ -336,100 +290,3 @@ def test_a_join_is_right_where_face_and_voice_are_one_person_s(
 ) -> None:
     report = judge_joins("j", met(*joined), SCENES)
     assert report == JoinReport("j", ("ann", "bob"), right, wrong)
-
-
-def test_a_voice_at_a_wrong_face_misses_the_bar() -> None:
-    for wrong in (0, 1):
-        (bar,) = PerceptionReport(joins=(JoinReport("j", ("ann",), (), wrong),)).bars
-        assert bar.met == (not wrong)
-
-
-@pytest.mark.full
-def test_a_clip_beside_another_is_seen_and_not_heard(tmp_path: Path) -> None:
-    for name, seconds in (("a.mp4", 2.0), ("b.mp4", 3.0)):
-        make_video(tmp_path / name, seconds=seconds)
-    scene = Scene("a.mp4", 0, 1_000, ("ann", "bob"), "ann", ("b.mp4", 1_000))
-    both = join([scene], tmp_path, tmp_path / "both.mp4")
-    alone = join([Scene("a.mp4", 0, 1_000, ("ann",))], tmp_path, tmp_path / "alone.mp4")
-    halves, whole = frame_at(both, 0.5), frame_at(alone, 0.5)
-    assert halves.shape == whole.shape
-    left, right = halves[:, : WIDTH // 2], halves[:, WIDTH // 2 :]
-    for half in (left, right):
-        assert half.max() > 60
-        assert half[0].max() < 30
-        assert half[-1].max() < 30
-    assert whole[0].max() > 60
-    assert probe(both).duration_ms == pytest.approx(1_000, abs=100)
-
-
-SETTINGS = WatchSettings()
-HZ = SETTINGS.audio_hz
-TALK = np.full(20 * HZ, 0.01, np.float32)
-
-
-class Loud:
-    """Hears music in every loud window, and a dog in the first two."""
-
-    name = "loud"
-    labels = tuple(one for classes in sound_kinds().values() for one in classes)
-    window, hop = HZ, HZ // 2
-
-    def scores(self, samples: Samples) -> NDArray[np.float32]:
-        starts = range(0, len(samples) - self.window + 1, self.hop)
-        found = np.zeros((len(starts), len(self.labels)), np.float32)
-        loud = [np.abs(samples[at : at + self.window]).mean() > LOUDNESS / 2 for at in starts]
-        found[:, self.labels.index("Music")] = loud
-        found[:2, self.labels.index("Dog")] = 1
-        return found
-
-
-def recorded(path: Path, seconds: float) -> Path:
-    data = (3_000 * np.sign(np.sin(np.arange(round(seconds * HZ)) / 5))).astype("<i2")
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(HZ)
-        file.writeframes(data.tobytes())
-    return path
-
-
-def test_sounds_stand_between_speech_at_the_times_that_are_reported(tmp_path: Path) -> None:
-    long, short = recorded(tmp_path / "a.wav", 20), recorded(tmp_path / "b.wav", 0.5)
-    recordings = [Recording(long, ("music",)), Recording(short, ("drums",))]
-    track, placed = make_track(recordings, TALK, SETTINGS, beneath=False)
-    assert [one.span.start_ms for one in placed] == [6_000, 20_000]
-    # The long one is cut, the short one repeated.
-    assert [one.span.length_ms for one in placed] == [8_000, 2_400]
-    first, second = (track[one.span.start_ms * HZ // 1000 :][: HZ // 2] for one in placed)
-    assert np.abs(first).mean() > 0.8 * LOUDNESS
-    assert np.abs(second).mean() > 0.8 * LOUDNESS
-    assert np.abs(track[: 6 * HZ]).max() < 0.02
-
-
-def test_what_is_recognised_is_right_only_where_it_is(tmp_path: Path) -> None:
-    recordings = [
-        Recording(recorded(tmp_path / "a.wav", 5), ("music",)),
-        Recording(recorded(tmp_path / "b.wav", 5), ("a train",)),
-    ]
-    track, placed = make_track(recordings, TALK, SETTINGS, beneath=False)
-    report = judge_track("made", track, placed, Loud(), SETTINGS)
-    assert (report.placed, report.found) == (2, 1)
-    # Music twice, of which one is a train, and a dog that is not there.
-    assert (report.told, report.right) == (3, 1)
-    assert (report.recall, report.precision) == (0.5, 1 / 3)
-
-
-def test_a_sound_elsewhere_is_another_sound() -> None:
-    placed = PlacedSound(TimeSpan.of(1_000, 2_000), ("music",))
-    nothing = judge_track("speech", TALK, (), Loud(), SETTINGS)
-    assert (nothing.recall, nothing.told, nothing.precision) == (1.0, 1, 0.0)
-    found = judge_track("made", TALK, (placed,), Loud(), SETTINGS)
-    assert (found.found, found.right) == (0, 0)
-
-
-def test_every_listed_recording_has_kinds_that_there_are(tmp_path: Path) -> None:
-    assert installed_recordings(tmp_path) == {"scratch": [], "tuxpaint-stamps-default": []}
-    (tmp_path / "scratch/Media/Sounds/Animal").mkdir(parents=True)
-    cat = tmp_path / "scratch/Media/Sounds/Animal/Cat.mp3"
-    cat.touch()
-    assert installed_recordings(tmp_path)["scratch"] == [Recording(cat, ("a cat meowing",))]

@@ -22,7 +22,6 @@ from strategies.eventmem.short_term import (
     Segmentation,
     ShortTermMemory,
     correlation,
-    grey_histogram,
     memory_at,
 )
 from tests.support.full_suite import examples
@@ -101,11 +100,6 @@ def test_events_of_real_frames_are_those_of_numpy(shared_media: Callable[[str], 
 )
 def test_histograms_that_do_not_vary(one: list[float], other: list[float], expected: float) -> None:
     assert correlation(np.array(one, float), np.array(other, float)) == pytest.approx(expected)
-
-
-def test_a_histogram_sums_to_one_whatever_the_size() -> None:
-    assert grey_histogram(DARK).sum() == pytest.approx(1)
-    assert np.allclose(grey_histogram(DARK), grey_histogram(np.tile(DARK, (3, 2, 1))))
 
 
 def sample(video: str, frames: int, event: int = 0) -> tuple[int, ...]:

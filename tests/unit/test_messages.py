@@ -266,12 +266,6 @@ def test_no_more_is_taken_of_a_reply_than_it_may_have(way: Structure) -> None:
     assert model.sent < 300
 
 
-def test_a_reply_that_comes_whole_is_held_to_the_same_limit() -> None:
-    answer = request(Pieces(), "text", SENT, SCHEMA_OF_GROWING, max_characters=1_000)
-    assert answer.too_long
-    assert len(answer.text) == 1_000
-
-
 @pytest.mark.parametrize("live", [True, False])
 def test_a_reply_that_is_too_long_is_recorded_and_says_what_to_do(live: bool) -> None:
     records: list[Any] = []
@@ -296,7 +290,6 @@ def test_a_reply_that_is_too_long_is_recorded_and_says_what_to_do(live: bool) ->
         ('{"reason": "x", "query": "the open ga', "the open ga"),
         ('{"subtasks": [{"id": "t1", "text": "Who is', "Who is"),
         ('{"subtasks": [', ""),
-        ('{"round": 3', ""),
         ('```json\n{"answer": "a box"}\n```', "a box"),
         ("{" * 500, ""),
     ],

@@ -1,7 +1,8 @@
-"""Spans, and what a collector of traces and metrics is told of them."""
+"""Spans, what a collector is told of them, and what of a record is shown."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
@@ -15,7 +16,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from agent.run_context import Rounds
 from domain.media import Video
-from telemetry import tracing
+from telemetry import redaction, tracing
 from telemetry.ingest_spans import ClipSpans, traced_step
 from telemetry.otel import CONTENT, content_wanted, wanted
 from telemetry.tracing import Metric, Work, attributes, bind_ids, current_ids, mask_id
@@ -272,3 +273,59 @@ def test_a_round_lasts_from_its_action_to_its_record(exported: Exported) -> None
             inside.append(current_ids().get("round"))
     assert inside == [None, None, 1, 1, 1, 1, None, 2, 2, None]
     assert exported.log == ["+round", "-round", "+round", "-round"]
+
+
+MARK = "zQx7"
+WORDS = st.text(max_size=12).map(lambda text: f"{text}{MARK}")
+VALUES = st.recursive(
+    WORDS | st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(
+    [
+        *("mode", "purpose", "where", "message", "error", "cause", "trace", "video", "event"),
+        *("kind", "clip", "ms", "answer", "level", "said", "round", "sqlstate"),
+    ]
+)
+TABLES = st.dictionaries(KEYS, VALUES, max_size=8)
+AT = "2026-01-01T00:00:00.000+00:00"
+
+
+@given(TABLES)
+def test_no_word_of_an_event_is_shown(payload: dict[str, Any]) -> None:
+    assert MARK not in json.dumps(redaction.redact_event(payload))
+
+
+@given(TABLES)
+def test_no_word_of_a_record_is_shown(fields: dict[str, Any]) -> None:
+    line = json.dumps({"at": AT, "level": "info", "event": "clip done", **fields})
+    assert MARK not in json.dumps(list(redaction.redact_log([line])))
+
+
+@given(st.text())
+def test_any_line_can_be_read(line: str) -> None:
+    assert MARK not in json.dumps(
+        list(redaction.redact_log([line, f"{AT} info clip done: {line}"]))
+    )
+    assert redaction.count_known_words([line])["lines"] == 1
+
+
+@given(st.dictionaries(st.sampled_from("abc"), VALUES))
+def test_no_word_of_a_setting_is_shown(table: dict[str, Any]) -> None:
+    assert MARK not in json.dumps(redaction.numbers_of(table))
+
+
+def test_both_forms_of_the_log_show_the_same() -> None:
+    output = {"video": "0123456789abcdef", "clip": 3, "error": "OSError", "trace": ["OSError"]}
+    as_json = json.dumps({"at": AT, "level": "info", "event": "clip done", **output})
+    fields = 'video="0123456789abcdef" clip=3 error="OSError" trace=["OSError"]'
+    first, second = redaction.redact_log([as_json, f"{AT} info clip done: {fields}"])
+    assert first == second == {"at": AT, "level": "info", "event": "clip done", **output}
+
+
+def test_an_error_is_classed_by_what_homer_says() -> None:
+    assert redaction.error_kind("openai:x did not answer: Anna") == "the model did not answer"
+    assert redaction.error_kind("Anna") == "something else"
+    assert redaction.error_class("ModelError: Anna") == "ModelError"
+    assert redaction.error_class("Anna: ModelError") is None

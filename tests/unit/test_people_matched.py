@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -29,7 +28,7 @@ from people.identities import (
     match_identities,
     normalise_rows,
 )
-from perception.clustering import cluster, renumber
+from perception.clustering import cluster
 from tests.support.memory import direction, face, percept, voice
 
 TIMES = st.integers(0, 6000)
@@ -165,23 +164,6 @@ def test_what_is_stored_of_somebody_is_good_varied_and_never_nothing(
     assert qualities[chosen[0]] == max(usable)
 
 
-@given(VECTORS, st.floats(0.1, 100))
-def test_directions_do_not_know_lengths(vectors: list[list[float]], factor: float) -> None:
-    rows = normalise_rows(vectors)
-    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
-    assert np.allclose(rows, normalise_rows(np.asarray(vectors) * factor))
-    assert np.allclose(normalise_rows([[0.0, 0.0]]), 0)
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=4))
-def test_a_groups_direction_is_the_mean_of_its_sightings(who: list[int]) -> None:
-    sightings: list[Any] = [seen(one, n, 0).sightings[0] for n, one in enumerate(who)]
-    whole = Group(kind=IdentityKind.FACE, number=0, sightings=tuple(sightings))
-    mean = np.mean([one.vector for one in sightings], axis=0)
-    assume(np.linalg.norm(mean) > 1e-6)
-    assert np.allclose(group_vector(whole), mean / np.linalg.norm(mean))
-
-
 def centre(*who: int) -> list[float]:
     return [float(one) for one in np.mean([direction(one) for one in who], axis=0)]
 
@@ -274,10 +256,3 @@ def test_no_forbidden_pair_joins(found: list[float], threshold: float, data: st.
             apart[a, b] = apart[b, a] = True
     labels = cluster(around(found), threshold, apart)
     assert not any(apart[i, j] and labels[i] == labels[j] for i in range(count) for j in range(i))
-
-
-@given(angles, thresholds)
-def test_the_same_vectors_give_the_same_groups(found: list[float], threshold: float) -> None:
-    labels = cluster(around(found), threshold)
-    assert labels == cluster(around(found), threshold)
-    assert renumber(labels) == labels

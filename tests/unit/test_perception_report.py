@@ -13,12 +13,11 @@ from benchmarks.perception import __main__ as command
 from benchmarks.perception.faces import FaceReport
 from benchmarks.perception.joins import JoinReport
 from benchmarks.perception.metrics import Cuts, Pairs, SpeakerErrors, WordErrors
-from benchmarks.perception.report import PACKAGED, PerceptionReport, in_clips_of, total
+from benchmarks.perception.report import PACKAGED, PerceptionReport
 from benchmarks.perception.shots import ShotReport
 from benchmarks.perception.sounds import SoundReport
 from benchmarks.perception.voices import VoiceReport, WordReport
 from domain.errors import InputError
-from models.profile import load_profile
 from store.home import Home
 
 
@@ -33,7 +32,6 @@ def voices(speakers: int = 2, missed: int = 100) -> VoiceReport:
 
 
 SHOT = ShotReport("joined", Cuts(4, 5, 4), Cuts(4, 4, 4))
-ALONE = ShotReport("joined", Cuts(4, 4, 4), None)
 JOIN = JoinReport("company", ("Ann", "Bob"), ("Ann",), 1)
 WORDS = WordReport("talk.mp4", WordErrors(50, 5), WordErrors(50, 4))
 SOUNDS = SoundReport("bells, in pauses", 10, 6, 8, 7, 300.0, 2.0)
@@ -59,20 +57,6 @@ def test_only_the_engine_that_comes_with_the_profile_must_reach_them() -> None:
 def test_pairs_are_told_wrongly_a_quarter_of_the_time_at_most(missed: int, reached: bool) -> None:
     (bar,) = PerceptionReport(voices=(voices(missed=missed), voices(speakers=5, missed=999))).bars
     assert bar.met is reached
-
-
-def test_errors_of_several_recordings_are_weighed_by_how_long_they_are() -> None:
-    short = VoiceReport("b", 2, 2, SpeakerErrors(1000, 1000), SpeakerErrors())
-    long = VoiceReport("a", 2, 2, SpeakerErrors(9000), SpeakerErrors())
-    assert total((long, short)).rate == 10.0
-    assert total(()).rate == 0.0
-
-
-def test_only_the_length_of_clips_is_another() -> None:
-    profile = load_profile("local")
-    other = in_clips_of(profile, 5_000)
-    assert other.settings.watch.clip_ms == 5_000
-    assert in_clips_of(other, profile.settings.watch.clip_ms) == profile
 
 
 @pytest.fixture
@@ -111,14 +95,6 @@ def test_everything_that_was_measured_has_its_table(reported: list[Any]) -> None
     assert line(shown, "bells") == "bells, in pauses 10 60.0 8 87.5 150"
     assert line(shown, "joined") == "joined 4 88.9 5 4 100.0 4 4"
     assert "not there, not judged: gone .mp4" in shown
-
-
-def test_a_detector_that_is_not_installed_is_named_with_how_to_get_it(reported: list[Any]) -> None:
-    for shots in ((ALONE,), (SHOT, ALONE)):
-        reported[0] = PerceptionReport(shots=shots)
-        assert "pip install scenedetect" in homer(code=len(shots) - 1).stdout
-    reported[0] = PerceptionReport(shots=(SHOT,))
-    assert "pip install" not in homer(code=1).stdout
 
 
 def test_whole_report_is_printed_or_written_as_json(reported: list[Any], tmp_path: Path) -> None:

@@ -157,7 +157,6 @@ def test_tags_of_one_video_name_nobody_in_another() -> None:
         ("What does Adamant say?", []),
         ("Where is <face_4>?", [3]),
         ("What does <character_2> do to <face_4>?", [2, 3]),
-        ("What is on the table?", []),
     ],
 )
 def test_people_in_a_query_are_resolved(query: str, numbers: list[int]) -> None:

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from domain.memories import Scope
 from retrieval.candidates import MOST_SPANS, STEP_S, sampled_clips, temporal_spans
 from retrieval.keyframe_mode import ScoredKeyframe, spread_over_clips
-from retrieval.ranking import CandidateLines, PreparedQuestion, best_lines, window_fits
-from retrieval.relevance import CosineScale, Relevance, SignalScale, closeness, coverage
-from retrieval.signals import K1, REACH, B, inverse_document_frequency, word_hits
+from retrieval.ranking import CandidateLines, PreparedQuestion, best_lines
+from retrieval.relevance import CosineScale, closeness, coverage
+from retrieval.signals import K1, REACH, B, inverse_document_frequency
 from retrieval.terms import terms
 from store.queries.clip_contents import KeyframeOnClip
-from tests.support.remembered import CLIP_MS
 from tests.support.story import (
     Story,
     candidates_at,
@@ -35,21 +34,6 @@ WORDS = ("soup", "tent", "train", "coffee", "piano")
 LINES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
 STORIES = st.lists(st.lists(LINES, max_size=3), min_size=1, max_size=8).filter(any)
 SCORES = st.floats(-20, 20)
-
-
-@given(STORIES)
-def test_every_line_belongs_to_one_cell(story: list[list[str]]) -> None:
-    lines = candidates_of(story).lines
-    held = [clip for clip, texts in enumerate(story) if texts]
-    texts = [text for own in story for text in own]
-    assert [lines.line(n)[1].text for n in range(lines.line_count)] == texts
-    assert lines.cell_clip.tolist() == held
-    for number in range(lines.line_count):
-        assert held[int(lines.cell_of_line[number])] == lines.line(number)[1].clip
-    assert lines.lines_of(range(lines.cell_count)).tolist() == list(range(lines.line_count))
-    assert lines.times.tolist() == [CLIP_MS * (clip + 0.5) / 1000 for clip in held]
-    follows = [n > 0 and held[n - 1] == held[n] - 1 for n in range(len(held))]
-    assert lines.follows.tolist() == follows
 
 
 @given(STORIES, STORIES, st.integers(-1, 9))
@@ -68,14 +52,6 @@ def test_places_of_different_videos_are_never_adjacent(
     assert [found.hits.clip_at(place) for place in places] == [
         ("ab".index(name), clip) for name, clip in seen
     ]
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.sampled_from([0, 1, 2, 5]))
-def test_word_counts_cover_the_window(counts: list[int], half: int) -> None:
-    held = {0: np.array([(0, clip, count) for clip, count in enumerate(counts)])}
-    hits = word_hits([Scope(video="v", last_clip=len(counts) - 1)], ["soup"], held, len(counts))
-    near = [sum(counts[max(0, n - half) : n + half + 1]) for n in range(len(counts))]
-    assert hits.window_frequencies("soup", half)[: len(counts)].tolist() == near
 
 
 def slow_bm25(story: Story, word: str, half: int) -> list[float]:
@@ -161,13 +137,6 @@ def test_every_clips_best_image_comes_before_any_clips_second(
             assert one.score >= following.score
 
 
-@pytest.mark.parametrize(
-    ("half", "cells", "output"), [(0, 1, True), (1, 11, False), (1, 12, True), (3, 27, False)]
-)
-def test_a_window_is_used_if_the_view_has_several(half: int, cells: int, output: bool) -> None:
-    assert window_fits(half, cells) is output
-
-
 WORDS_OF_RANKING = ("soup", "tent", "train", "coffee", "piano", "Ann", "sings", "the")
 STORIES_OF_RANKING = st.lists(st.lists(LINES, max_size=3), min_size=1, max_size=6).filter(any)
 QUESTIONS = st.lists(st.sampled_from([*WORDS_OF_RANKING, "who", "yesterday"]), max_size=5).map(
@@ -230,39 +199,6 @@ def test_options_in_another_order_have_the_same_support(
     plain = relevance_of(candidates, question_of(text, options)).support
     other = relevance_of(candidates, question_of(text, options[::-1])).support
     assert np.allclose(plain, other[::-1], atol=1e-6)
-
-
-PLAIN = SignalScale(mean=0.0, weight=1.0)
-
-
-def relevance(lines: list[list[float]], *scales: SignalScale) -> Relevance:
-    """Relevance of two cells, each with one line, for an open question or for options."""
-    options = np.zeros(((len(lines) - 1) // 2, 2))
-    return Relevance(
-        question=np.zeros(2),
-        options=options,
-        support=options,
-        lines=np.array(lines, dtype=np.float32),
-        near=np.zeros(2, dtype=np.float32),
-        scales=(scales[0], scales[1], scales[2]),
-    )
-
-
-def test_a_line_scores_by_question_statement_and_option_each_on_its_own_scale() -> None:
-    cosines = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
-    scales = (SignalScale(0.0, 100.0), SignalScale(0.5, 10.0), SignalScale(0.0, 1.0))
-    scores = relevance(cosines, *scales).cosine_scores(np.array([0, 1]))
-    assert scores.tolist() == [[96.0, 5.0], [105.0, 6.0]]
-
-
-def test_chosen_options_keep_their_lines_and_scores() -> None:
-    cosines = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
-    whole = relevance(cosines, PLAIN, PLAIN, PLAIN)
-    every = whole.cosine_scores(np.array([0, 1]))
-    for option in (0, 1):
-        chosen = whole.of_options([option]).cosine_scores(np.array([0, 1]))
-        assert chosen.tolist() == [every[option].tolist()]
-    assert whole.of_options([0, 1]) is whole
 
 
 HOUR, DAY = 3600.0, 86_400.0

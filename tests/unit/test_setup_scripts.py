@@ -121,45 +121,6 @@ def test_a_python_that_is_named_is_taken_or_refused(tools: Path, tmp_path: Path)
         assert done.stderr.startswith(f"homer: PYTHON={name} does not run, or is not Python 3.11")
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A folder with nothing but the CI script."""
-    folder = tmp_path / "checkout"
-    (folder / ".ci").mkdir(parents=True)
-    shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
-    return folder
-
-
-def ci(tools: Path, checkout: Path, make: str = 'echo "make $@" >> ran') -> list[str]:
-    (tools / "make").unlink(missing_ok=True)
-    program(tools, "make", make)
-    done = run(tools, str(checkout / ".ci" / "run"), cwd=checkout.parent)
-    ran = checkout / "ran"
-    return [str(done.returncode), *(ran.read_text().splitlines() if ran.exists() else [])]
-
-
-@pytest.mark.parametrize(
-    ("make", "ran"), [('echo "make $@" >> ran', ["0", "make test"]), ("exit 2", ["2"])]
-)
-def test_ci_makes_test_and_nothing_else(
-    tools: Path, checkout: Path, make: str, ran: list[str]
-) -> None:
-    program(tools, "chromium", "exit 0")
-    assert ci(tools, checkout, make) == ran
-
-
-@pytest.mark.parametrize(
-    ("user", "installing"), [(0, ["apt-get install", "apt-get update"]), (1000, [])]
-)
-def test_ci_fetches_a_browser_where_it_can_and_goes_on_where_not(
-    tools: Path, checkout: Path, user: int, installing: list[str]
-) -> None:
-    (tools / "id").unlink()
-    program(tools, "id", f"echo {user}")
-    program(tools, "apt-get", f'echo "apt-get $1" >> {checkout}/ran; exit 100')
-    assert ci(tools, checkout) == ["0", *installing, "make test"]
-
-
 def test_make_alone_lists_what_it_can_do() -> None:
     path = {"PATH": os.environ["PATH"]}
     done = subprocess.run(["make"], capture_output=True, text=True, cwd=ROOT, env=path)

@@ -18,7 +18,6 @@ from evals.training.export import Message, Recipe, boxed_letter, right_answers
         ("B", ""),
         (r"\boxed{AB}", ""),
         (r"\boxed{", ""),
-        ("", ""),
     ],
 )
 def test_the_last_box_is_the_answer(text: str, letter: str) -> None:

@@ -62,15 +62,6 @@ def test_rare_words_are_chosen_before_common_ones_and_stay_in_order() -> None:
     assert chosen == "Lucia repairs the guitar.\nJake: The guitar needs strings."
 
 
-def test_what_was_not_seen_yet_changes_no_caption() -> None:
-    finer = ["I wash the cup.\nI see a cow.", "I wash the lamp."]
-    earlier = _counts(*finer)
-    before = coarser_caption(finer, earlier, most=1)
-    later = _counts(*finer, *["I see a cow."] * 50)
-    assert coarser_caption(finer, earlier, most=1) == before == "I wash the cup."
-    assert later.rarity("cow") / later.rarity("wash") < earlier.rarity("cow") / 2
-
-
 @given(CAPTIONS, st.integers(1, 8))
 def test_an_extract_has_a_few_sentences_of_the_finer_ones(finer: list[str], most: int) -> None:
     counts = _counts(*finer)
@@ -184,7 +175,6 @@ AT_18_34 = DAY + 18 * HOUR_OF_TIMES + 34 * MINUTE_OF_TIMES
     [
         ("12:30", 750, 750),
         ("12:30 - 12:50", 750, 770),
-        ("12:30-12:50", 750, 770),
         ("What is on the table from 12:30 to 12:50?", 750, 770),
         ("1:02:03 – 1:04:00", HOUR_OF_TIMES + 123, HOUR_OF_TIMES + 240),
         ("DAY 2 18:34:01 - 18:34:29", AT_18_34 + 1, AT_18_34 + 29),
