@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -364,35 +361,6 @@ def test_a_check_makes_no_call_and_a_replay_needs_no_key() -> None:
     Toolbox(keyed, Path("absent")).chat("writer", replay=lambda _digest: None).check()
 
 
-@pytest.mark.parametrize(
-    ("model", "package", "extra"),
-    [
-        ("openai:gpt", "langchain_openai", 'extra "openai".*langchain-openai'),
-        ("google_genai:gemini", "langchain_google_genai", 'extra "gemini".*langchain-google-genai'),
-        ("anthropic:claude", "langchain_anthropic", "langchain-anthropic"),
-    ],
-)
-def test_a_missing_package_names_what_to_install(
-    model: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from langchain.chat_models import base
-
-    real = base._import_module
-
-    def absent(module: str, class_name: str) -> Any:
-        if module.split(".")[0] == package:
-            raise ImportError(module)
-        return real(module, class_name)
-
-    base._get_chat_model_creator.cache_clear()
-    monkeypatch.setattr(base, "_import_module", absent)
-    for variable in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY"):
-        monkeypatch.setenv(variable, KEY)
-    profile = Profile(name="p", chat={"default": ChatSpec(model=model)})
-    with pytest.raises(SetupError, match=extra):
-        Toolbox(profile, Path("absent")).chat("writer").ask(TURNS, City, purpose="act")
-
-
 def test_an_unknown_provider_is_a_setup_error() -> None:
     profile = Profile(name="p", chat={"default": ChatSpec(model="nobody:m")})
     with pytest.raises(SetupError, match="nobody:m"):
@@ -431,21 +399,6 @@ def test_a_call_s_span_has_what_it_took_and_on_request_what_was_said() -> None:
     picture = {"type": "image", "content": hashlib.sha256(JPEG).hexdigest()}
     assert picture in said["input"][1]["parts"]
     assert "Paris" in said["output"][0]["parts"][0]["content"]
-
-
-def test_no_more_calls_at_a_time_than_the_profile_allows() -> None:
-    came: list[float] = []
-
-    def answer(_request: dict[str, Any]) -> Any:
-        came.append(time.monotonic())
-        return Answer({"name": "Paris"}, delay_s=0.2)
-
-    with OpenAIServer(answer) as server, ThreadPoolExecutor(6) as pool:
-        chats = [chat_of(server, at_once=2, structure="text") for _ in range(6)]
-        asked = [pool.submit(chat.ask, TURNS, City, purpose="act") for chat in chats]
-        assert [one.result().value.name for one in asked] == ["Paris"] * 6
-    assert all(third - first >= 0.2 for first, third in zip(came, came[2:], strict=False))
-    assert min(after - before for before, after in pairwise(came)) < 0.2, "two at a time"
 
 
 def test_a_model_that_stays_busy_is_said() -> None:

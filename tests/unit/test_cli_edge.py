@@ -1,4 +1,4 @@
-"""Every error is one line and an exit code; progress reads as a log or is a bar."""
+"""Every error is one line and an exit code; progress and replies still written are a line."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Callable
 
 import pytest
 import typer
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from cli.answers import print_event
 from cli.edge import ErrorBoundary
 from cli.progress import BarMeter, PlainMeter, meter
+from domain.asking import Subtask
 from domain.errors import (
     Ambiguous,
     BudgetExceeded,
@@ -24,6 +28,8 @@ from domain.errors import (
     SetupError,
     WeightsMissing,
 )
+from domain.trajectory import Interrupted, PartialReply, Planned
+from library.answers import reply_tail
 
 
 def run(work: Callable[[], None], *, debug: bool = False) -> tuple[int, str, str]:
@@ -196,3 +202,29 @@ def test_words_beside_progress_steer_no_terminal(capsys: pytest.CaptureFixture[s
         one.say("clip 3 failed: a\x07b\x9bc")
     assert capsys.readouterr().err == "clip 3 failed: a b c\n"
     assert out.getvalue() == "clip 3 failed: a b c\n"
+
+
+WORDS = "Ann opens the wooden gate"
+
+
+def said(text: str) -> PartialReply:
+    return PartialReply(round=1, purpose="act", text=text)
+
+
+def test_what_does_not_fit_loses_its_beginning() -> None:
+    assert reply_tail(said(WORDS), 4) == "act: …gate"
+    assert reply_tail(said(WORDS), len(WORDS)) == f"act: {WORDS}"
+
+
+@given(st.text(max_size=60), st.integers(-10, 40))
+def test_it_is_one_line_and_never_longer_than_its_room(text: str, room: int) -> None:
+    shown = reply_tail(said(text), room).removeprefix("act: ")
+    assert len(shown.removeprefix("…")) <= max(0, room)
+    assert shown.isprintable()
+
+
+def test_events_without_words_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    print_event(Interrupted())
+    assert capsys.readouterr().err == ""
+    print_event(Planned(subtasks=(Subtask(id="t1", text="what Ann opens"),)))
+    assert capsys.readouterr().err == "plan t1: what Ann opens\n"

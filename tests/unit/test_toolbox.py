@@ -118,32 +118,6 @@ def test_roles_of_one_model_share_what_is_learned_about_its_server(checked: list
     assert chats["judge"].model == "openai:b"
 
 
-def test_a_model_in_this_process_is_checked_served_and_asked_at_its_address(
-    checked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served: list[Path] = []
-    asked: list[ChatSpec] = []
-
-    def serve(model: Path) -> str:
-        served.append(model)
-        return "http://127.0.0.1:7/v1"
-
-    def factory(spec: ChatSpec, heat: float | None) -> Any:
-        asked.append(spec)
-        return object()
-
-    monkeypatch.setattr(toolbox, "llama_url", serve)
-    profile = Profile(name="p", chat={"default": ChatSpec(model="llama:tiny")})
-    chat = Toolbox(profile, Path("/weights"), factory).chat("reasoner")
-    assert (served, checked) == ([], [])
-    chat.check()
-    assert served == [Path("/weights/tiny/model.gguf")]
-    assert asked[0].base_url == "http://127.0.0.1:7/v1"
-    assert checked == ["tiny"]
-    chat.check()
-    assert len(asked) == 1
-
-
 def test_model_that_sees_has_its_projector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put there by hand: the projector is never taken for the model, whatever its form is."""
     served: list[tuple[str, ...]] = []
