@@ -97,6 +97,7 @@ def test_an_answer_in_three_lines_is_an_action(
         "> action: search event: a red door",
         "Reason: {see above}\nAction: Search\nContent: event: a red door",
         '{"action": "Search", "mode": "EVENT", "query": "a red door"}',
+        '{"reason": "so", "action": "search", "mode": "event", "query": " a red door "}',
         '{"action": "event", "mode": null, "query": "a red door"}',
         '{"action": "search", "mode": "event mode", "query": "a red door", "citations": null}',
     ],
@@ -238,15 +239,6 @@ prompt = replies.prompt
 )
 def test_any_spelling_of_citations_is_read(said: list[str], refs: tuple[str, ...]) -> None:
     assert refs_in(said) == refs
-
-
-def test_a_search_and_an_answer_become_actions() -> None:
-    text = '{"reason": "first", "action": "search", "mode": "keyframe", "query": " red door "}'
-    search = read_value(text, ActReply).decision()
-    assert (search.kind, search.mode, search.query) == ("search", Mode.KEYFRAME, "red door")
-    text = '{"action": "answer", "answer": "C", "citations": ["[m1]"], "mode": null}'
-    answer = read_value(text, ActReply).decision()
-    assert (answer.kind, answer.answer, answer.citations) == ("answer", "C", ("m1",))
 
 
 def test_an_assessment_and_a_repair_lose_their_spaces() -> None:
