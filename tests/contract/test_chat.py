@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,6 @@ from models.specs import ChatSpec, Price, Structure
 from models.toolbox import Toolbox
 from telemetry import tracing
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
-from tests.support.scripted_chat import scripted
 from tests.support.telemetry_exporters import Exported
 
 JPEG = b"\xff\xd8\xff\xe0 picture"
@@ -82,16 +78,10 @@ def test_every_kind_of_server_gives_the_same_value(supports: set[str], way: str)
 
 
 @pytest.mark.parametrize("way", ["json_schema", "tools", "text"])
-def test_the_profile_says_where_to_start(way: str) -> None:
+def test_the_profile_says_where_to_start_and_the_model_is_told_the_form(way: str) -> None:
     with OpenAIServer([{"name": "Paris"}]) as server:
         chat_of(server, structure=way).ask(TURNS, City, purpose="act")
         assert [way_of(request) for request in server.requests] == [way]
-
-
-@pytest.mark.parametrize("way", ["json_schema", "tools", "text"])
-def test_the_model_is_told_the_form_of_the_answer(way: str) -> None:
-    with OpenAIServer([{"name": "Paris"}]) as server:
-        chat_of(server, structure=way).ask(TURNS, City, purpose="act")
         assert "the city's name" in json.dumps(server.requests[0])
         assert "You know cities." in server.texts()[0]
 
@@ -175,13 +165,6 @@ def test_options_reach_the_server_and_a_temperature_that_it_refuses_does_not_aga
     assert {request["max_tokens"] for request in sent} == {4_096 + 500}
 
 
-@pytest.mark.parametrize(("room", "sent"), [(5_000, 900), (700, 512), (90, 90), (None, 900)])
-def test_a_reply_can_be_held_shorter_than_the_profile_does(room: int | None, sent: int) -> None:
-    with OpenAIServer([{"name": "Paris"}]) as server:
-        chat_of(server, max_tokens=900).ask(TURNS, City, purpose="t", max_tokens=room)
-    assert server.requests[0]["max_tokens"] == sent
-
-
 @pytest.mark.parametrize("structure", ["json_schema", "tools", "text"])
 def test_images_count_where_the_server_reports_no_tokens(structure: Structure) -> None:
     with OpenAIServer([{"name": "Paris"}] * 2, EVERYTHING - {"usage"}) as server:
@@ -198,13 +181,6 @@ def test_a_model_that_cannot_see_is_not_shown_images() -> None:
         with pytest.raises(ModelError, match="cannot look at images"):
             chat.ask(TURNS, City, purpose="act", images=[JPEG])
         assert server.requests == []
-
-
-def test_tokens_are_counted_where_the_server_does_not() -> None:
-    with OpenAIServer([{"name": "Paris"}], supports={"json_schema"}) as server:
-        reply = chat_of(server).ask([user("word " * 400)], City, purpose="act")
-    assert 400 <= reply.tokens_in <= 700
-    assert reply.tokens_out > 0
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -385,35 +361,6 @@ def test_a_check_makes_no_call_and_a_replay_needs_no_key() -> None:
     Toolbox(keyed, Path("absent")).chat("writer", replay=lambda _digest: None).check()
 
 
-@pytest.mark.parametrize(
-    ("model", "package", "extra"),
-    [
-        ("openai:gpt", "langchain_openai", 'extra "openai".*langchain-openai'),
-        ("google_genai:gemini", "langchain_google_genai", 'extra "gemini".*langchain-google-genai'),
-        ("anthropic:claude", "langchain_anthropic", "langchain-anthropic"),
-    ],
-)
-def test_a_missing_package_names_what_to_install(
-    model: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from langchain.chat_models import base
-
-    real = base._import_module
-
-    def absent(module: str, class_name: str) -> Any:
-        if module.split(".")[0] == package:
-            raise ImportError(module)
-        return real(module, class_name)
-
-    base._get_chat_model_creator.cache_clear()
-    monkeypatch.setattr(base, "_import_module", absent)
-    for variable in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY"):
-        monkeypatch.setenv(variable, KEY)
-    profile = Profile(name="p", chat={"default": ChatSpec(model=model)})
-    with pytest.raises(SetupError, match=extra):
-        Toolbox(profile, Path("absent")).chat("writer").ask(TURNS, City, purpose="act")
-
-
 def test_an_unknown_provider_is_a_setup_error() -> None:
     profile = Profile(name="p", chat={"default": ChatSpec(model="nobody:m")})
     with pytest.raises(SetupError, match="nobody:m"):
@@ -431,31 +378,6 @@ def test_gemini_is_made_with_its_key_and_limit(monkeypatch: pytest.MonkeyPatch) 
     assert model.temperature == 0.8
     assert model.max_output_tokens == spec.max_tokens + spec.thinking_tokens
     assert KEY not in repr(model)
-
-
-def test_models_of_a_role_share_what_was_learned() -> None:
-    with OpenAIServer([{"name": "Paris"}] * 2, supports={"usage"}) as server:
-        spec = ChatSpec(model="openai:atlas", base_url=server.base_url)
-        toolbox = Toolbox(Profile(name="p", chat={"default": spec}), Path("absent"))
-        toolbox.chat("writer").ask(TURNS, City, purpose="act")
-        toolbox.chat("reasoner").ask(TURNS, City, purpose="act")
-        assert [way_of(request) for request in server.requests] == [
-            "json_schema",
-            "tools",
-            "text",
-            "text",
-        ]
-
-
-def test_a_scripted_chat_stands_in_for_a_server() -> None:
-    script = scripted([{"name": "Rome"}, ValueError("broken"), lambda: None])
-    profile = Profile(name="p", chat={"default": ChatSpec(model="openai:m")})
-    chat = Toolbox(profile, Path("absent"), chat_factory=script).chat("writer")
-    assert chat.ask(TURNS, City, purpose="act", temperature=0.3).value.name == "Rome"
-    assert script.temperatures == [0.3]
-    assert script.seen[0][-1].content == "Where does it happen?"
-    with pytest.raises(ModelError, match="broken"):
-        chat.ask(TURNS, City, purpose="act")
 
 
 def test_a_call_s_span_has_what_it_took_and_on_request_what_was_said() -> None:
@@ -477,21 +399,6 @@ def test_a_call_s_span_has_what_it_took_and_on_request_what_was_said() -> None:
     picture = {"type": "image", "content": hashlib.sha256(JPEG).hexdigest()}
     assert picture in said["input"][1]["parts"]
     assert "Paris" in said["output"][0]["parts"][0]["content"]
-
-
-def test_no_more_calls_at_a_time_than_the_profile_allows() -> None:
-    came: list[float] = []
-
-    def answer(_request: dict[str, Any]) -> Any:
-        came.append(time.monotonic())
-        return Answer({"name": "Paris"}, delay_s=0.2)
-
-    with OpenAIServer(answer) as server, ThreadPoolExecutor(6) as pool:
-        chats = [chat_of(server, at_once=2, structure="text") for _ in range(6)]
-        asked = [pool.submit(chat.ask, TURNS, City, purpose="act") for chat in chats]
-        assert [one.result().value.name for one in asked] == ["Paris"] * 6
-    assert all(third - first >= 0.2 for first, third in zip(came, came[2:], strict=False))
-    assert min(after - before for before, after in pairwise(came)) < 0.2, "two at a time"
 
 
 def test_a_model_that_stays_busy_is_said() -> None:

@@ -121,16 +121,6 @@ def test_offline_it_says_where_files_go(tmp_path: Path, monkeypatch: pytest.Monk
     assert "licence: not known" in check_images(SEEING, weights).found
 
 
-@pytest.mark.usefixtures("served")
-def test_a_model_without_an_export_to_onnx_is_reported(tmp_path: Path) -> None:
-    profile = Profile(name="p", images=WORDS)
-    with pytest.raises(WeightsMissing, match=r"has no vision_model\.onnx on the hub"):
-        _ = Toolbox(profile, tmp_path / "weights").images
-    unknown = Profile(name="p", images=f"Nobody/nothing{PINNED}")
-    with pytest.raises(WeightsMissing, match="RepositoryNotFound"):
-        _ = Toolbox(unknown, tmp_path / "weights").images
-
-
 @pytest.mark.parametrize("pinned", ["", f"@{'6' * 40}"])
 def test_only_the_named_revision_is_fetched(served: list[str], tmp_path: Path, pinned: str) -> None:
     """Who takes over an account of the hub could give other files under the same name."""

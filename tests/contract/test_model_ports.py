@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -202,20 +201,6 @@ class TestTextEmbeddings:
         assert np.array_equal(wrapped.get_text_embedding_batch(SENTENCES[:2]), expected)
         assert np.array_equal(wrapped.get_query_embedding(SENTENCES[0]), expected[0])
         assert wrapped.model_name == text.name
-
-
-@pytest.mark.full
-def test_an_import_of_short_lines_has_the_same_bits_as_its_lines(toolbox: Toolbox) -> None:
-    path = Path(__file__).parents[2] / ".." / "shared" / "data" / "egolife" / "captions.jsonl.gz"
-    if not path.exists():
-        pytest.skip("the shared captions are not beside the repository")
-    import gzip
-
-    with gzip.open(path, "rt") as rows:
-        texts = [json.loads(row)["text"] for number, row in enumerate(rows) if number % 250 == 0]
-    alone = np.vstack([toolbox.text.embed([one]) for one in texts])
-    assert len(texts) == 500
-    assert np.array_equal(toolbox.text.embed(texts), alone)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ from string import ascii_uppercase
 
 import pytest
 
-from domain.asking import Citation, Evidence, Question
-from domain.time import TimeSpan
+from domain.asking import Question
 from domain.trajectory import (
     Acted,
     AnswerProposed,
@@ -127,18 +126,6 @@ def test_one_option_and_a_complete_record(asking: Run, store: Store, count: int)
     for moment in answer.retrieved:
         assert 0 <= moment.score <= 1
         assert moment.ref.startswith("s") or moment.span.length_ms <= 30_000
-
-
-@pytest.mark.parametrize("options", [in_full(((),)), SEVEN[-4:]])
-def test_as_of_a_moment_nothing_later_is_known(asking: Run, options: tuple[str, ...]) -> None:
-    """Asked with three clips watched, and again with all six: equal but for the trajectory."""
-    early, _ = asking("What does Bob do with the piano?", options, as_of_ms=90_000)
-    answer = early.answer
-    known = TimeSpan.of(0, 90_000)
-    shown: list[Citation | Evidence] = [*answer.citations, *answer.retrieved]
-    for one in shown:
-        assert known.union(one.span) == known
-    assert "slow song" not in str(answer)
 
 
 @pytest.mark.parametrize("options", [in_full(((),)), SEVEN[-4:]])

@@ -188,30 +188,6 @@ def test_a_busy_endpoint_is_asked_again() -> None:
         assert len(requests) == 3
 
 
-def test_an_endpoint_that_stays_busy_is_a_plain_error() -> None:
-    with (
-        server(lambda _: (503, {"error": {"message": "busy"}})) as (url, requests),
-        pytest.raises(ModelError, match=r"openai:tiny at http://127\.0\.0\.1"),
-    ):
-        remote(url, retries=1).embed(["dog"])
-    assert len(requests) == 2
-
-
-@pytest.mark.parametrize("change", ["one missing", "of two sizes", "zero"])
-def test_a_reply_that_is_no_vector_for_each_text_is_refused(change: str) -> None:
-    def reply(texts: list[str]) -> tuple[int, Any]:
-        status, content = vectors(texts)
-        if change == "one missing":
-            content["data"].pop()
-        else:
-            row = np.zeros(3 if change == "zero" else 2, np.float32)
-            content["data"][0]["embedding"] = row.tolist()
-        return status, content
-
-    with server(reply) as (url, _), pytest.raises(ModelError, match="vector"):
-        remote(url).embed(["dog", "gate"])
-
-
 def test_vectors_go_to_the_texts_that_their_indices_name() -> None:
     def reply(texts: list[str]) -> tuple[int, Any]:
         status, content = vectors(texts)
@@ -232,8 +208,14 @@ def test_vectors_go_to_the_texts_that_their_indices_name() -> None:
         lambda content: content["data"][0].update(embedding=["a", "b", "c"]),
         lambda content: content.update(data=None),
         lambda content: content.update(data=[None, None]),
+        lambda content: content["data"].pop(),
+        lambda content: content["data"][0].update(embedding=[1.0, 0.0]),
+        lambda content: content["data"][0].update(embedding=[0.0, 0.0, 0.0]),
     ],
-    ids=["index twice", "no vector", "words", "no data", "nothing"],
+    ids=[
+        *("index twice", "no vector", "words", "no data", "nothing"),
+        *("one missing", "of two sizes", "zero"),
+    ],
 )
 def test_a_malformed_reply_is_a_plain_error(change: Any) -> None:
     def reply(texts: list[str]) -> tuple[int, Any]:

@@ -161,19 +161,6 @@ def test_a_clip_writer_tells_what_is_heard_besides_speech(clip_writers: Writers)
     assert (output.text, output.span) == ("Heard: a bell.", bell.span)
 
 
-def test_clip_writer_uses_only_tags_of_the_clip_and_times_within_it(clip_writers: Writers) -> None:
-    written = clip_writers.clip.write(SEEN, PEOPLE, context())
-    for draft in written.drafts:
-        assert set(draft.tags) <= PEOPLE.tags()
-        assert 0 <= draft.span.start_ms < draft.span.end_ms <= 30_000
-    starts = [draft.span.start_ms for draft in written.drafts]
-    assert starts == sorted(starts)
-    assert {tag for tag, _ in written.names} <= PEOPLE.tags()
-    for one in written.statements:
-        assert (one.face, one.voice, one.clip) == (4, 7, 0)
-        assert one.support > 0
-
-
 def test_event_writer_covers_the_new_clips_with_a_patch_that_passes(event_writers: Writers) -> None:
     given = window()
     patch = event_writers.event.patch(given)

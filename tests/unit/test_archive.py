@@ -1,4 +1,4 @@
-"""The file of a back-up: whatever happens to it, it is told, or it still holds what it held."""
+"""Files of back-ups and uploads: whatever happens to one it is told, and a name is only a name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import io
 import tarfile
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -14,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InputError
+from flows.uploads import delete_uploads, safe_name, store_upload, uploaded_files
+from library.videos import seconds_left
 from store.archive import (
     IMAGES_MEMBER,
     Manifest,
@@ -23,7 +26,9 @@ from store.archive import (
     read_images,
     write_images,
 )
+from store.home import Home
 from store.progress import Megabytes
+from store.queries.library import WatchRate
 from tests.support.library import Quiet
 
 PICTURES = [b"", b"one", b"two" * 5000]
@@ -84,13 +89,6 @@ def test_what_is_written_is_read(whole: Path) -> None:
     assert (rows, images) == (ROWS, [(sha(data), data) for data in PICTURES])
     assert [one.rows for one in manifest.tables] == [300, 0, 1]
     assert (manifest.rows("t0"), manifest.rows("no such table")) == (300, 0)
-
-
-@given(at=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_a_flipped_bit_is_reported_or_changes_nothing(whole: Path, at: float, bit: int) -> None:
-    data = bytearray(whole.read_bytes())
-    data[int(at * len(data))] ^= 1 << bit
-    unless_told(whole, bytes(data))
 
 
 @given(data=st.data())
@@ -188,3 +186,91 @@ def test_bytes_are_reported_as_whole_megabytes(bar: Quiet) -> None:
     for _ in range(103):
         output.step(100_000)
     assert (bar.told, bar.steps) == ([("images", 10)], 10)
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("a talk.mp4", "a talk.mp4"),
+        ("../../etc/passwd", "passwd"),
+        ("C:\\films\\talk.MKV", "talk.MKV"),
+        (".hidden.mp4", "hidden.mp4"),
+        ("\x00\n.mp4", "video.mp4"),
+        ("", "video"),
+        ("قصر.webm", "قصر.webm"),
+        ("-rf.mp4", "-rf.mp4"),
+    ],
+)
+def test_a_name_is_made_safe(name: str, kept: str) -> None:
+    assert safe_name(name) == kept
+
+
+@given(st.text(max_size=300))
+def test_any_name_is_one_plain_file_name(name: str) -> None:
+    kept = safe_name(name)
+    assert kept
+    assert Path(kept).name == kept
+    assert not kept.startswith(".")
+    assert len(kept) < 120
+    # With what keep_upload puts behind it while it writes.
+    assert len(f"{kept}.new".encode()) < 256
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home").make()
+
+
+def test_the_same_upload_is_stored_once(place: Home) -> None:
+    first = store_upload(place, "a.mp4", b"film")
+    assert store_upload(place, "a.mp4", b"film") == first
+    assert first.read_bytes() == b"film"
+    assert uploaded_files(place, first.parent.name) == [first]
+
+
+def test_an_upload_goes_under_all_its_names_and_leaves_no_folder(place: Home) -> None:
+    names = [store_upload(place, name, b"film") for name in ("a.mp4", "b.mp4")]
+    other = store_upload(place, "a.mp4", b"another film")
+    assert delete_uploads(place, names[0].parent.name) == names
+    assert not names[0].parent.exists()
+    assert other.exists()
+    assert delete_uploads(place, names[0].parent.name) == []
+
+
+def test_what_somebody_put_among_the_uploads_stays(place: Home, tmp_path: Path) -> None:
+    """Only a file whose folder tells what is in it is one that Homer put there."""
+    own = tmp_path / "own.mp4"
+    own.write_bytes(b"mine")
+    kept = store_upload(place, "a.mp4", b"film")
+    beside = kept.with_name("notes.txt")
+    beside.write_text("my notes")
+    link = kept.with_name("link.mp4")
+    link.symlink_to(own)
+    assert delete_uploads(place, kept.parent.name) == [kept]
+    assert beside.exists()
+    assert link.is_symlink()
+    assert own.read_bytes() == b"mine"
+
+
+def test_a_folder_that_leads_elsewhere_is_nobodys_upload(place: Home, tmp_path: Path) -> None:
+    name = hashlib.sha256(b"film").hexdigest()[:16]
+    elsewhere = tmp_path / "films"
+    elsewhere.mkdir()
+    (elsewhere / "a.mp4").write_bytes(b"film")
+    place.uploads.mkdir()
+    (place.uploads / name).symlink_to(elsewhere)
+    for output in (name, "..", "../../films", "", "*", name.upper()):
+        assert delete_uploads(place, output) == []
+    assert (elsewhere / "a.mp4").exists()
+
+
+def test_the_time_left_follows_the_pace() -> None:
+    pace = WatchRate(clips=5, first=NOW - timedelta(seconds=40), last=NOW)
+    assert seconds_left(pace, 6, NOW) == pytest.approx(60)
+    assert seconds_left(pace, 6, NOW + timedelta(seconds=4)) == pytest.approx(56)
+    assert seconds_left(pace, 6, NOW + timedelta(hours=1)) == pytest.approx(50)
+    assert seconds_left(pace, 0, NOW) is None
+    assert seconds_left(None, 6, NOW) is None

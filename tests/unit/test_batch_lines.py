@@ -1,17 +1,27 @@
-"""Batch files: questions are read whatever their words are, and answers are never done twice."""
+"""Files that people write: batches, skills and lists, whatever their words are."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from domain.asking import Question
 from domain.errors import InputError, ModelError
+from domain.media import Video
+from domain.skills import Skill, Tone, Topic
+from domain.texts import make_storable
+from flows.schedules.work import _read_addresses
 from graphs.batch import BatchQuestion, BatchResult, answered_ids, read_questions, write_batch
+from skills.library import read_skills, write_skills
+from tests.support.full_suite import examples
+from tests.support.skills import a_skill
 
 ODD = st.text(
     st.sampled_from(
@@ -132,11 +142,8 @@ def test_a_question_that_failed_has_no_line_and_is_asked_again(tmp_path: Path) -
         "my diary",
         "",
         "[]",
-        "7",
-        "null",
         '{"answer": "x"}',
         '{"id": null}',
-        '{"id": 1.5}',
         '{"id": ["a"]}',
         "[" * 100_000,
         "\udcff",
@@ -149,3 +156,185 @@ def test_a_file_that_is_no_output_is_refused_and_left_as_it_is(tmp_path: Path, l
     with pytest.raises(InputError, match="line 2 is no answer: name another output"):
         answered_ids(file)
     assert file.read_bytes() == before
+
+
+TOML = """
+[[skills]]
+name = "look-twice"
+topic = "mode"
+description = "Questions about who was there"
+instructions = ["Look at two moments."]
+"""
+WORDS = st.text(min_size=1, max_size=20).filter(lambda text: len(make_storable(text)) > 0)
+
+
+@pytest.mark.parametrize("begin", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_list_has_an_address_a_line_and_remarks(tmp_path: Path, begin: str, end: str) -> None:
+    file = tmp_path / "urls.txt"
+    lines = ["https://a.example/feed", "# mine", "", "  https://b.example/#top  ", "  # no"]
+    file.write_bytes(f"{begin}{end.join(lines)}".encode())
+    assert _read_addresses(file) == ["https://a.example/feed", "https://b.example/#top"]
+
+
+def test_no_list_has_no_addresses() -> None:
+    assert _read_addresses(None) == []
+
+
+def test_a_list_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "urls.txt").write_bytes(b"\xff\xfe\x00 no text")
+    for name in ("urls.txt", "nothing.txt", "."):
+        with pytest.raises(InputError, match="cannot be read"):
+            _read_addresses(tmp_path / name)
+
+
+@pytest.mark.parametrize("begin", ["", "\ufeff"])
+def test_skills_are_read_as_people_write_them(tmp_path: Path, begin: str) -> None:
+    (tmp_path / "mine.toml").write_bytes(f"{begin}{TOML}".encode())
+    (one,) = read_skills(tmp_path / "mine.toml")
+    assert (one.name, one.topic, one.version) == ("look-twice", Topic.MODE, 1)
+    as_json = json.dumps({"skills": [one.model_dump(mode="json")]})
+    (tmp_path / "mine.json").write_bytes(f"{begin}{as_json}".encode())
+    assert read_skills(tmp_path / "mine.json") == [one]
+
+
+SKILLS = st.builds(
+    a_skill,
+    name=st.from_regex(r"[a-z0-9]+(-[a-z0-9]+)*", fullmatch=True).filter(lambda n: len(n) <= 60),
+    version=st.integers(1, 99),
+    tone=st.sampled_from(Tone),
+    description=WORDS,
+    triggers=st.lists(WORDS, max_size=3).map(tuple),
+    instructions=st.lists(WORDS, min_size=1, max_size=3).map(tuple),
+)
+
+
+@settings(max_examples=examples(15, 30))
+@given(st.lists(SKILLS, min_size=1, max_size=4, unique_by=lambda one: one.name))
+def test_what_is_exported_is_imported_as_it_was(place_of_lists: Path, skills: list[Skill]) -> None:
+    write_skills(place_of_lists, skills)
+    assert read_skills(place_of_lists) == skills
+
+
+@pytest.fixture(scope="module")
+def place_of_lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("skills") / "skills.json"
+
+
+def written(*skills: dict[str, Any]) -> str:
+    base = a_skill().model_dump(mode="json")
+    return json.dumps({"skills": [base | one for one in skills]})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "output"),
+    [
+        ("s.json", "{", "cannot be read as skills"),
+        ("s.toml", "= 1", "cannot be read as skills"),
+        ("s.json", "[" * 100_000, "cannot be read as skills"),
+        ("s.json", "[]", "has no skills: each is a table"),
+        ("s.json", '{"skills": []}', "has no skills in it"),
+        ("s.json", written({}, {}), "has 'order-of-events' twice"),
+        ("s.json", written({"name": "Not Right"}), "skill 0.name: "),
+        ("s.json", written({"name": "a"}, {"name": "b", "topic": "?"}), "skill 1.topic: "),
+        ("s.json", written({"about": "x"}), "skill 0.about: "),
+    ],
+)
+def test_what_is_no_skill_has_its_place(tmp_path: Path, name: str, text: str, output: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as error:
+        read_skills(tmp_path / name)
+    assert str(tmp_path / name) in str(error.value)
+    assert output in str(error.value)
+
+
+ODD_OF_TEXTS = st.text(alphabet=st.characters(exclude_categories=())) | st.binary(max_size=20).map(
+    os.fsdecode
+)
+"""Any characters at all, halves of them too, and names of files that are no UTF-8."""
+
+
+def video(**more: object) -> Video:
+    return Video.model_validate(
+        {"id": "0" * 16, "title": "t", "path": None, "duration_ms": 1, **more}
+    )
+
+
+@given(ODD_OF_TEXTS)
+def test_what_is_stored_is_utf8_without_nul_and_what_was_fit_stays(text: str) -> None:
+    kept = make_storable(text)
+    assert b"\x00" not in kept.encode("utf-8")
+    assert len(kept) == len(text)
+    assert all(a == b or b == "�" for a, b in zip(text, kept, strict=True))
+    assert make_storable(kept) == kept
+
+
+@given(ODD_OF_TEXTS.filter(bool), st.lists(ODD_OF_TEXTS, max_size=3))
+def test_a_question_from_anywhere_can_be_stored(text: str, options: list[str]) -> None:
+    asked = Question(text=text, videos=("v",), options=tuple(options))
+    assert asked.text == make_storable(text)
+    assert Question.model_validate_json(asked.model_dump_json()) == asked
+
+
+@given(ODD_OF_TEXTS)
+def test_a_title_is_stored_and_a_path_only_where_it_leads_back(name: str) -> None:
+    found = video(title=name, path=f"/videos/{name}")
+    assert found.title == make_storable(name)
+    assert found.path in (None, f"/videos/{name}")
+    assert (found.path is None) == (make_storable(name) != name)
+
+
+@pytest.mark.parametrize("wrong", [{"title": 3}, {"title": None}, {"path": 3}])
+def test_what_is_no_text_is_refused_as_before(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"title|path"):
+        video(**wrong)
+
+
+@pytest.mark.parametrize("as_of", ["1e999", "Infinity", "NaN", "-1", "1e12", '"soon"'])
+def test_a_moment_beyond_any_video_is_named_with_its_line(tmp_path: Path, as_of: str) -> None:
+    path = tmp_path / "batch.jsonl"
+    path.write_text(f'{{"id": 1, "video": "v", "question": "q", "as_of_s": {as_of}}}')
+    with pytest.raises(InputError, match=r"batch\.jsonl, line 1: as_of_s: "):
+        read_questions(path)
+
+
+BATCH_LINES = st.lists(
+    st.fixed_dictionaries(
+        {
+            "id": st.integers(0, 9) | st.text(max_size=3),
+            "video": st.text(max_size=5),
+            "question": st.text(max_size=5),
+        },
+        optional={
+            "options": st.lists(st.text(max_size=3), max_size=28),
+            "as_of_s": st.none() | st.floats() | st.integers(),
+        },
+    ).map(json.dumps)
+    | st.text(max_size=20),
+    max_size=4,
+)
+
+
+def read(path: Path) -> list[BatchQuestion] | str:
+    """The questions, or why there are none."""
+    try:
+        return read_questions(path)
+    except InputError as error:
+        return str(error)
+
+
+@given(BATCH_LINES)
+def test_any_batch_file_is_questions_or_a_refusal_that_names_it(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("batch") / "batch.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    found = read(path)
+    if isinstance(found, str):
+        assert str(path) in found
+        return
+    assert len({one.id for one in found}) == len(found)
+    for one in found:
+        moment = None if one.as_of_s is None else round(one.as_of_s * 1000)
+        asked = Question(text=one.question, videos=("v",), options=one.options, as_of_ms=moment)
+        assert (asked.as_of_ms or 0) < 2**63

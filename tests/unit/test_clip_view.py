@@ -28,7 +28,7 @@ from perception.clip_view import clip_view
 from perception.decode import RawClip
 from perception.frames import Frame, FrameMetrics
 from tests.support.memory import VIDEO, keyframe, percept
-from tests.unit.test_keyframe_descriptions import Model
+from tests.unit.test_keyframe_choice import Model
 
 WATCH = WatchSettings()
 STILL = FrameMetrics(0, 1, 1)

@@ -1,11 +1,15 @@
-"""What a failing database says, in one line with what to do, and without the password."""
+"""What a failing database says, how vectors travel, and texts embedded ahead."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from psycopg import errors
 from sqlalchemy.exc import (
     DataError,
@@ -16,9 +20,17 @@ from sqlalchemy.exc import (
     ProgrammingError,
 )
 
+from domain.media import Utterance
+from memory import import_captions
+from memory.import_captions import _expected_texts, _PrefetchingEmbedder
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.port import ClipContext
+from people.characters import ClipPeople
+from people.names import search_text
 from store.driver import explain_failure, is_database_failure, pack_halfvec, unpack_halfvecs
 from store.queries.conditions import is_any_of
 from store.tables.schema import MemoryRow
+from tests.support.memory import WordVectors, percept, said, span
 
 WHERE = "database homer on db.example:5433"
 
@@ -89,11 +101,79 @@ def test_vectors_travel_packed_and_come_back_equal(vectors: list[list[float] | N
     assert all(one.dtype == np.float32 for one in back)
 
 
-@given(st.lists(st.floats(-1, 1), min_size=1, max_size=64))
-def test_packing_lists_or_arrays_is_the_same_two_bytes_a_number(vector: list[float]) -> None:
-    packed = pack_halfvec(vector)
-    assert packed is not None
-    assert packed == pack_halfvec(np.asarray(vector, dtype=np.float32))
-    assert len(packed) == 4 + 2 * len(vector)
-    (back,) = unpack_halfvecs([packed])
-    assert np.allclose(back, vector, atol=1e-3)
+TEXTS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
+
+
+class Counted(WordVectors):
+    """Counts how often each text was embedded, and by whom."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.threads: set[str] = set()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.seen += texts
+        self.threads.add(threading.current_thread().name)
+        return super().embed(texts)
+
+
+@given(st.lists(st.tuples(st.booleans(), TEXTS), max_size=6))
+def test_rows_are_those_of_the_embedder_in_order(steps: list[tuple[bool, list[str]]]) -> None:
+    plain, counted = WordVectors(), Counted()
+    with _PrefetchingEmbedder(counted) as ahead:
+        assert (ahead.name, ahead.dimensions) == (plain.name, plain.dimensions)
+        for only_expected, texts in steps:
+            if only_expected:
+                ahead.prefetch(texts)
+            else:
+                assert np.array_equal(ahead.embed(texts), plain.embed(texts))
+    assert len(counted.seen) == len(set(counted.seen))
+    assert all(name.startswith("embed") for name in counted.threads)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=8), st.integers(0, 4))
+def test_few_are_stored_and_others_are_embedded_again(steps: list[list[str]], most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch, _PrefetchingEmbedder(Counted()) as ahead:
+        patch.setattr(import_captions, "MAX_CACHED_VECTORS", most)
+        for texts in steps:
+            assert np.array_equal(ahead.embed(texts), WordVectors().embed(texts))
+            assert len(ahead._cached) <= most
+
+
+class Broken(WordVectors):
+    """Fails at one text."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if "bad" in texts:
+            raise RuntimeError("the model broke")
+        return super().embed(texts)
+
+
+def test_an_error_reaches_who_asked_for_that_text_and_nobody_else() -> None:
+    with _PrefetchingEmbedder(Broken()) as ahead:
+        ahead.prefetch(["bad"])
+        assert len(ahead.embed(["good"])) == 1
+        with pytest.raises(RuntimeError, match="the model broke"):
+            ahead.embed(["bad"])
+        assert len(ahead.embed(["fine"])) == 1
+
+
+def test_leaving_waits_for_the_thread_and_leaves_none() -> None:
+    before = threading.active_count()
+    with _PrefetchingEmbedder(Counted()) as ahead:
+        ahead.prefetch(["a"])
+    assert threading.active_count() == before
+    with pytest.raises(RuntimeError):
+        ahead.prefetch(["b"])
+
+
+@given(st.lists(st.sampled_from(["It is late.", "Ada: <voice_1> sings", "a b " * 50]), max_size=4))
+def test_what_is_expected_is_what_the_local_writer_asks_for(texts: list[str]) -> None:
+    one = percept(
+        0,
+        utterances=tuple(said(n, text, speaker="Jake") for n, text in enumerate(texts)),
+        captions=tuple(Utterance(span=span(n, n + 1), text=text) for n, text in enumerate(texts)),
+    )
+    written = LocalClipWriter().write(one, ClipPeople(), ClipContext(""))
+    assert _expected_texts([one]) == [search_text(draft, ClipPeople()) for draft in written.drafts]
+    assert _expected_texts([one, one]) == 2 * _expected_texts([one])

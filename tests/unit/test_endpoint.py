@@ -122,31 +122,6 @@ def test_where_no_way_is_taken_the_first_complaint_is_reported_and_nothing_is_le
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "output"),
-    [
-        (Refused(401), SetupError, r"openai:m does not let us in \(401\): check OPENAI_API_KEY"),
-        (Refused(403), SetupError, r"\(403\): check OPENAI_API_KEY"),
-        (Refused(404), SetupError, r"openai:m is not there \(404\): check model and base_url"),
-        (Refused(500), ModelError, "did not answer"),
-        (ValueError("strange"), ModelError, "did not answer: ValueError: strange"),
-    ],
-)
-def test_an_error_says_whose_it_is(error: Exception, kind: type[Exception], output: str) -> None:
-    model = Model(json_schema=error, text=said())
-    with pytest.raises(kind, match=output):
-        ask(model)
-    assert model.asked == ["json_schema"]
-
-
-def test_a_key_in_a_clients_message_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
-    with pytest.raises(ModelError) as output:
-        ask(Model(json_schema=Refused(409, "bad key sk-secret-1 given")))
-    assert "sk-secret-1" not in str(output.value)
-    assert REDACTED in str(output.value)
-
-
-@pytest.mark.parametrize(
     ("message", "read"),
     [
         (said('{"name": "Rome"}'), {"name": "Rome"}),

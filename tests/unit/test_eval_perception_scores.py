@@ -1,13 +1,24 @@
-"""The scores of what is seen and heard: each beside a plain way to work it out."""
+"""What people marked, and the scores of what is seen and heard beside plain ones."""
 
 from __future__ import annotations
 
 from itertools import combinations, permutations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.perception.annotations import read_rttm, read_transcript, read_uem
+from benchmarks.perception.faces import (
+    FaceSeen,
+    judge_joined,
+    judge_marked,
+    marked_faces,
+    match_faces,
+)
+from benchmarks.perception.joining import Scene, speakers_at
+from benchmarks.perception.joins import JoinReport, VideoIdentities, judge_joins
 from benchmarks.perception.metrics import (
     Cuts,
     Pairs,
@@ -18,6 +29,12 @@ from benchmarks.perception.metrics import (
     speaker_errors,
     word_errors,
 )
+from benchmarks.perception.shots import find_cuts
+from benchmarks.perception.voices import marked_recordings
+from domain.errors import InputError
+from domain.settings import WatchSettings
+from store.queries.identities import SightingAt
+from tests.support.media import make_video
 
 LABELS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=14)
 
@@ -80,31 +97,6 @@ def test_speaker_errors_are_those_of_each_millisecond(
     assert speaker_errors(true, output, [(0, 25)], collar) == by_the_millisecond(
         true, output, 25, collar
     )
-
-
-@given(TURNS)
-def test_the_truth_under_other_names_has_no_error(true: list[SpeakerSpan]) -> None:
-    output = [
-        SpeakerSpan(one.start_ms, one.end_ms, {"a": "z", "b": "y"}.get(one.who, "x"))
-        for one in true
-    ]
-    assert speaker_errors(true, output, [(0, 40)], 0).rate == 0
-
-
-@pytest.mark.parametrize(
-    ("output", "rate"),
-    [
-        ([], 100.0),
-        ([SpeakerSpan(0, 10_000, "x")], 50.0),
-        ([SpeakerSpan(0, 5_000, "x"), SpeakerSpan(5_000, 10_000, "y")], 0.0),
-        ([SpeakerSpan(0, 5_000, "x"), SpeakerSpan(5_000, 7_500, "y")], 25.0),
-        ([SpeakerSpan(0, 5_000, "x"), SpeakerSpan(5_000, 12_000, "y")], 20.0),
-        ([SpeakerSpan(0, 10_000, "x"), SpeakerSpan(0, 10_000, "y")], 100.0),
-    ],
-)
-def test_missed_false_and_confused_time_count_alike(output: list[SpeakerSpan], rate: float) -> None:
-    true = [SpeakerSpan(0, 5_000, "a"), SpeakerSpan(5_000, 10_000, "b")]
-    assert speaker_errors(true, output, [(0, 15_000)], 0).rate == rate
 
 
 def test_what_is_not_marked_and_the_collar_are_left_out() -> None:
@@ -175,3 +167,126 @@ def test_a_cut_told_twice_is_wrong_once_and_none_of_none_is_all() -> None:
     assert compare_cuts([1_000], [900, 1_100], 250) == Cuts(1, 2, 1)
     assert compare_cuts([], [], 250).f1 == 1
     assert compare_cuts([], [5], 250).f1 == 0
+
+
+RTTM = "SPEAKER one 1 0.500 1.250 <NA> <NA> ann <NA> <NA>\n\n;; a remark\n"
+
+
+def test_turns_and_marked_stretches_are_read_in_milliseconds(tmp_path: Path) -> None:
+    (tmp_path / "a.rttm").write_text(RTTM + "SPKR-INFO one 1 <NA> <NA> <NA> unknown ann <NA>\n")
+    (tmp_path / "a.uem").write_text("one NA 0.000 30.000\none NA 40 41.5\n")
+    assert read_rttm(tmp_path / "a.rttm") == {"one": [SpeakerSpan(500, 1_750, "ann")]}
+    assert read_uem(tmp_path / "a.uem") == {"one": [(0, 30_000), (40_000, 41_500)]}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["SPEAKER one 1 x 1", "SPEAKER one", "SPEAKER one 1 0 inf a b c", "SPEAKER one 1 0 1 <NA>"],
+)
+def test_a_line_that_is_no_turn_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.rttm").write_text(f"{RTTM}{line}\n")
+    with pytest.raises(InputError, match=r"a\.rttm, line 4: no "):
+        read_rttm(tmp_path / "a.rttm")
+
+
+def test_transcripts_are_read_from_stm_and_captions(tmp_path: Path) -> None:
+    (tmp_path / "a.stm").write_text("s 1 Ann 0.1 0.9 Oh, hello.\ns 1 Bob 1 2 Neither did I.\n")
+    (tmp_path / "a.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nGood\nmorning.\n")
+    assert read_transcript(tmp_path / "a.stm") == "Oh, hello. Neither did I."
+    assert read_transcript(tmp_path / "a.srt").split() == ["Good", "morning."]
+
+
+def test_a_recording_is_found_by_its_name_or_beside_its_marks(tmp_path: Path) -> None:
+    audio = tmp_path / "audio"
+    audio.mkdir()
+    (audio / "all.rttm").write_text(RTTM + RTTM.replace("one", "gone"))
+    (audio / "all.uem").write_text("one NA 0 0.9\n")
+    make_video(audio / "one.flac", codec=None, audio="flac", seconds=1.0)
+    (tmp_path / "clip.rttm").write_text(RTTM.replace("one", "0001"))
+    make_video(tmp_path / "clip.mp4", seconds=1.0)
+    found = marked_recordings(tmp_path)
+    assert [(one.path.name, one.speakers) for one in found] == [("clip.mp4", 1), ("one.flac", 1)]
+    assert found[0].scored == ((0, 1_000),)
+    assert found[1].scored == ((0, 900),)
+
+
+def test_cuts_of_a_made_video_are_found_within_a_sample(tmp_path: Path) -> None:
+    video = make_video(tmp_path / "v.mp4", seconds=4.0, scene_s=1.0, audio=None)
+    seen: list[int] = []
+    cuts = find_cuts(video, WatchSettings(), lambda: seen.append(1))
+    assert cuts == pytest.approx([1_000, 2_000, 3_000], abs=200)
+    assert seen == [1]
+
+
+def test_boxes_are_matched_to_the_marked_face_they_overlap_most() -> None:
+    truth = [("ann", (0, 0, 100, 100)), ("bob", (50, 0, 150, 100))]
+    assert match_faces([(45, 0, 145, 100), (0, 0, 90, 100), (300, 0, 400, 90)], truth) == [
+        *("bob", "ann", None)
+    ]
+    assert match_faces([(0, 0, 100, 100), (2, 0, 102, 100)], truth[:1]) == ["ann", None]
+
+
+def test_a_marked_clip_counts_what_was_missed_and_who_is_nobody(tmp_path: Path) -> None:
+    marks = tmp_path / "faces.csv"
+    marks.write_text("0,face,1,0,0,100,100,0\n0,face,2,200,0,300,100,0\n25,face,1,0,0,100,100,0\n")
+    seen = [
+        FaceSeen(0, (0, 0, 100, 100), 5),
+        FaceSeen(0, (500, 0, 600, 100), 5),
+        FaceSeen(1_000, (0, 0, 100, 100), 6),
+    ]
+    report = judge_marked("m", "e", seen, marked_faces(marks), 25.0)
+    assert (report.marked, report.missed, report.strangers, report.twice) == (3, 1, 1, 1)
+    assert (report.pairs.right, report.pairs.joined, report.pairs.same) == (0, 1, 1)
+
+
+def test_faces_of_a_joined_video_are_whose_scene_it_is() -> None:
+    scenes = [Scene("a", 0, 1_000, ("ann",)), Scene("b", 0, 1_000, ("bob", "ann"))]
+    left, right = (0, 0, 100, 100), (1_100, 0, 1_200, 100)
+    seen = [FaceSeen(0, left, 1), FaceSeen(1_200, left, 2), FaceSeen(1_200, right, 1)]
+    report = judge_joined("j", "e", seen, scenes)
+    assert (report.pairs.f1, report.people, report.identities, report.twice) == (1, 2, 2, 0)
+
+
+ANN = Scene("a", 0, 4_000, ("ann", "bob"), "ann")
+BOB = Scene("b", 0, 4_000, ("bob", "cem"), "bob")
+SCENES = (ANN, BOB, Scene("c", 0, 2_000, ("ann",)))
+LEFT, RIGHT = (0, 0, 100, 100), (1_100, 0, 1_200, 100)
+
+
+def test_who_is_heard_is_counted_scene_by_scene() -> None:
+    assert speakers_at(SCENES, 3_000, 4_500) == {"ann": 1_000, "bob": 500}
+    assert speakers_at(SCENES, 7_500, 9_000) == {"bob": 500, "": 1_000}
+    assert speakers_at(SCENES, 10_000, 11_000) == {}
+
+
+def met(*joined: tuple[int, int]) -> VideoIdentities:
+    """Ann is face 0 and voice 0, Bob face 1 and voice 1; voice 2 is nobody's who is known."""
+    faces = (
+        SightingAt(0, 100, 200, LEFT),
+        SightingAt(0, 8_100, 8_200, LEFT),
+        SightingAt(1, 100, 200, RIGHT),
+        SightingAt(1, 4_100, 4_200, LEFT),
+    )
+    voices = (
+        SightingAt(0, 0, 4_200, None),
+        SightingAt(1, 4_200, 8_000, None),
+        SightingAt(2, 8_000, 10_000, None),
+    )
+    return VideoIdentities(faces, voices, joined)
+
+
+@pytest.mark.parametrize(
+    ("joined", "right", "wrong"),
+    [
+        ([], (), 0),
+        ([(0, 0)], ("ann",), 0),
+        ([(0, 0), (1, 1)], ("ann", "bob"), 0),
+        ([(0, 1), (1, 0)], (), 2),
+        ([(0, 0), (0, 2)], ("ann",), 1),
+    ],
+)
+def test_a_join_is_right_where_face_and_voice_are_one_person_s(
+    joined: list[tuple[int, int]], right: tuple[str, ...], wrong: int
+) -> None:
+    report = judge_joins("j", met(*joined), SCENES)
+    assert report == JoinReport("j", ("ann", "bob"), right, wrong)

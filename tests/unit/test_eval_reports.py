@@ -25,7 +25,7 @@ from domain.evaluation import (
 from domain.evaluation_options import AblationStage, Protocol
 from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
-from evals.paired import changes, effect, mcnemar
+from evals.paired import changes, effect
 from evals.report import report
 from evals.sampling import figure
 from evals.tables import AnsweredQuestion, RunReport
@@ -268,14 +268,6 @@ def test_auto_says_whether_it_is_better_and_stays_off_where_not(auto: str, said:
     (remark,) = [one for one in found.remarks if one.startswith("auto ")]
     assert remark.startswith(said)
     assert remark.endswith("it stays off, and homer is the default.") == ("not better" in remark)
-
-
-@pytest.mark.parametrize(
-    ("better", "worse", "p"), [(0, 0, 1.0), (1, 0, 1.0), (6, 0, 0.03125), (5, 1, 0.21875)]
-)
-def test_mcnemars_exact_test(better: int, worse: int, p: float) -> None:
-    assert mcnemar(better, worse) == pytest.approx(p)
-    assert mcnemar(worse, better) == pytest.approx(p)
 
 
 def test_only_the_same_question_judged_twice_is_a_pair() -> None:

@@ -22,9 +22,7 @@ from strategies.eventmem.short_term import (
     Segmentation,
     ShortTermMemory,
     correlation,
-    grey_histogram,
     memory_at,
-    place_of,
 )
 from tests.support.full_suite import examples
 from tests.support.real_frames import frames_of
@@ -104,11 +102,6 @@ def test_histograms_that_do_not_vary(one: list[float], other: list[float], expec
     assert correlation(np.array(one, float), np.array(other, float)) == pytest.approx(expected)
 
 
-def test_a_histogram_sums_to_one_whatever_the_size() -> None:
-    assert grey_histogram(DARK).sum() == pytest.approx(1)
-    assert np.allclose(grey_histogram(DARK), grey_histogram(np.tile(DARK, (3, 2, 1))))
-
-
 def sample(video: str, frames: int, event: int = 0) -> tuple[int, ...]:
     memory = ShortTermMemory(SETTINGS, video)
     for number in range(event * 40):
@@ -132,12 +125,6 @@ def test_samples_are_uniform() -> None:
     varies = (frames - 32) / (frames - 1)
     expected = sum(observed) / frames
     assert sum((count - expected) ** 2 / expected for count in observed) / varies < CHI_SQUARED
-
-
-def test_a_frame_is_kept_with_a_chance_of_k_in_n() -> None:
-    kept = sum(place_of(f"video {seed}", 3, 128, 32) is not None for seed in range(4_000))
-    assert kept / 4_000 == pytest.approx(0.25, abs=0.02)
-    assert [place_of("v", 0, number, 4) for number in (1, 2, 3, 4)] == [0, 1, 2, 3]
 
 
 def test_samples_depend_on_the_video_and_the_event_only() -> None:

@@ -1,8 +1,9 @@
-"""Eq. 1 and eq. 2 against their definitions, written out in numpy and colorsys."""
+"""Frames are sampled, and measured by eq. 1 and eq. 2, beside decoding."""
 
 from __future__ import annotations
 
-import colorsys
+import threading
+from collections.abc import Iterator
 
 import av
 import cv2
@@ -14,8 +15,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from domain.settings import WatchSettings
-from perception.frames import Frame, FrameMetrics, Upright, shrink
+from perception.frames import AS_STORED, Frame, FrameMetrics, SampleGrid, Upright, shrink
 from perception.quality import (
+    FrameMeasurer,
     QualityMeter,
     grey_change,
     hue_entropy,
@@ -64,13 +66,6 @@ def test_entropy_is_that_of_the_hue_histogram(bgr: NDArray[np.uint8]) -> None:
     expected = -(shares * np.log2(shares)).sum()
     assert hue_entropy(bgr, 32) == pytest.approx(expected, abs=1e-5)
     assert 0 <= hue_entropy(bgr, 32) <= 5 + 1e-6
-
-
-def test_one_colour_has_no_entropy_and_all_hues_have_five_bits() -> None:
-    assert hue_entropy(np.full((4, 4, 3), 90, np.uint8), 32) == 0
-    wheel = [colorsys.hsv_to_rgb((i + 0.5) / 32, 1, 1) for i in range(32)]
-    bgr = (np.array(wheel)[None, :, ::-1] * 255).astype(np.uint8)
-    assert hue_entropy(bgr, 32) == pytest.approx(5)
 
 
 def test_quality_is_equation_two() -> None:
@@ -170,3 +165,110 @@ def test_pictures_are_at_most_so_high_and_upright(
     frame = Frame(0, FrameMetrics(0, 0, 0), shrink(picture, upright, 720), upright)
     assert frame.image.shape == (*expected, 3)
     assert frame.image.flags["C_CONTIGUOUS"]
+
+
+SETTINGS = WatchSettings(frame_height=60)
+
+
+@pytest.fixture
+def measurer() -> Iterator[FrameMeasurer]:
+    made = FrameMeasurer(AS_STORED, SETTINGS)
+    yield made
+    made.close()
+
+
+def pictures(count: int) -> list[av.VideoFrame]:
+    images = np.random.default_rng(3).integers(0, 256, (count, 120, 160, 3), np.uint8)
+    rgb = [av.VideoFrame.from_ndarray(image, format="rgb24") for image in images]
+    return [picture.reformat(format="yuv420p") for picture in rgb]
+
+
+def content(frames: list[Frame]) -> list[tuple[object, ...]]:
+    return [(f.time_ms, f.metrics, f.image.tobytes()) for f in frames]
+
+
+def test_frames_are_what_measuring_one_after_the_other_gives(measurer: FrameMeasurer) -> None:
+    shown, meter = pictures(30), QualityMeter(SETTINGS)
+    for index, picture in enumerate(shown):
+        measurer.add(picture, index * 200)
+    expected = [
+        Frame(index * 200, meter.measure(picture), shrink(picture, AS_STORED, 60))
+        for index, picture in enumerate(shown)
+    ]
+    assert content(measurer.collect()) == content(expected)
+
+
+def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
+    measurer: FrameMeasurer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, measured = threading.Event(), QualityMeter.measure
+
+    def held(self: QualityMeter, picture: av.VideoFrame) -> object:
+        go.wait(10)
+        return measured(self, picture)
+
+    monkeypatch.setattr(QualityMeter, "measure", held)
+    taken: list[int] = []
+    caller = threading.Thread(target=take_all, args=(measurer, pictures(40), taken))
+    caller.start()
+    caller.join(0.3)
+    assert len(taken) < 12
+    go.set()
+    caller.join(10)
+    assert len(measurer.collect()) == len(taken) == 40
+
+
+def take_all(measurer: FrameMeasurer, shown: list[av.VideoFrame], taken: list[int]) -> None:
+    for index, picture in enumerate(shown):
+        measurer.add(picture, index)
+        taken.append(index)
+
+
+def test_error_reaches_the_caller(measurer: FrameMeasurer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_self: object, _picture: object) -> None:
+        raise ValueError("bad picture")
+
+    monkeypatch.setattr(QualityMeter, "measure", broken)
+    measurer.add(pictures(1)[0], 0)
+    with pytest.raises(ValueError, match="bad picture"):
+        measurer.collect()
+
+
+grids = st.builds(
+    SampleGrid,
+    clip_ms=st.integers(200, 60_000),
+    fps=st.floats(0.2, 60, allow_nan=False).map(lambda fps: round(fps, 2)),
+)
+moments = st.integers(0, 10**7)
+
+
+def test_the_papers_grid_is_five_a_second() -> None:
+    grid = SampleGrid.of(WatchSettings())
+    assert list(grid.within(29_700, 30_500)) == [29_800, 30_000, 30_200, 30_400]
+    assert len(list(grid.within(0, 30_000))) == 150
+
+
+@given(grids, moments)
+def test_the_next_instant_is_not_before_and_none_lies_between(grid: SampleGrid, ms: int) -> None:
+    instant = grid.at_or_after(ms)
+    assert ms <= instant <= ms + 1000 / grid.fps + 1
+    assert grid.at_or_after(instant) == instant
+    if instant > ms:
+        assert grid.at_or_after(instant - 1) == instant
+
+
+@given(grids, st.integers(0, 50), st.integers(0, 50))
+def test_every_clip_is_sampled_alike(grid: SampleGrid, one: int, other: int) -> None:
+    def local(clip: int) -> list[int]:
+        start = clip * grid.clip_ms
+        return [t - start for t in grid.within(start, start + grid.clip_ms)]
+
+    assert local(one) == local(other)
+    assert local(one)[0] == 0
+
+
+@given(grids, moments, st.integers(0, 5_000), st.integers(0, 5_000))
+def test_stretches_share_no_instant(grid: SampleGrid, start: int, first: int, second: int) -> None:
+    middle, end = start + first, start + first + second
+    parts = [*grid.within(start, middle), *grid.within(middle, end)]
+    assert parts == list(grid.within(start, end))

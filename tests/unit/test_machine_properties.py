@@ -1,8 +1,9 @@
-"""Whatever a reasoner and a memory do, the machine ends with a legal answer within its limits."""
+"""Whatever reasoner and memory do, the machine ends with a legal answer, and replays its record."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,25 +12,46 @@ from hypothesis import strategies as st
 
 from agent.budget import RunBudget
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext, Unreadable
-from agent.state import State, ledger_of
+from agent.recorder import Recorder
+from agent.replay_source import Halt, ReplaySource
+from agent.run_context import RunContext
+from agent.state import State, ledger_of, plain
 from domain.asking import Action, Mode, Question
 from domain.errors import BudgetExceeded
 from domain.ledger import Edits, Rewrite, SubtaskDraft, refs
+from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import (
+    EVENT,
     Ended,
     Event,
     EvidenceRetrieved,
     Guarded,
+    Interrupted,
     ModelCalled,
+    QuestionAsked,
     Replanned,
     Resolution,
     RoundOpened,
+    Setup,
+    TimeUp,
 )
+from graphs.homer import HOMER
 from graphs.machines import MACHINES
+from graphs.replay import first_divergence, run_from_record
+from nodes.finish import stop
+from store.queries.trajectories import StoredTrajectory
+from strategies.homer.strategy import STRATEGY
 from tests.support.full_suite import examples
-from tests.support.in_memory_machine import context_of, run_machine
-from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, evidence, found
+from tests.support.in_memory_machine import context_of, machine, run_machine
+from tests.support.machine import (
+    VIDEO,
+    DecidedReasoner,
+    ScriptedMemory,
+    ScriptedReasoner,
+    evidence,
+    found,
+)
 
 ASK = AskSettings()
 REFS = st.lists(st.sampled_from(["m1", "m2", "m3", "s1", "m950", "zz", ""]), max_size=3).map(tuple)
@@ -91,6 +113,16 @@ FINDS = st.lists(
     min_size=1,
     max_size=6,
 )
+VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
+SCRIPTS = st.fixed_dictionaries(
+    {
+        "plan": st.lists(st.one_of(ODD, DRAFTS), min_size=1, max_size=2),
+        "act": st.lists(ACTIONS, min_size=1, max_size=12),
+        "assess": st.lists(ASSESSMENTS, min_size=1, max_size=6),
+        "replan": st.lists(EDITS, min_size=1, max_size=3),
+        "conclude": st.lists(CONCLUSIONS, min_size=1, max_size=4),
+    }
+)
 
 
 def run(
@@ -101,31 +133,16 @@ def run(
 
 
 @pytest.mark.parametrize("options", [(), ("a car", "the gate", "B", "nothing")])
-@given(
-    plans=st.lists(st.one_of(ODD, DRAFTS), min_size=1, max_size=2),
-    acts=st.lists(ACTIONS, min_size=1, max_size=12),
-    assessments=st.lists(ASSESSMENTS, min_size=1, max_size=6),
-    edits=st.lists(EDITS, min_size=1, max_size=3),
-    conclusions=st.lists(CONCLUSIONS, min_size=1, max_size=4),
-    finds=FINDS,
-)
+@given(scripts=SCRIPTS, finds=FINDS)
 @settings(
     max_examples=examples(10, 40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_no_sequence_of_decisions_breaks_the_machine(
-    options: tuple[str, ...],
-    plans: list[Any],
-    acts: list[Any],
-    assessments: list[Any],
-    edits: list[Any],
-    conclusions: list[Any],
-    finds: list[Any],
+    options: tuple[str, ...], scripts: dict[str, Any], finds: list[Any]
 ) -> None:
-    reasoner = ScriptedReasoner(
-        plan=plans, act=acts, assess=assessments, replan=edits, conclude=conclusions
-    )
+    reasoner = ScriptedReasoner(**scripts)
     memory = ScriptedMemory(finds)
     state, events = run(reasoner, memory, options, RunBudget(ASK))
     ended = events[-1]
@@ -206,3 +223,79 @@ def test_every_step_goes_where_the_picture_of_the_machine_says(name: str) -> Non
         ways = {"__end__" if way == "end" else way for way in following}
         assert {target for source, target in drawn if source == step} == ways
     assert set(machine.steps) >= machine.boundaries
+
+
+def record(
+    reasoner: ScriptedReasoner,
+    finds: list[Any],
+    options: Sequence[str],
+    seconds: float,
+    stop_at: int | None,
+) -> tuple[StoredTrajectory, list[Event]]:
+    """One run and its record, read back from JSON as a store would give it.
+
+    The clock goes on by a second at each look; ``stop_at`` is when a person stops the run.
+    """
+    clock = iter(range(10_000))
+    question = Question(text="What does Ann open?", videos=(VIDEO,), options=tuple(options))
+    short = ASK.model_copy(update={"seconds": seconds})
+    recorder = Recorder(None, "aa", lambda *_: None, strategy=STRATEGY)  # type: ignore[arg-type]
+    meter = RunBudget(short, now=lambda: float(next(clock)))
+    meter.on_time_up = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
+    memory = ScriptedMemory(finds)
+    workspace = RunContext(reasoner, memory, memory.cite, short, recorder, meter)
+    setup = Setup(settings=short)
+    recorder.add(
+        QuestionAsked(
+            question=question,
+            machine="homer",
+            version=1,
+            profile="p",
+            reasoner="scripted",
+            view=VIEW,
+            setup=setup,
+        )
+    )
+    recorder.replay_source = ReplaySource(stop=stop_at)
+    state: State = {
+        "trajectory": "aa",
+        "seq": 1,
+        "question": plain(question),
+        "view": plain(VIEW),
+        "round": 0,
+        "next": "plan",
+    }
+    limit = {"recursion_limit": HOMER.recursion_limit(short.rounds, short.retries)}
+    try:
+        machine().invoke(state, limit, context=workspace)
+    except Halt as halt:
+        stop(halt.state, workspace)
+    row = StoredTrajectory(
+        "aa", question, VIEW, "homer", "p", "done", None, 0, 0.0, datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    return row, [EVENT.validate_json(event.model_dump_json()) for event in recorder.events]
+
+
+@settings(max_examples=examples(15, 60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    SCRIPTS,
+    FINDS,
+    st.sampled_from([(), ("a door", "B", "a gate")]),
+    st.sampled_from([9_000.0, 60.0, 8.0]),
+    st.none() | st.integers(1, 40),
+)
+def test_a_run_comes_out_of_its_record_again(
+    scripts: dict[str, Any],
+    finds: list[Any],
+    options: tuple[str, ...],
+    seconds: float,
+    stop_at: int | None,
+) -> None:
+    reasoner = ScriptedReasoner(**scripts)
+    row, events = record(reasoner, finds, options, seconds, stop_at)
+    assert isinstance(events[-1], Ended)
+    decided = DecidedReasoner(reasoner.decided)
+    recorder, why = run_from_record(None, row, events, [], lambda *_: decided)  # type: ignore[arg-type]
+    assert first_divergence(events, recorder.events, why) is None
+    stops = [event for event in events if isinstance(event, Interrupted)]
+    assert (events[-1].state == "stopped") is bool(stops)

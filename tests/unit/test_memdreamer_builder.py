@@ -1,7 +1,9 @@
-"""MemDreamer's hierarchy by rules: sound whatever is watched, and the same however it is built."""
+"""MemDreamer's hierarchy by rules and by a model: sound whatever is watched or replied."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,16 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.builder import BuildModels
+from domain.asking import Evidence
 from domain.built import StoredNode, WatchedClip
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.time import TimeSpan
+from domain.trajectory import EvidenceRetrieved
 from strategies.memdreamer.builder import HierarchyBuilder
-from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT, is_allowed
+from strategies.memdreamer.levels import EVENT, GRAPH, MACRO, ROOT, SUPER, TEXT, is_allowed
 from strategies.memdreamer.settings import HierarchySettings
+from strategies.memdreamer.steps import found_block
 from tests.support.built_in_memory import MemoryRows, built_of
 from tests.support.full_suite import examples, sample
 from tests.support.remembered import PARSER, WordEmbedder
 from tests.support.watched_days import CLIP_MS, VIDEO, watched_day
+from tests.support.writing_model import Answer, WritingModel, anything, sensible
 
 MODELS = BuildModels(WordEmbedder().embed, PARSER)
 MINUTE = 60_000
@@ -194,3 +200,149 @@ def test_a_long_video_has_twenty_super_events_at_most() -> None:
     rows = built_of(HierarchyBuilder(settings), VIDEO, watched_day(160, lines=2), MODELS)
     assert len(nodes(rows, MACRO)) > 6 * 8
     assert len(nodes(rows, SUPER)) <= 6
+
+
+@pytest.mark.parametrize(
+    ("level", "subject", "label", "target", "allowed"),
+    [
+        (GRAPH, "PERSON", "PERFORMS", "EVENT", True),
+        (MACRO, "MACRO", "ENABLES", "MACRO", True),
+        (SUPER, "SUPER", "LEADS_TO", "SUPER", True),
+        (GRAPH, "EVENT", "PERFORMS", "PERSON", False),
+        (GRAPH, "PERSON", "BEFORE", "EVENT", False),
+        (GRAPH, "PERSON", "LIKES", "PERSON", False),
+        (SUPER, "MACRO", "LEADS_TO", "SUPER", False),
+    ],
+)
+def test_only_an_edge_between_ends_of_its_kinds_is_allowed(
+    level: str, subject: str, label: str, target: str, allowed: bool
+) -> None:
+    assert is_allowed(level, subject, label, target) is allowed
+
+
+SMALL_OF_MODEL = HierarchySettings(
+    window_ms=3 * MINUTE, episode_ms=(MINUTE, 2 * MINUTE), long_video_ms=15 * MINUTE
+)
+
+
+def models(answer: Answer) -> BuildModels:
+    return replace(MODELS, model=WritingModel(answer))
+
+
+@settings(max_examples=examples(4, 40), deadline=None, suppress_health_check=SLOW)
+@given(clips=watched(), seed=st.integers(0, 10_000))
+def test_whatever_model_replies_the_hierarchy_is_sound(clips: list[WatchedClip], seed: int) -> None:
+    check_sound(
+        built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, clips, models(anything(seed))), clips
+    )
+
+
+@settings(max_examples=examples(1, 5), deadline=None)
+@given(seed=st.integers(0, 10_000), step=st.integers(2, 7))
+def test_with_the_same_replies_it_is_the_same_in_steps_and_resumed(seed: int, step: int) -> None:
+    day, builder, replies = (
+        watched_day(50, seed),
+        HierarchyBuilder(SMALL_OF_MODEL),
+        models(anything(seed)),
+    )
+    whole = built_of(builder, VIDEO, day, replies)
+    check_sound(whole, day)
+    for other in (
+        built_of(builder, VIDEO, day, replies, step=step),
+        built_of(builder, VIDEO, day, replies, resumed=True),
+    ):
+        for clip in (*range(0, 50, 6), 49):
+            assert other.seen(clip) == whole.seen(clip)
+
+
+@pytest.fixture(scope="module")
+def written() -> MemoryRows:
+    return built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, watched_day(60), models(sensible))
+
+
+def test_what_the_model_writes_is_stored(written: MemoryRows) -> None:
+    check_sound(written, watched_day(60))
+    assert {macro.label for macro in nodes(written, MACRO)} <= {"Part 0", "Part 20", "Part 40"}
+    root = nodes(written, ROOT)[0]
+    assert (root.label, root.text) == ("A day", "They work.\nThemes: work\nTone: calm")
+    names = {one.id: one.key.name for one in written.entities.values()}
+    stated = {(names[r.subject], r.predicate, names[r.object]) for r in written.relations}
+    assert {("0", "HAPPENS_IN", "garage"), ("Ann", "PERFORMS", "0"), ("0", "CAUSES", "1")} <= stated
+
+
+def test_edges_between_super_events_have_their_reason_in_the_text(written: MemoryRows) -> None:
+    supers = nodes(written, SUPER)
+    first = supers[-2]
+    assert f"LEADS_TO super {supers[-1].number}: It is said." in first.text
+    names = {one.id: one.key for one in written.entities.values()}
+    held = [
+        (names[r.subject].name, r.predicate, names[r.object].name)
+        for r in written.relations
+        if r.level == SUPER and r.to_clip is None
+    ]
+    assert (str(first.number), "LEADS_TO", str(supers[-1].number)) in held
+    assert held.count((str(first.number), "BEFORE", str(supers[-1].number))) == 1
+
+
+def test_a_reply_that_is_not_sound_is_asked_for_once_more() -> None:
+    def overlapping(purpose: str, page: str) -> dict[str, object] | None:
+        reply = sensible(purpose, page)
+        if purpose == "episodes" and reply is not None:
+            reply["episodes"] = [*reply["episodes"], *reply["episodes"]]
+        return reply
+
+    model = WritingModel(overlapping)
+    day = watched_day(20)
+    rows = built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, day, replace(MODELS, model=model))
+    check_sound(rows, day)
+    assert model.asked.count("episodes-repair") == model.asked.count("episodes") > 0
+    assert "graph-repair" not in model.asked
+
+
+def test_without_a_reply_it_is_written_by_rules() -> None:
+    day = watched_day(40)
+    silent = built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, day, models(lambda *_: None))
+    by_rules = built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, day, MODELS)
+    assert silent.seen(39) == by_rules.seen(39)
+
+
+ROOM = 4_000
+SLACK = 200
+"""Bytes of the marks, of the line of the search and of the count of what is left out."""
+
+
+def found(count: int, said: str, refs: str = "PERFORMS n7") -> EvidenceRetrieved:
+    """A search that found so many pieces; each tenth is near to the question."""
+    pieces = tuple(
+        Evidence(
+            ref=f"n{number}",
+            video="abcdefabcdefabcd",
+            span=TimeSpan.of(number * 1_000, number * 1_000 + 500),
+            text=f"event: {said}\n{refs}",
+            score=0.9 if number % 10 == 0 else 0.1,
+        )
+        for number in range(1, count + 1)
+    )
+    arguments = {"macro_id": "n1"}
+    return EvidenceRetrieved(mode="get_subgraph", query="x", arguments=arguments, evidence=pieces)
+
+
+def shown(block: str) -> list[int]:
+    return [int(number) for number in re.findall(r"^\[n(\d+)\]", block, re.M)]
+
+
+@pytest.mark.parametrize("said", ["short", "a long text " * 200, "Жанна поёт песню " * 50])
+@pytest.mark.parametrize("count", [1, 20, 500])
+def test_a_search_keeps_to_its_room(said: str, count: int) -> None:
+    block = found_block(found(count, said), ROOM)
+    assert len(block.encode()) <= ROOM + SLACK
+    assert shown(block)
+
+
+def test_what_is_nearest_to_the_question_is_kept_in_its_order() -> None:
+    block = found_block(found(300, "somebody does something with a thing"), ROOM)
+    numbers = shown(block)
+    assert numbers == sorted(numbers)
+    assert {1, *range(10, 301, 10)} <= set(numbers)
+    left = 300 - len(numbers)
+    assert f"({left} more are not shown: ask for less at a time)" in block

@@ -1,10 +1,14 @@
+"""Profiles and ``homer.toml``: what they mean, and one line that says where they are wrong."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from domain.errors import NotFound, SetupError
+from domain.errors import HomerError, NotFound, SetupError
 from domain.settings import Settings
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec, Price, bundled_profiles, cost_usd
@@ -158,3 +162,111 @@ def test_a_users_table_of_prices_knows_new_models_and_a_profile_comes_first(conf
     chat = load_profile(None, config).chat
     assert cost_usd(chat["default"], 1_000_000, 500_000) == pytest.approx(6.0)
     assert cost_usd(chat["writer"], 1_000_000, 0) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("profile = 3", "homer.toml is wrong at profile: "),
+        ('profiles = ["local"]', "homer.toml is wrong at profiles: "),
+        ("[profiles]\nlocal = 3", "homer.toml is wrong at profiles.local: "),
+        ("prices = 3", "homer.toml is wrong at prices: "),
+        ('[prices]\n"openai:m" = { input = "dear" }', "homer.toml is wrong at prices.openai:m"),
+        ("[profiles.local]\nbase = 3", "'local' is wrong at base: "),
+        ('[profiles.local]\nbase = ["openai"]', "'local' is wrong at base: "),
+        ("[profiles.local]\nchat = 3", "'local' is wrong at chat: "),
+        ("[profiles.local.chat]\ndefault = 3", "'local' is wrong at chat.default"),
+        ("[profiles.local]\nname = 3\nsettings = 1", "'local' is wrong at settings: "),
+        ("[profiles.local.settings.watch]\nsample_fps = inf", "settings.watch.sample_fps: "),
+        ("[profiles.local.settings.memory]\nlabel_words = 2", "settings.memory.label_words: "),
+        ("[profiles.local.settings.memory]\npatch_every = 90", "settings.memory: "),
+        ("[profiles.local.chat.x]\nmodel = 'openai:m'\ntimeout_s = inf", "chat.x.timeout_s: "),
+        ("a = " + "[" * 20_000, "homer.toml cannot be read: "),
+        ('a = "\\ud800"', "homer.toml cannot be read: "),
+    ],
+)
+def test_every_mistake_is_reported_with_its_place(tmp_path: Path, text: str, where: str) -> None:
+    path = tmp_path / "homer.toml"
+    path.write_text(text)
+    with pytest.raises(SetupError) as reported:
+        load_profile(None, path)
+    assert where in str(reported.value)
+
+
+def test_a_base_that_can_be_no_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "homer.toml"
+    path.write_text('[profiles.local]\nbase = "\\u0000.toml"')
+    with pytest.raises(SetupError, match="cannot be read"):
+        load_profile("local", path)
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(SetupError, match=r"folder\.toml cannot be read"):
+        load_profile(str(tmp_path / "folder.toml"))
+
+
+def test_what_others_keep_in_the_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "homer.toml"
+    path.write_text('colour = "blue"\n[other]\nprofile = 3\n')
+    assert load_profile(None, path) == load_profile("local")
+
+
+VALUES: st.SearchStrategy[object] = st.recursive(
+    st.sampled_from(["3", "true", '"local"', '"x"', "1.5", "1979-05-27", '"openai:m"', "[]", "-1"]),
+    lambda inner: (
+        st.lists(inner, max_size=2).map(lambda found: f"[{', '.join(map(str, found))}]")
+        | st.dictionaries(
+            st.sampled_from(
+                ["base", "chat", "default", "model", "settings", "watch", "clip_ms", "x"]
+            ),
+            inner,
+            max_size=2,
+        ).map(lambda found: "{" + ", ".join(f"{k} = {v}" for k, v in found.items()) + "}")
+    ),
+    max_leaves=5,
+)
+TABLES = st.dictionaries(
+    st.sampled_from(["profile", "profiles", "prices", "profiles.x", "profiles.local", "other"]),
+    VALUES,
+    max_size=3,
+).map(lambda found: "\n".join(f"{name} = {value}" for name, value in found.items()))
+
+
+@given(TABLES | st.text(max_size=40), st.sampled_from([None, "x", "local"]))
+def test_any_file_gives_a_profile_or_one_line(
+    tmp_path_factory: pytest.TempPathFactory, text: str, wanted: str | None
+) -> None:
+    path = tmp_path_factory.mktemp("config") / "homer.toml"
+    path.write_text(text, encoding="utf-8", newline="")
+    try:
+        found = load_profile(wanted, path)
+    except HomerError as error:
+        reported = str(error)
+        assert reported
+        assert "\n" not in reported.splitlines()[0]
+    else:
+        assert isinstance(found, Profile)
+        assert wanted is None or found.name == wanted
+
+
+@given(st.text(max_size=20))
+def test_any_name_is_a_profile_or_is_not_found(name: str) -> None:
+    if name in ("", *bundled_profiles()):
+        assert load_profile(name or None).name in bundled_profiles()
+    elif not name.endswith(".toml"):
+        with pytest.raises(NotFound, match="there is no profile"):
+            load_profile(name)
+
+
+@given(
+    st.integers(0, 10**9),
+    st.integers(0, 10**9),
+    st.floats(0, 1000, allow_nan=False),
+    st.floats(0, 1000, allow_nan=False),
+)
+def test_costs_add_up_and_are_never_below_zero(
+    tokens_in: int, tokens_out: int, dear_in: float, dear_out: float
+) -> None:
+    spec = ChatSpec(model="openai:mine", price=Price(input=dear_in, output=dear_out))
+    whole = cost_usd(spec, tokens_in, tokens_out)
+    assert whole >= 0
+    assert whole == pytest.approx(cost_usd(spec, tokens_in, 0) + cost_usd(spec, 0, tokens_out))
+    assert cost_usd(spec, 10**6, 0) == pytest.approx(dear_in)

@@ -1,4 +1,4 @@
-"""Ranking compared with slow reference implementations: counts, windows, BM25 and shares."""
+"""Ranking compared with slow reference implementations, and properties of ranking any story."""
 
 from __future__ import annotations
 
@@ -13,34 +13,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.memories import Scope
+from retrieval.candidates import MOST_SPANS, STEP_S, sampled_clips, temporal_spans
 from retrieval.keyframe_mode import ScoredKeyframe, spread_over_clips
-from retrieval.ranking import window_fits
+from retrieval.ranking import CandidateLines, PreparedQuestion, best_lines
 from retrieval.relevance import CosineScale, closeness, coverage
-from retrieval.signals import K1, REACH, B, inverse_document_frequency, word_hits
+from retrieval.signals import K1, REACH, B, inverse_document_frequency
 from retrieval.terms import terms
 from store.queries.clip_contents import KeyframeOnClip
-from tests.support.remembered import CLIP_MS
-from tests.support.story import Story, candidates_at, candidates_of, video_of
+from tests.support.story import (
+    Story,
+    candidates_at,
+    candidates_of,
+    prepare_question,
+    relevance_of,
+    row_of,
+    video_of,
+)
 
 WORDS = ("soup", "tent", "train", "coffee", "piano")
 LINES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
 STORIES = st.lists(st.lists(LINES, max_size=3), min_size=1, max_size=8).filter(any)
 SCORES = st.floats(-20, 20)
-
-
-@given(STORIES)
-def test_every_line_belongs_to_one_cell(story: list[list[str]]) -> None:
-    lines = candidates_of(story).lines
-    held = [clip for clip, texts in enumerate(story) if texts]
-    texts = [text for own in story for text in own]
-    assert [lines.line(n)[1].text for n in range(lines.line_count)] == texts
-    assert lines.cell_clip.tolist() == held
-    for number in range(lines.line_count):
-        assert held[int(lines.cell_of_line[number])] == lines.line(number)[1].clip
-    assert lines.lines_of(range(lines.cell_count)).tolist() == list(range(lines.line_count))
-    assert lines.times.tolist() == [CLIP_MS * (clip + 0.5) / 1000 for clip in held]
-    follows = [n > 0 and held[n - 1] == held[n] - 1 for n in range(len(held))]
-    assert lines.follows.tolist() == follows
 
 
 @given(STORIES, STORIES, st.integers(-1, 9))
@@ -59,14 +52,6 @@ def test_places_of_different_videos_are_never_adjacent(
     assert [found.hits.clip_at(place) for place in places] == [
         ("ab".index(name), clip) for name, clip in seen
     ]
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.sampled_from([0, 1, 2, 5]))
-def test_word_counts_cover_the_window(counts: list[int], half: int) -> None:
-    held = {0: np.array([(0, clip, count) for clip, count in enumerate(counts)])}
-    hits = word_hits([Scope(video="v", last_clip=len(counts) - 1)], ["soup"], held, len(counts))
-    near = [sum(counts[max(0, n - half) : n + half + 1]) for n in range(len(counts))]
-    assert hits.window_frequencies("soup", half)[: len(counts)].tolist() == near
 
 
 def slow_bm25(story: Story, word: str, half: int) -> list[float]:
@@ -152,8 +137,132 @@ def test_every_clips_best_image_comes_before_any_clips_second(
             assert one.score >= following.score
 
 
-@pytest.mark.parametrize(
-    ("half", "cells", "output"), [(0, 1, True), (1, 11, False), (1, 12, True), (3, 27, False)]
+WORDS_OF_RANKING = ("soup", "tent", "train", "coffee", "piano", "Ann", "sings", "the")
+STORIES_OF_RANKING = st.lists(st.lists(LINES, max_size=3), min_size=1, max_size=6).filter(any)
+QUESTIONS = st.lists(st.sampled_from([*WORDS_OF_RANKING, "who", "yesterday"]), max_size=5).map(
+    " ".join
 )
-def test_a_window_is_used_if_the_view_has_several(half: int, cells: int, output: bool) -> None:
-    assert window_fits(half, cells) is output
+OPTIONS = st.lists(LINES, max_size=4).map(tuple)
+
+
+def question_of(
+    text: str, options: tuple[str, ...], as_of: float | None = None
+) -> PreparedQuestion:
+    return prepare_question(text or "?", options, as_of)
+
+
+@given(STORIES_OF_RANKING, QUESTIONS, OPTIONS, st.none() | st.floats(0, 400))
+def test_scores_are_finite(
+    story: list[list[str]], text: str, options: tuple[str, ...], as_of: float | None
+) -> None:
+    candidates, question = candidates_of(story), question_of(text, options, as_of)
+    relevance = relevance_of(candidates, question)
+    assert relevance.question.shape == relevance.cells.shape == (candidates.lines.cell_count,)
+    assert relevance.options.shape[0] == len(options)
+    for scores in (relevance.question, relevance.options, relevance.support, relevance.lines):
+        assert np.isfinite(scores).all()
+    assert relevance.support.shape[0] == len(options)
+
+
+@given(STORIES_OF_RANKING, QUESTIONS, OPTIONS, st.integers(1, 5))
+def test_ranked_lines_are_of_different_clips_best_first(
+    story: list[list[str]], text: str, options: tuple[str, ...], limit: int
+) -> None:
+    candidates, question = candidates_of(story), question_of(text, options)
+    lines = best_lines(candidates, question, relevance_of(candidates, question), limit)
+    assert len(lines) <= min(limit, candidates.lines.cell_count)
+    assert len({item.cell for item in lines}) == len(lines)
+    scores = [item.score for item in lines]
+    assert scores == sorted(scores, reverse=True)
+    for item in lines:
+        assert int(candidates.lines.cell_of_line[item.line]) == item.cell
+        assert (item.option is not None) == bool(options)
+
+
+def ranked(candidates: CandidateLines, question: PreparedQuestion) -> list[int]:
+    lines = best_lines(candidates, question, relevance_of(candidates, question), 5)
+    return [row_of(candidates, item.line).id for item in lines]
+
+
+@given(STORIES_OF_RANKING, LINES)
+def test_a_lines_own_words_find_it_or_one_with_all(story: list[list[str]], words: str) -> None:
+    candidates = candidates_of([*story, [f"{words} zebra"]])
+    (first, *_) = ranked(candidates, question_of(f"{words} zebra", ()))
+    assert "zebra" in {row.id: row.text for _, row in candidates.lines.rows}[first]
+
+
+@given(STORIES_OF_RANKING, QUESTIONS, OPTIONS)
+def test_options_in_another_order_have_the_same_support(
+    story: list[list[str]], text: str, options: tuple[str, ...]
+) -> None:
+    candidates = candidates_of(story)
+    plain = relevance_of(candidates, question_of(text, options)).support
+    other = relevance_of(candidates, question_of(text, options[::-1])).support
+    assert np.allclose(plain, other[::-1], atol=1e-6)
+
+
+HOUR, DAY = 3600.0, 86_400.0
+VIDEOS = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.integers(0, 200)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda one: one[0],
+)
+
+
+def scopes_of(videos: list[tuple[str, int]]) -> list[Scope]:
+    return [Scope(video=16 * video, last_clip=last) for video, last in videos]
+
+
+@given(VIDEOS, st.integers(1, 80))
+def test_a_sample_has_requested_number_of_clips(videos: list[tuple[str, int]], count: int) -> None:
+    scopes = scopes_of(videos)
+    sample = sampled_clips(scopes, count)
+    assert sample == sampled_clips(scopes, count)
+    assert len(sample) == min(count, sum(last + 1 for _, last in videos))
+    assert all(0 <= clip <= scopes[number].last_clip for number, clip in sample)
+    assert sample <= sampled_clips(scopes, count + 1)
+
+
+@given(VIDEOS, st.integers(1, 80), st.integers(0, 100))
+def test_clips_sampled_of_a_longer_view_are_sampled_of_the_shorter_one_too(
+    videos: list[tuple[str, int]], count: int, more: int
+) -> None:
+    """Of the sampled clips those that were there before stay; so means move little by little."""
+    before = sampled_clips(scopes_of(videos), count)
+    longer = sampled_clips(scopes_of([(video, last + more) for video, last in videos]), count)
+    assert {(number, clip) for number, clip in longer if clip <= videos[number][1]} <= before
+
+
+@given(VIDEOS, st.integers(1, 80))
+def test_order_of_videos_does_not_change_sample(videos: list[tuple[str, int]], count: int) -> None:
+    def named(order: list[tuple[str, int]]) -> set[tuple[str, int]]:
+        found = sampled_clips(scopes_of(order), count)
+        return {(order[number][0], clip) for number, clip in found}
+
+    assert named(videos) == named(videos[::-1])
+
+
+def test_an_empty_view_has_an_empty_sample() -> None:
+    assert sampled_clips([], 9) == set()
+
+
+def test_a_temporal_expression_gives_a_span_of_the_video() -> None:
+    now = 3 * DAY + 20 * HOUR
+    ((start, end),) = temporal_spans("What did Ann drink yesterday morning?", now)
+    assert 2 * DAY <= start < 2 * DAY + 12 * HOUR
+    assert start < end <= 2 * DAY + 14 * HOUR
+    assert start % STEP_S == end % STEP_S == 0
+
+
+@pytest.mark.parametrize("text", ["", "Who sings?", "a red cup"])
+def test_text_without_a_temporal_expression_gives_no_spans(text: str) -> None:
+    assert temporal_spans(text, 3 * DAY) == []
+
+
+@given(st.sampled_from(["yesterday", "this morning", "an hour ago", "at 11:00", "usually"]))
+def test_spans_are_few_and_in_order(text: str) -> None:
+    spans = temporal_spans(f"What happens {text}?", 9 * DAY)
+    assert len(spans) <= MOST_SPANS
+    assert spans == sorted(spans)
+    assert all(0 <= start < end <= 9 * DAY for start, end in spans)

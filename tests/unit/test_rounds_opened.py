@@ -1,11 +1,22 @@
-"""A round opened up: what the harness did in it, what changed in the ledger, and its headline."""
+"""A round opened up, what a person changes at one, and a trajectory as one page of words."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import cast
+
 import pytest
+import streamlit
 
 from agent.state import plain
-from domain.asking import Action, Mode, Subtask, SubtaskState
+from cli.answers import citation_line
+from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask, SubtaskState
+from domain.errors import BlobGone, InputError
+from domain.media import Video
+from domain.moments import Moment
+from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,
     AnswerProposed,
@@ -29,10 +40,15 @@ from domain.trajectory import (
     SkillsRouted,
     TimeUp,
 )
-from library.rounds import History, message_text, round_headline
-from tests.support.machine import evidence
+from library.rounds import History, ShownCall, message_text, round_headline
+from store.database import Store
+from store.queries.trajectories import StoredTrajectory
+from tests.support.machine import VIDEO, evidence
 from tests.support.stored_rounds import ROW, TASK
+from ui import trajectory_export, trajectory_tools
+from ui.ask import QuestionFields
 from ui.harness_remarks import HarnessPart, harness_remarks, ledger_changes, round_remarks
+from ui.trajectory_tools import UNCHANGED, _edited_action, _select_evidence
 
 OTHER = Subtask(id="t2", text="where it leads", depends=("t1",))
 SEARCH = Action(kind="search", mode=Mode.VIDEO, query="a gate")
@@ -194,3 +210,193 @@ def test_a_recorded_message_as_words(content: object, output: str) -> None:
 
 def test_a_round_that_is_not_there_has_only_its_number() -> None:
     assert round_headline(History(ROW, []), 4) == "Round 4"
+
+
+EVIL = "<script>x()</script>\"'&<b onclick=y>"
+FILM = Video(id=VIDEO, title=EVIL, path=None, duration_ms=100_000)
+TASK_OF_EXPORTED = Subtask(id="t1", text=EVIL, answer=EVIL)
+
+
+def piece(start: int, end: int, video: str = VIDEO) -> Evidence:
+    return Evidence(
+        ref="m7", video=video, span=TimeSpan.of(start, end), text=EVIL, score=0.5, clip=0
+    )
+
+
+CITED = Citation(ref=EVIL, video=VIDEO, span=TimeSpan.of(5_000, 9_000), text=EVIL)
+CALL = ModelCalled(round=1, purpose=EVIL, model=EVIL, request="h", tokens_in=5, ms=1500)
+EVENTS: tuple[Event, ...] = (
+    Planned(subtasks=(TASK_OF_EXPORTED,)),
+    RoundOpened(round=1, subtask=EVIL, text=EVIL, attempt=1),
+    Acted(round=1, action=Action(kind="search", mode=Mode.VIDEO, query=EVIL)),
+    EvidenceRetrieved(
+        round=1,
+        mode=Mode.VIDEO,
+        query=EVIL,
+        evidence=(piece(25_000, 50_000), piece(0, 10, "f" * 16)),
+        refused=EVIL,
+    ),
+    RoundClosed(round=1, subtasks=(TASK_OF_EXPORTED,), tokens=5, warning=EVIL),
+)
+ASKED = replace(
+    ROW,
+    question=Question(text=EVIL, videos=(VIDEO,)),
+    answer=Answer(text=EVIL, confidence=0.5, citations=(CITED,)),
+    profile=EVIL,
+)
+
+
+class Images:
+    """Where the store has its images: one of three bytes, or none that can be read."""
+
+    def get(self, sha: str) -> bytes:
+        if sha == "gone":
+            raise BlobGone("the image is damaged")
+        return b"jpg"
+
+
+class Shelf:
+    blobs = Images()
+
+
+class Tags(HTMLParser):
+    """The names of the elements of a page, and the attributes that they have."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+
+@pytest.fixture
+def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    frame = Moment(ref="k1", blob="sha", span=TimeSpan.of(5_000, 5_000))
+    calls = [
+        ShownCall(CALL, [("user", EVIL)], EVIL),
+        ShownCall(CALL.model_copy(update={"error": EVIL})),
+    ]
+    monkeypatch.setattr(trajectory_export, "videos_named", lambda *_: {VIDEO: FILM})
+    monkeypatch.setattr(trajectory_export, "frame_at", lambda *_: frame)
+    monkeypatch.setattr(
+        trajectory_export, "calls_in_round", lambda _, __, number: calls if number == 1 else []
+    )
+    return monkeypatch
+
+
+def page_of(*events: Event, row: StoredTrajectory = ASKED) -> str:
+
+    return trajectory_export.render_page(cast(Store, Shelf()), History(row, events))
+
+
+def test_no_word_from_outside_is_markup(around: pytest.MonkeyPatch) -> None:
+    page = page_of(*EVENTS)
+    assert page.count("&lt;script&gt;") > 10
+    tags = Tags(page)
+    assert not {"script", "b"} & tags.names
+    assert "onclick" not in tags.attributes
+
+
+def test_bar_lies_where_it_is_in_its_own_video_and_nowhere_else(around: pytest.MonkeyPatch) -> None:
+    page = page_of(*EVENTS)
+    assert page.count('class="bar"') == 1
+    assert 'style="left:25.000%;width:25.000%" title="0:25-0:50"' in page
+
+
+def test_an_image_that_cannot_be_read_leaves_the_page_whole(around: pytest.MonkeyPatch) -> None:
+    frame = Moment(ref="k1", blob="gone", span=TimeSpan.of(5_000, 5_000))
+    around.setattr(trajectory_export, "frame_at", lambda *_: frame)
+    page = page_of(*EVENTS)
+    assert "<img" not in page
+    assert page.rstrip().endswith("</html>")
+
+
+def test_one_still_searched_says_that_there_is_no_answer(around: pytest.MonkeyPatch) -> None:
+    page = page_of(row=replace(ASKED, answer=None, state="running"))
+    assert "<strong>No answer.</strong>" in page
+    assert "searching · models" in page
+    assert "Before the first round: the plan" in page
+
+
+def test_a_terminal_is_shown_nothing_but_words_either() -> None:
+    cited = Moment(ref="m1\x1b[2J", title="t\x07", span=TimeSpan.of(0, 1), text="a\x1b[31mb")
+    assert citation_line(cited).isprintable()
+
+
+MODES = [*Mode]
+SEARCH_OF_FORK = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
+
+
+@pytest.mark.parametrize("query", ["a gate", " a gate ", "", "  "])
+def test_an_act_that_nobody_changed_is_left_alone(query: str) -> None:
+    assert _edited_action(SEARCH_OF_FORK, query, UNCHANGED, MODES) is None
+
+
+@pytest.mark.parametrize(
+    ("was", "query", "mode", "search"),
+    [
+        (SEARCH_OF_FORK, "a door", UNCHANGED, (Mode.EVENT, "a door")),
+        (SEARCH_OF_FORK, " a door ", UNCHANGED, (Mode.EVENT, "a door")),
+        (SEARCH_OF_FORK, "a gate", "keyframe", (Mode.KEYFRAME, "a gate")),
+        (ANSWER, "a gate", UNCHANGED, (Mode.VIDEO, "a gate")),
+        (ANSWER, "a gate", "event", (Mode.EVENT, "a gate")),
+        (None, "a gate", UNCHANGED, (Mode.VIDEO, "a gate")),
+        (None, "a gate", "neighbor", (Mode.NEIGHBOR, "a gate")),
+    ],
+)
+def test_another_query_or_mode_makes_it_a_search(
+    was: Action | None, query: str, mode: str, search: tuple[Mode, str]
+) -> None:
+    made = _edited_action(was, query, mode, MODES)
+    assert made is not None
+    assert (made.kind, made.mode, made.query) == ("search", *search)
+
+
+def test_a_mode_without_a_query_is_no_search() -> None:
+    assert _edited_action(ANSWER, "", "event", MODES) is None
+
+
+def choosing(monkeypatch: pytest.MonkeyPatch, keep: Callable[[list[int]], list[int]]) -> None:
+    def chosen(_: str, every: list[int], **_more: object) -> list[int]:
+        return keep(every)
+
+    monkeypatch.setattr(streamlit, "multiselect", chosen)
+
+
+def test_evidence_keeps_its_order_whatever_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = tuple(evidence(n) for n in (3, 1, 2))
+    choosing(monkeypatch, lambda every: every[::-1])
+    assert _select_evidence(found) == found
+    choosing(monkeypatch, lambda every: [every[2], every[0]])
+    assert _select_evidence(found) == (found[0], found[2])
+    choosing(monkeypatch, lambda _: [])
+    assert _select_evidence(found) == ()
+
+
+@pytest.mark.parametrize(
+    ("videos", "text", "options", "as_of", "output"),
+    [
+        ((VIDEO,), "  ", "", "", "Write a question first"),
+        ((), "Who?", "", "", "Choose at least one video"),
+        ((VIDEO,), "Who?", "\n".join(map(str, range(27))), "", "at most 26 options"),
+        ((VIDEO,), "Who?", "", "noon", "'noon' is not a time"),
+    ],
+)
+def test_what_cannot_be_asked_says_why(
+    videos: tuple[str, ...], text: str, options: str, as_of: str, output: str
+) -> None:
+    with pytest.raises((InputError, ValueError), match=output):
+        QuestionFields(tuple(videos), text, options, as_of, "local").question()
+
+
+def test_a_question_is_taken_as_it_was_meant() -> None:
+    made = QuestionFields((VIDEO,), " Who opens? ", " Ann \n\n Bob\n", " 1:05 ", "").question()
+    assert made == Question(
+        text="Who opens?", videos=(VIDEO,), options=("Ann", "Bob"), as_of_ms=65_000
+    )
+    assert QuestionFields((VIDEO,), "Who?", "\n \n", " ", "").question().as_of_ms is None
+    assert trajectory_tools.UNCHANGED not in [mode.value for mode in Mode]

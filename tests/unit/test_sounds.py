@@ -1,4 +1,4 @@
-"""Sounds: windows become events with times, events become lines, lines go on over clips."""
+"""Sounds and things in view: events with times, lines in words, what becomes of them in memory."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from domain.errors import WeightsMissing
-from domain.media import Clip, Percept, Sound
+from domain.media import Box, Clip, IdentityKind, Percept, SeenObject, Sound
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
-from domain.settings import WatchSettings
+from domain.people import Identity
+from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
+from domain.wording import count_objects, describe_by_time, describe_counts, pluralise
 from flows.ingest_video import _missing_models, models_used
 from memory.continued_lines import continue_sounds
+from memory.writers import make_writers
 from memory.writers.clip_page import prompt_parts
 from memory.writers.labels import Salience, summarise
 from memory.writers.local_clip import LocalClipWriter
@@ -25,13 +30,14 @@ from models import profile as profiles
 from models import yamnet
 from models.extras import Extra
 from models.ports import Samples
-from models.profile import load_profile
+from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from models.yamnet import YamnetClassifier, open_interpreter
+from models.yolox import coco_labels
 from people.characters import ClipPeople
 from people.names import format_line
 from perception.sounds import find_sounds, sound_kinds
-from tests.support.memory import percept, said, span
+from tests.support.memory import face, percept, said, span, text_at
 
 SETTINGS = WatchSettings()
 CLIP = Clip(index=2, span=TimeSpan.of(60_000, 90_000))
@@ -118,15 +124,22 @@ def test_a_language_model_is_reported_what_is_heard_besides_speech() -> None:
     )
 
 
-def test_a_sound_alone_makes_no_event_among_what_is_said() -> None:
-    def output(text: str, source: MemorySource) -> WindowLine:
-        return WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
-
-    music = output("Heard: music.", MemorySource.SOUND)
-    talk = output("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
-    assert "music" not in Salience([music, talk]).label([music, talk], 8).lower()
-    assert summarise([music, talk]) == summarise([talk])
-    assert summarise([music]) == "Heard: music."
+@pytest.mark.parametrize(
+    ("text", "source", "word"),
+    [
+        ("Heard: music.", MemorySource.SOUND, "music"),
+        ("Seen: 3 people, a laptop, a cup.", MemorySource.OBJECTS, "laptop"),
+    ],
+)
+def test_a_sound_or_thing_alone_makes_no_event_among_what_is_said(
+    text: str, source: MemorySource, word: str
+) -> None:
+    alone = WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
+    words = "The harbour bridge was opened by the mayor in spring."
+    talk = WindowLine(0, span(0, 1), words, MemorySource.SAID, (1.0, 0.0))
+    assert word not in Salience([alone, talk]).label([alone, talk], 8).lower()
+    assert summarise([alone, talk]) == summarise([talk])
+    assert summarise([alone]) == text
 
 
 def stored(text: str, start: float, end: float, source: str = "sound") -> Memory:
@@ -186,3 +199,98 @@ def test_only_notes_of_native_code_are_left_out(capfd: pytest.CaptureFixture[str
 def test_what_is_heard_at_the_ends_of_a_clip_reaches_them() -> None:
     heard = {"Music": during(0, 58)}
     assert sounds(heard) == [("music", CLIP.span.start_ms, CLIP.span.end_ms)]
+
+
+BOX = Box(x0=1, y0=2, x1=3, y1=4)
+
+
+def thing(time_s: float, label: str) -> SeenObject:
+    return SeenObject(time_ms=round(1000 * time_s), label=label, score=0.7, box=BOX)
+
+
+@pytest.mark.parametrize(
+    ("label", "many"),
+    [
+        ("person", "people"),
+        ("bus", "buses"),
+        ("bench", "benches"),
+        ("toothbrush", "toothbrushes"),
+        ("knife", "knives"),
+        ("wine glass", "wine glasses"),
+        ("sheep", "sheep"),
+    ],
+)
+def test_several_of_a_kind(label: str, many: str) -> None:
+    assert label in coco_labels()
+    assert pluralise(label) == many
+
+
+def test_a_listing_reads_as_people_write() -> None:
+    counts = {"person": 3, "umbrella": 1, "laptop": 1, "scissors": 2}
+    assert describe_counts(counts) == "3 people, an umbrella, a laptop, scissors"
+
+
+def test_a_thing_that_stays_in_view_is_one_thing() -> None:
+    seen = [thing(1, "cup"), thing(1, "person"), thing(9, "cup"), thing(9, "cup"), thing(9, "cow")]
+    assert count_objects(seen) == {"person": 1, "cup": 2, "cow": 1}
+    assert describe_by_time(seen) == [(1000, "a person, a cup"), (9000, "2 cups, a cow")]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(coco_labels()))))
+def test_each_kind_is_reported_once_people_first(seen: list[tuple[int, str]]) -> None:
+    counts = count_objects([thing(time, label) for time, label in seen])
+    assert set(counts) == {label for _, label in seen}
+    assert "person" not in list(counts)[1:]
+    for label, count in counts.items():
+        times = [time for time, of in seen if of == label]
+        assert count == max(times.count(time) for time in times)
+
+
+def lines_of(one: Percept) -> list[tuple[str, str]]:
+    drafts = LocalClipWriter().write(one, ClipPeople(), ClipContext("")).drafts
+    return [(draft.source, format_line(draft, ClipPeople())) for draft in drafts]
+
+
+def test_the_local_writer_tells_them_in_one_line_with_its_time() -> None:
+    one = percept(1, objects=(thing(33, "cup"), thing(48, "person"), thing(48, "person")))
+    (draft,) = LocalClipWriter().write(one, ClipPeople(), ClipContext("")).drafts
+    assert (draft.source, draft.text) == (MemorySource.OBJECTS, "Seen: 2 people, a cup.")
+    assert draft.span == span(33, 49)
+    assert lines_of(percept(1)) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept"),
+    [
+        (1, ["said", "read"]),
+        (2, ["said", "read"]),
+        (3, ["said", "seen", "read"]),
+        (4, ["said", "seen", "read", "objects"]),
+        (24, ["said", "seen", "read", "objects"]),
+    ],
+)
+def test_what_is_in_view_is_told_where_there_is_room(lines: int, kept: list[str]) -> None:
+    one = percept(
+        0,
+        utterances=(said(1, "Good morning."),),
+        screen_texts=(text_at(4, "EXIT"),),
+        faces=(face(0, 1, (2, 3)),),
+        objects=(thing(5, "cup"),),
+    )
+    known = ClipPeople({0: Identity(id=1, kind=IdentityKind.FACE, number=0, first_clip=0)})
+    drafts = LocalClipWriter(lines).write(one, known, ClipContext("")).drafts
+    assert [str(draft.source) for draft in drafts] == kept
+
+
+@pytest.mark.parametrize(
+    ("density", "lines"), [("sparse", 8), ("normal", 24), ("dense", 48), (5, 5)]
+)
+def test_density_is_a_name_or_a_number_of_lines(density: object, lines: int) -> None:
+    assert MemorySettings.model_validate({"density": density}).lines == lines
+    profile = Profile(name="p", settings=Settings(memory=MemorySettings(density=lines)))
+    writer = make_writers(Toolbox(profile, Path("/nowhere")), profile).clip
+    many = tuple(face(n, n, (n / 9, n / 9 + 0.1)) for n in range(60))
+    people = ClipPeople(
+        {n: Identity(id=n + 1, kind=IdentityKind.FACE, number=n, first_clip=0) for n in range(60)}
+    )
+    assert len(writer.write(percept(0, faces=many), people, ClipContext("")).drafts) == lines

@@ -1,21 +1,24 @@
-"""What pages give the browser to draw: lanes of bars, curves and columns, and their words."""
+"""What pages give the browser to draw, and words, times and sizes as they show them."""
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import streamlit
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-from domain.evaluation import QuestionPart
 from domain.texts import WORD_JOINER
+from domain.time import TimeSpan, parse_clock
+from domain.words import format_span, format_time, join_words, short_times
 from evals.layout import ReportTable
-from evals.tables import ALL, MeanInterval, Point, RunReport, TypeScore
-from ui import charts, evaluation_report, player
+from ui import charts, player
+from ui.formatting import escape_markdown, format_bytes, format_duration
 from ui.player import Arc, Lane, TimelineBar, pack_rows
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=25)
@@ -135,71 +138,160 @@ def test_words_of_a_table_are_data_and_heads_stay_apart(page: list[tuple[str, An
     assert "<td>&lt;i&gt;a&lt;/i&gt;</td><td>b</td><td>c</td>" in table
 
 
-def figure(value: float) -> MeanInterval:
-    return MeanInterval(value=value, low=value - 0.1, high=value + 0.1, of=4)
+MARKDOWN = MarkdownIt("commonmark", {"html": True})
+TURNED = (
+    r"(?ai)(https?://|www(?=\.))([-.\w]+)([^ \t\r\n]*)",
+    r"(?a)(?<![^\s!-/:-@\[-`{-~])([-.\w+]+)@([-\w]+(?:\.[-\w]+)+)",
+    r":\+1:|:-1:|(?a::[\w-]*[a-z1][\w-]*:)|:streamlit:|:material/",
+    r"(^|\s)(<->|->|<-|--|>=|<=|~=)(\s|$)",
+)
+ODD = (
+    *"hHtTpPwW:/.@<>=~-+ _a1é()[]!*\u200d\u2060",
+    "http",
+    "https://",
+    "www.",
+    "a.b",
+    "->",
+    "--",
+    ":material/",
+    ":home:",
+    ":+1:",
+    "0:02:05",
+)
 
 
-def point(
-    arm: str, batch: int, so_far: float | None, part: QuestionPart = QuestionPart.TEST
-) -> Point:
-    right = None if so_far is None else figure(so_far)
-    return Point(
-        arm=arm, part=part, batch=batch, answers=4, right=right, so_far=right, given=0, in_use=0
-    )
+def text_of(markdown: str) -> str:
+    """What a reader sees, by a Markdown parser; every other kind of token is a failure."""
+    blocks = [t for t in MARKDOWN.parse(markdown) if t.type == "inline"]
+    if not blocks:
+        return ""
+    (inline,) = blocks
+    assert turned(inline) == []
+    kinds = {child.type for child in inline.children or []}
+    assert kinds <= {"text", "text_special"}, kinds
+    return "".join(child.content for child in inline.children or []).replace(WORD_JOINER, "")
 
 
-def score(kind: str, right: float | None, arm: str = "with") -> TypeScore:
-    found = None if right is None else figure(right)
-    return TypeScore(
-        arm=arm,
-        type=kind,
-        questions=4,
-        unjudged=0,
-        right=found,
-        cited=None,
-        top=None,
-        iou=None,
-        ref300=None,
-    )
+def turned(inline: Token) -> list[str]:
+    """What Streamlit's page makes a link or another sign of, by its own expressions."""
+    words = "".join(child.content for child in inline.children or [])
+    return [found[0] for way in TURNED for found in re.finditer(way, words)]
 
 
-def shown(page: list[tuple[str, Any]], points: list[Point], scores: list[TypeScore]) -> list[str]:
-    """The headers over the curves of such a report."""
-    report = SimpleNamespace(
-        curve=tuple(points), scores=tuple(scores), main="with", reliability=(), usage=()
-    )
-    evaluation_report.show_curves(cast(RunReport, report))
-    return [what for kind, what in page if kind == "header"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "[a link](javascript:alert(1))",
+        "![pixel](http://example.org/p.png)",
+        "# not a heading",
+        "- not a list",
+        "1. not a list",
+        "**bold** _it_ `code` ~~gone~~",
+        "costs $5 and $6",
+        ":material/home: :red[loud]",
+        "a & b &lt; c",
+        "https://example.org",
+        "HTTP://user:word@evil.example:80/p?q=1#x",
+        "see www.evil.example, or Www.evil.example/path",
+        "(www.evil.example)",
+        "xhttps://www.evil.example",
+        "mail me@evil.example or mailto:me@evil.example",
+        "a.b+c@d-e.evil.example",
+        "a -> b <- c <-> d -- e >= f <= g ~= h",
+        ":smile: :+1: :-1: :100: :streamlit: :material/home: x:material/ at 0:02:05:",
+        "می\u200cخواهم 👩\u200d👧",
+    ],
+)
+def test_no_markup_takes_effect(text: str) -> None:
+    assert text_of(escape_markdown(text)) == text
 
 
-LEARNED = [point("with", 0, 0.5), point("without", 0, 0.5), point("with", 1, 0.75)]
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_every_text_is_shown_as_one_line_of_its_words(text: str) -> None:
+    shown = text_of(escape_markdown(text))
+    assert "\n" not in escape_markdown(text)
+    words = "".join(c if c.isprintable() or c in "\u200c\u200d" else " " for c in text)
+    assert re.sub(r"\s+", "", shown) == re.sub(r"\s+", "", words)
 
 
-def test_a_curve_goes_over_the_answers_until_then(page: list[tuple[str, Any]]) -> None:
-    points = [point("with", 0, 0.25, QuestionPart.LEARN), *LEARNED, point("without", 1, None)]
-    assert shown(page, points, []) == ["With and without skills"]
-    rows = spec_of(page)["data"]["values"]
-    assert [(row["arm"], row["answers"], row["right so far"]) for row in rows] == [
-        ("with", 4, 0.5),
-        ("without", 4, 0.5),
-        ("with", 8, 0.75),
-    ]
-    (words,) = [what for kind, what in page if kind == "caption"]
-    assert "75" in words
+@given(st.lists(st.sampled_from(ODD), max_size=30).map("".join))
+def test_nothing_like_an_address_becomes_a_link(text: str) -> None:
+    words = text.replace(WORD_JOINER, " ").strip()
+    assert " ".join(text_of(escape_markdown(text)).split()) == " ".join(words.split())
 
 
-def test_types_are_shown_where_there_are_several_with_figures(page: list[tuple[str, Any]]) -> None:
-    scores = [score(ALL, 0.5), score("who", 0.25), score("when", None), score("who", 1, "without")]
-    assert shown(page, [], scores) == ["Right answers by type"]
-    rows = spec_of(page)["data"]["values"]
-    assert [(row["type"], row["right"]) for row in rows] == [("all questions", 0.5), ("who", 0.25)]
+def test_only_what_would_be_a_link_gets_a_sign_that_is_not_seen() -> None:
+    for words in (
+        "an e@ and @ 5",
+        "www is old",
+        "http is a word",
+        "a-b --c",
+        "5:30 // 6",
+        "0:02:00-0:02:30 x",
+    ):
+        assert WORD_JOINER not in escape_markdown(words)
 
 
-def test_names_of_types_and_lists_are_cut_to_be_read(page: list[tuple[str, Any]]) -> None:
-    shown(page, [], [score("x" * 90 + str(n), 0.5) for n in range(15)])
-    assert all(
-        len(row["type"]) <= evaluation_report.MAX_NAME_CHARS
-        for row in spec_of(page)["data"]["values"]
-    )
-    (words,) = [what for kind, what in page if kind == "caption"]
-    assert "and 3 more in the table" in words
+@given(st.integers(0, 10**12))
+def test_a_time_can_be_read_back(ms: int) -> None:
+    assert parse_clock(format_time(ms)) == ms // 1000 * 1000
+
+
+def test_an_instant_is_one_time() -> None:
+    assert format_span(TimeSpan.of(2_000, 9_000)) == "0:02-0:09"
+    assert format_span(TimeSpan.of(2_000, 2_500)) == "0:02"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "output"),
+    [
+        (0, "0.0 s"),
+        (8.24, "8.2 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 0 s"),
+        (250, "4 min 10 s"),
+        (3_599.6, "1 h 0 min"),
+        (7_500, "2 h 5 min"),
+    ],
+)
+def test_how_long_has_units(seconds: float, output: str) -> None:
+    assert format_duration(seconds) == output
+
+
+@pytest.mark.parametrize(
+    ("size", "output"),
+    [
+        (0, "0 bytes"),
+        (1_000, "1.0 kB"),
+        (999_940, "999.9 kB"),
+        (999_960, "1.0 MB"),
+        (3.1e6, "3.1 MB"),
+        (999.96e6, "1.0 GB"),
+        (2e15, "2000.0 TB"),
+    ],
+)
+def test_room_has_units(size: float, output: str) -> None:
+    assert format_bytes(size) == output
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("It begins with: [00:02-00:08] Hello", "It begins with: [0:02-0:08] Hello"),
+        ("First at 00:35: a gate", "First at 0:35: a gate"),
+        ("Ann (seen 09:59-10:01)", "Ann (seen 9:59-10:01)"),
+        ("from 01:00:05-01:00:07", "from 01:00:05-01:00:07"),
+        ("the clock shows 09:30", "the clock shows 09:30"),
+    ],
+)
+def test_times_of_an_answer_have_no_padding_and_quoted_ones_stay(text: str, shown: str) -> None:
+    assert short_times(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("parts", "joined"),
+    [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c"), ([], "")],
+)
+def test_parts_of_a_sentence_are_joined(parts: list[str], joined: str) -> None:
+    assert join_words(parts) == joined

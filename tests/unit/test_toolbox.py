@@ -1,18 +1,21 @@
-"""A toolbox makes each model of its profile once, from checked files, and shares servers."""
+"""A toolbox makes each model of its profile once, also beside something else."""
 
 from __future__ import annotations
 
 import sys
+import threading
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from domain.errors import SetupError, WeightsMissing
+from domain.errors import WeightsMissing
 from models import llama_server, toolbox
 from models.chat_models import api_key
 from models.llama_server import llama_url
+from models.preload import preloading
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
 from models.text_folder import EncoderFiles
@@ -115,32 +118,6 @@ def test_roles_of_one_model_share_what_is_learned_about_its_server(checked: list
     assert chats["judge"].model == "openai:b"
 
 
-def test_a_model_in_this_process_is_checked_served_and_asked_at_its_address(
-    checked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served: list[Path] = []
-    asked: list[ChatSpec] = []
-
-    def serve(model: Path) -> str:
-        served.append(model)
-        return "http://127.0.0.1:7/v1"
-
-    def factory(spec: ChatSpec, heat: float | None) -> Any:
-        asked.append(spec)
-        return object()
-
-    monkeypatch.setattr(toolbox, "llama_url", serve)
-    profile = Profile(name="p", chat={"default": ChatSpec(model="llama:tiny")})
-    chat = Toolbox(profile, Path("/weights"), factory).chat("reasoner")
-    assert (served, checked) == ([], [])
-    chat.check()
-    assert served == [Path("/weights/tiny/model.gguf")]
-    assert asked[0].base_url == "http://127.0.0.1:7/v1"
-    assert checked == ["tiny"]
-    chat.check()
-    assert len(asked) == 1
-
-
 def test_model_that_sees_has_its_projector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put there by hand: the projector is never taken for the model, whatever its form is."""
     served: list[tuple[str, ...]] = []
@@ -212,15 +189,55 @@ def test_a_model_is_served_once_to_this_machine_only(server: Any, tmp_path: Path
     llama_url.cache_clear()
 
 
-def test_a_model_that_does_not_start_is_setup_and_tried_again(server: Any, tmp_path: Path) -> None:
-    for _ in range(2):
-        with pytest.raises(SetupError, match=r"broken\.gguf does not start.*unknown format"):
-            llama_url(tmp_path / "broken.gguf")
-    llama_url.cache_clear()
+class Slow:
+    """A toolbox whose models are made when they are let; it tells what was made where."""
+
+    def __init__(self, missing: bool = False) -> None:
+        self.let, self.missing = threading.Event(), missing
+        self.made: list[tuple[str, bool]] = []
+
+    @cached_property
+    def text(self) -> str:
+        return self._make("text")
+
+    @cached_property
+    def reranker(self) -> str:
+        assert self.let.wait(10)
+        return self._make("reranker")
+
+    def _make(self, name: str) -> str:
+        self.made.append((name, threading.current_thread() is threading.main_thread()))
+        if self.missing:
+            raise WeightsMissing(f"{name} is not there")
+        return name
 
 
-def test_without_its_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    llama_url.cache_clear()
-    with pytest.raises(SetupError, match=r'extra "llama".*xllamacpp'):
-        llama_url(Path("/weights/a.gguf"))
+def as_toolbox(slow: Slow) -> Toolbox:
+    return cast(Toolbox, slow)
+
+
+def test_models_are_loaded_once_beside_what_is_done() -> None:
+    slow = Slow()
+    with preloading(as_toolbox(slow), ("text", "reranker")):
+        assert slow.text == "text", "waits for no model that comes after it"
+        slow.let.set()
+        assert slow.reranker == "reranker"
+    assert slow.made == [("text", False), ("reranker", False)]
+
+
+def test_what_is_loading_is_waited_for_at_the_end() -> None:
+    slow = Slow()
+    slow.let.set()
+    with pytest.raises(KeyboardInterrupt), preloading(as_toolbox(slow), ("text", "reranker")):
+        raise KeyboardInterrupt
+    assert [name for name, _ in slow.made] == ["text", "reranker"]
+
+
+def test_a_model_that_is_missing_is_told_to_who_wants_it(capsys: Any) -> None:
+    slow = Slow(missing=True)
+    with (
+        preloading(as_toolbox(slow), ("text",)),
+        pytest.raises(WeightsMissing, match="text is not there"),
+    ):
+        _ = slow.text
+    assert capsys.readouterr().err == ""

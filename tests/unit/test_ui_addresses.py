@@ -48,13 +48,10 @@ def test_only_so_much_of_a_value_is_looked_at(asked: Query) -> None:
         ("999999999", 999_999_999),
         ("1000000000", None),
         ("-1", None),
-        ("+1", None),
-        ("1.0", None),
         (" 1", None),
         ("1_0", None),
         ("٣", None),
         ("²", None),
-        ("one", None),
         ("", None),
     ],
 )

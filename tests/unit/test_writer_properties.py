@@ -1,19 +1,27 @@
-"""Whatever is perceived, the local writers keep to the clip, its people and the limits."""
+"""Whatever is perceived, the local writers keep to the clip and cut sentences and topics whole."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import IdentityKind, Percept
-from domain.memories import MemoryKind, MemorySource, OpenSegment
+from domain.memories import MemoryDraft, MemoryKind, MemorySource, OpenSegment
 from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
+from domain.time import TimeSpan
+from domain.wording import LINE_WORDS, split_sentences, split_utterance
 from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
+from memory.writers.labels import CutLimits, choose_cuts, depth_scores, split_at_cuts
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, WindowLine
 from people.characters import ClipPeople
+from people.names import search_text
 from tests.support.memory import VIDEO, direction, face, percept, said, span, text_at, voice
 
 SETTINGS = MemorySettings()
@@ -68,6 +76,8 @@ def test_every_line_is_of_the_clip_and_of_its_people(seen: Percept, shuffle: lis
             assert {found[0] for found in TAG.finditer(draft.text)} == set(draft.tags)
         if draft.source == MemorySource.SAID and draft.kind == MemoryKind.EPISODIC:
             assert any(draft.text in one.text for one in seen.utterances)
+    starts = [draft.span.start_ms for draft in written.drafts]
+    assert starts == sorted(starts)
     assert {tag for tag, _ in written.names} <= known
     numbers = {one.number for one in people.faces.values()}
     assert {one.face for one in written.statements} <= numbers
@@ -163,3 +173,114 @@ def test_a_patch_keeps_to_any_limits_set(window: EventWindow, limits: MemorySett
     kept, dropped = drop_invalid_items(patch, ground, limits)
     assert dropped == []
     assert uncovered_clips(kept, ground) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ('He said "stop." Then he left.', ['He said "stop."', "Then he left."]),
+        ("Dr. Smith met Mr. Jones.", ["Dr. Smith met Mr. Jones."]),
+        ("Version 2.5 works.", ["Version 2.5 works."]),
+        ("你好。再见！", ["你好。", "再见！"]),
+        ("  ", []),
+    ],
+)
+def test_sentences_end_where_they_end(text: str, expected: list[str]) -> None:
+    assert split_sentences(text) == expected
+
+
+def test_a_short_utterance_stays_whole() -> None:
+    assert split_utterance(said(1, " One. Two. ", seconds=2)) == [("One. Two.", span(1, 3))]
+
+
+def test_a_long_one_is_cut_between_sentences_and_its_time_is_shared_out() -> None:
+    text = " ".join([("word " * 29 + "end.")] * 3)
+    cut = split_utterance(said(0, text, seconds=30))
+    assert [len(one.split()) for one, _ in cut] == [30, 30, 30]
+    assert [one for _, one in cut] == [span(0, 10), span(10, 20), span(20, 30)]
+
+
+@given(st.lists(st.text(alphabet="ab .!?", max_size=60), max_size=20).map(" ".join))
+def test_no_word_is_lost_and_times_follow_each_other(text: str) -> None:
+    one = said(5, text, seconds=7)
+    cut = split_utterance(one)
+    assert " ".join(" ".join(words for words, _ in cut).split()) == " ".join(text.split())
+    ends = [one.span.start_ms, *(time for _, when in cut for time in (when.start_ms, when.end_ms))]
+    assert ends == sorted(ends)
+    assert not cut or cut[-1][1].end_ms == one.span.end_ms
+    whole = [words for words, _ in cut if len(words.split()) > LINE_WORDS]
+    assert all(len(split_sentences(words)) == 1 for words in whole)
+
+
+def lines(*topics: tuple[int, int]) -> np.ndarray:
+    return np.array([direction(topic) for topic, count in topics for _ in range(count)])
+
+
+def test_the_deepest_dip_is_where_the_topic_turns() -> None:
+    depth = depth_scores(lines((1, 10), (2, 12), (3, 9)))
+    assert sorted(np.argsort(depth)[-2:] + 1) == [10, 22]
+    assert choose_cuts(depth, [], CutLimits(0, 7, 4)) == [10, 22]
+
+
+def test_forced_cuts_come_first_and_the_limit_holds() -> None:
+    depth = depth_scores(lines((1, 10), (2, 10), (3, 10)))
+    assert choose_cuts(depth, [5], CutLimits(0, 2, 4))[0] == 5
+    assert len(choose_cuts(depth, [5, 15, 25], CutLimits(0, 2, 4))) == 2
+    assert choose_cuts(depth, [], CutLimits(0, 1, 4)) in ([10], [20])
+
+
+def test_a_cut_inside_a_clip_gives_it_to_both_topics() -> None:
+    assert split_at_cuts([0] * 4 + [1] * 4 + [2] * 4, [0, 1, 2], [6]) == [[0, 1], [1, 2]]
+
+
+def test_a_cut_near_a_clip_s_edge_is_at_the_edge() -> None:
+    of = [0] * 8 + [1] * 8 + [2] * 8
+    for cut in (7, 8, 9, 10):
+        assert split_at_cuts(of, [0, 1, 2], [cut]) == [[0], [1, 2]]
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.data())
+def test_runs_cover_every_clip_and_share_one(of: list[int], data: st.DataObject) -> None:
+    of = sorted(of)
+    clips = list(range(13))
+    at = sorted(data.draw(st.sets(st.integers(1, max(1, len(of) - 1)), max_size=7)))
+    runs = split_at_cuts(of, clips, [cut for cut in at if cut < len(of)])
+    assert sorted({clip for run in runs for clip in run}) == clips
+    for run in runs:
+        assert run == list(range(run[0], run[-1] + 1))
+    for one, other in pairwise(runs):
+        assert len(set(one) & set(other)) <= 1
+        assert not set(one) <= set(other)
+        assert not set(other) <= set(one)
+        assert one[0] < other[0]
+
+
+KNOWN = ClipPeople(characters=(Character(number=1, name="Omar", faces=(), voices=(3,)),))
+
+
+def said_of_line(
+    text: str, speaker: str | None, source: MemorySource = MemorySource.SAID
+) -> MemoryDraft:
+    span = TimeSpan.of(0, 1000)
+    kind = MemoryKind.EPISODIC
+    return MemoryDraft(kind=kind, text=text, span=span, source=source, speaker=speaker)
+
+
+@pytest.mark.parametrize(
+    ("text", "speaker", "searched"),
+    [
+        ("Pass the salt.", "Omar", "Omar: Pass the salt."),
+        ("Pass the salt.", "<voice_3>", "Omar: Pass the salt."),
+        ("Pass the salt.", "<voice_4>", "Pass the salt."),
+        ("Pass the salt.", None, "Pass the salt."),
+        ("<voice_3> leaves.", None, "Omar leaves."),
+        ("<voice_4> leaves.", None, "<voice_4> leaves."),
+    ],
+)
+def test_names_are_searched_and_tags_are_not(text: str, speaker: str | None, searched: str) -> None:
+    assert search_text(said_of_line(text, speaker), KNOWN) == searched
+
+
+def test_what_was_read_is_searched_by_its_words_alone() -> None:
+    assert search_text(said_of_line("EXIT", None, MemorySource.READ), KNOWN) == "EXIT"

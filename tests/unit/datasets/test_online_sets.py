@@ -63,13 +63,9 @@ def test_ovo_bench_asks_the_same_at_several_times(tmp_path: Path) -> None:
     [
         (0, {"task": "XYZ"}, "record 1: task: 'XYZ' is none of EPM"),
         (0, {"gt": None}, "record 1: a question of EPM needs options, gt and realtime"),
-        (0, {"realtime": -1}, "record 1: realtime"),
         (0, {"gt": 2}, "record 1: the question: .*none of the options"),
         (1, {"test_info": [{"realtime": 1}]}, "record 2: test_info 0: count"),
-        (3, {"test_info": [{"realtime": 1, "type": 2}]}, r"record 4: test_info\.0\.type"),
         (1, {"activity": " "}, "record 2: test_info 0: activity: it is not there"),
-        (2, {"test_info": [{"realtime": 1, "type": 1}]}, "record 3: test_info 0: step"),
-        (3, {"question": None}, "record 4: test_info 0: question: it is not there"),
     ],
 )
 def test_a_wrong_record_of_ovo_bench_is_reported(
@@ -100,13 +96,11 @@ def test_what_is_to_be_said_when_it_happens_is_asked_when_it_is_due(tmp_path: Pa
 @pytest.mark.parametrize(
     ("listed", "options"),
     [
-        (["A. Red", "B. Blue"], ("Red", "Blue")),
         (["A.Red", "Blue", "Green"], ("Red", "Blue", "Green")),
         (["A. Red", "B. Blue", "B. Green", "D. Pink"], ("Red", "Blue", "Green", "Pink")),
         (["J.K. Rowling", "A. A. Milne"], ("J.K. Rowling", "A. A. Milne")),
         (["A. 1", "B. 2", "C. 3 and", "more", "D. 4"], ("1", "2", "3 and more", "4")),
         (["A. 1", "B. 2", "C. 3", "D. 4", "B. 2", "C. 3", "D. 4"], ("1", "2", "3", "4")),
-        (["A. 1", "B. 2", "C. 3", "D. 4", "B. 2", "more"], ("1", "2", "3", "4")),
         (["A. 1", "C. 3", "B. 2", "D. 4", "A. 1"], ("1", "2", "3", "4")),
         ([], ()),
     ],
@@ -141,7 +135,6 @@ NOON = 12 * 3_600_000
     ("output", "found"),
     [
         ({"date": "DAY1", "time": "12000000"}, [(NOON, NOON + 1000)]),
-        ({"date": "Day1", "time": "12000000"}, [(NOON, NOON + 1000)]),
         ({"date": "DAY1", "time": "12000000-12000500"}, [(NOON, NOON + 5000)]),
         ({"date": "DAY1", "time": "12000000_DAY2_12000500"}, [(NOON, DAY_MS + NOON + 5000)]),
         (
@@ -154,7 +147,6 @@ NOON = 12 * 3_600_000
         ),
         ({"date": "DAY1", "time": "noon"}, []),
         ({"time": "12000000"}, []),
-        ("DAY1", []),
         (None, []),
     ],
 )
@@ -222,32 +214,18 @@ WRONG: dict[str, tuple[str, list[dict[str, Any]]]] = {
             {"options": "__import__('os')"},
             "line 2: options: .*no list of options",
         ),
-        ("streamingbench", {"question_id": "one"}, "line 2: question_id: 'one' is not KIND_sample"),
         (
             "streamingbench",
             {"question_id": "../up_sample_1_1"},
             "line 2: .* leads out of the folder",
         ),
-        ("streamingbench", {"answer": "E"}, "line 2: the question: .*none of the options"),
         (
             "egolifeqa",
             {"query_time": {"date": "DAY1", "time": "11600200"}},
             r"record 2: .*query_time\.time",
         ),
-        (
-            "egolifeqa",
-            {"query_time": {"date": "DAY0", "time": "11000200"}},
-            r"record 2: .*query_time\.date",
-        ),
-        ("egolifeqa", {"query_time": None}, "record 2: .*query_time"),
-        ("egolifeqa", {"answer": "E"}, "record 2: .*none of the options"),
-        ("egolifeqa", {"choice_d": ["x"]}, "record 2: .*choice_d"),
         ("egomemreason", {"query_time": "DAY7, 25:00:00"}, "line 2: query_time.*DAY7, 25:00:00"),
-        ("egomemreason", {"query_time": 7}, "line 2: query_time"),
         ("egomemreason", {"options": {"A": "Pan", "C": "Cup"}}, "line 2: options.*A, C"),
-        ("egomemreason", {"options": ["Pan", "Cup"]}, "line 2: options"),
-        ("egomemreason", {"example_id": "q8"}, "line 2: example_id"),
-        ("egomemreason", {"question": None}, "line 2: question"),
         ("egomemreason", {"identity": "../A1"}, "leads out of the folder"),
         ("egomemreason", {"example_id": 7}, "'7' comes twice"),
     ],
@@ -304,12 +282,10 @@ def test_mm_lifelong_is_three_videos_on_clocks_of_their_own(tmp_path: Path) -> N
         "day-test-5",
         "week-test-5",
     ]
-    assert found.questions[0].types == ("month-train", "Event Recognition")
+    first = found.questions[0]
+    assert first.types == ("month-train", "Event Recognition")
+    # A clue that ends before it starts is left out.
+    assert first.spans == (TimeSpan.of(105_826_630, 105_834_130),)
+    assert first.as_of_ms is None
     there = {video.name: video.file is not None for video in found.videos}
     assert there == {"day": True, "week": False, "month": True}
-
-
-def test_clues_that_end_before_they_start_are_left_out(tmp_path: Path) -> None:
-    asked = read("mm-lifelong", lay(tmp_path, {"month/val.json": [LIFELONG]})).questions[0]
-    assert asked.spans == (TimeSpan.of(105_826_630, 105_834_130),)
-    assert asked.as_of_ms is None

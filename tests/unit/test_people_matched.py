@@ -1,14 +1,14 @@
-"""Who is in view, alone, and who is whom: beside sets of milliseconds, and in any order."""
+"""Who is in view, alone, and who is whom across clips: in any order, by milliseconds."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from domain.media import Box, Group, IdentityKind, Sighting
 from domain.time import TimeSpan, merge_close_spans
@@ -27,7 +27,8 @@ from people.identities import (
     match_identities,
     normalise_rows,
 )
-from tests.support.memory import percept
+from perception.clustering import cluster
+from tests.support.memory import direction, face, percept, voice
 
 TIMES = st.integers(0, 6000)
 SPANS = st.lists(
@@ -162,18 +163,95 @@ def test_what_is_stored_of_somebody_is_good_varied_and_never_nothing(
     assert qualities[chosen[0]] == max(usable)
 
 
-@given(VECTORS, st.floats(0.1, 100))
-def test_directions_do_not_know_lengths(vectors: list[list[float]], factor: float) -> None:
-    rows = normalise_rows(vectors)
-    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
-    assert np.allclose(rows, normalise_rows(np.asarray(vectors) * factor))
-    assert np.allclose(normalise_rows([[0.0, 0.0]]), 0)
+def centre(*who: int) -> list[float]:
+    return [float(one) for one in np.mean([direction(one) for one in who], axis=0)]
 
 
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=4))
-def test_a_groups_direction_is_the_mean_of_its_sightings(who: list[int]) -> None:
-    sightings: list[Any] = [seen(one, n, 0).sightings[0] for n, one in enumerate(who)]
-    whole = Group(kind=IdentityKind.FACE, number=0, sightings=tuple(sightings))
-    mean = np.mean([one.vector for one in sightings], axis=0)
-    assume(np.linalg.norm(mean) > 1e-6)
-    assert np.allclose(group_vector(whole), mean / np.linalg.norm(mean))
+def test_a_cosine_at_the_threshold_is_a_match() -> None:
+    exact = float(group_vector(face(0, 1, (0, 1))) @ np.asarray(centre(1, 2)))
+    assert match_identities([face(0, 1, (0, 1))], [centre(1, 2)], exact - 1e-9) == [0]
+    assert match_identities([face(0, 1, (0, 1))], [centre(1, 2)], exact + 1e-6) == [None]
+
+
+def test_of_two_faces_seen_together_the_better_match_wins_and_the_other_is_new() -> None:
+    near = face(0, 1, (0, 1))
+    mixed = np.asarray(direction(1)) * 0.8 + np.asarray(direction(2)) * 0.6
+    blurred = near.sightings[0].model_copy(update={"vector": tuple(mixed / np.linalg.norm(mixed))})
+    far = Group(kind=near.kind, number=1, sightings=(blurred,))
+    assert match_identities([far, near], [centre(1)], 0.5) == [None, 0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ((0, 1), (1, 2), False),
+        ((0, 1), (0.5, 2), True),
+        ((1, 1), (1, 1), True),
+        ((0, 0), (1, 1), False),
+    ],
+)
+def test_sightings_at_one_instant_are_together(
+    one: tuple[float, float], other: tuple[float, float], expected: bool
+) -> None:
+    assert co_occur(face(0, 1, one), face(1, 2, other)) is expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=6), st.permutations(range(5))
+)
+def test_no_two_of_one_moment_share_identity(seen: list[tuple[int, int]], order: list[int]) -> None:
+    groups = [voice(n, who, (at, at + 1)) for n, (who, at) in enumerate(seen)]
+    picks = match_identities(groups, [centre(1000 + who) for who in order], 0.5)
+    for a, group in enumerate(groups):
+        for b in range(a):
+            same = picks[a] is not None and picks[a] == picks[b]
+            assert not (same and co_occur(group, groups[b]))
+    for group, (who, _), pick in zip(groups, seen, picks, strict=True):
+        assert pick is None or order[pick] == who, group.number
+
+
+def around(angles: list[float]) -> NDArray[np.float32]:
+    """Unit vectors in a plane, by degrees."""
+    radians = np.radians(angles)
+    return np.stack([np.cos(radians), np.sin(radians)], 1).astype(np.float32)
+
+
+angles = st.lists(st.integers(0, 359).map(float), min_size=1, max_size=14)
+thresholds = st.sampled_from([-0.5, 0.0, 0.3, 0.7, 0.95])
+
+
+def test_one_alone_is_a_group() -> None:
+    assert cluster(around([17]), 0.5) == [0]
+    assert cluster(np.zeros((0, 4), np.float32), 0.5) == []
+
+
+def test_a_chain_does_not_join_its_ends() -> None:
+    # Each is like its neighbour, the ends are not alike: the mean keeps them apart.
+    labels = cluster(around([0, 40, 80, 120, 160]), 0.6)
+    assert labels[0] != labels[-1]
+
+
+def test_seeds_are_where_groups_begin() -> None:
+    assert cluster(around([0, 180, 90]), 0.5, seeds=[5, 5, 9]) == [0, 0, 1]
+
+
+@given(angles, thresholds)
+def test_groups_left_over_are_not_alike(found: list[float], threshold: float) -> None:
+    vectors = around(found)
+    labels = np.array(cluster(vectors, threshold))
+    groups = [vectors[labels == n] for n in range(labels.max() + 1)]
+    for i, one in enumerate(groups):
+        for other in groups[i + 1 :]:
+            assert float((one @ other.T).mean()) < threshold + 1e-6
+
+
+@given(angles, thresholds, st.data())
+def test_no_forbidden_pair_joins(found: list[float], threshold: float, data: st.DataObject) -> None:
+    count = len(found)
+    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
+    apart = np.zeros((count, count), bool)
+    for a, b in data.draw(st.lists(pairs, max_size=10)):
+        if a != b:
+            apart[a, b] = apart[b, a] = True
+    labels = cluster(around(found), threshold, apart)
+    assert not any(apart[i, j] and labels[i] == labels[j] for i in range(count) for j in range(i))
