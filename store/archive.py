@@ -139,6 +139,9 @@ _SHA = r"^[0-9a-f]{64}$"
 _SHA_NAME = re.compile(_SHA)
 
 
+_EncoderName = Annotated[str, Field(max_length=300)] | None
+
+
 class BackupPart(Frozen):
     """A member of the file: its name, its size in bytes and its SHA-256."""
 
@@ -171,7 +174,7 @@ class Manifest(Frozen):
     homer_backup: Literal[1] = 1
     revision: str = Field(pattern=r"^\d{4}$", description="of the schema")
     library: str = Field(pattern=r"^[0-9a-f]{32}$")
-    encoders: tuple[str | None, str | None] = (None, None)
+    encoders: tuple[_EncoderName, _EncoderName] = (None, None)
     made_at: str
     tables: tuple[TablePart, ...]
     blobs: NonNegativeInt

@@ -225,6 +225,7 @@ def _restore_rows(
     lock_all_tables(connection)
     _refuse_filled(connection)
     set_copy_format(connection)
+    require_encoders(session, LibraryEncoders(*archive.manifest.encoders))
     try:
         _fill_tables(connection, archive, progress, () if rights else RIGHTS_TABLES)
         refresh_viewer_role(connection)
@@ -236,7 +237,6 @@ def _restore_rows(
         raise InputError("the back-up's rows do not fit its tables: it was altered") from exc
     faults.fault_point(faults.FaultPoint.RESTORED_ROWS)
     set_library_id(session, library)
-    require_encoders(session, LibraryEncoders(*archive.manifest.encoders))
     record_deed(session, Deed.RESTORED)
     analyze_tables(connection)
     images = Megabytes(progress, "images, MB", archive.manifest.images.size)

@@ -189,7 +189,7 @@ class ExportFile:
         if head["revision"] != HEAD:
             raise InputError(f"{self.path} was made by another version of Homer")
         self.video = str(head["video"])
-        self.encoders = LibraryEncoders(*head["encoders"])
+        self.encoders = LibraryEncoders.parse(head["encoders"])
 
     def contents(self) -> ExportContents:
         """Read the whole file, images included.

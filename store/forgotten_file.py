@@ -99,7 +99,7 @@ def read_forgotten_file(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> Fo
             if len(rows) > limits.rows:
                 raise too_large(path, "it has too many rows", "rows", limits.rows)
         at = datetime.fromisoformat(head["at"])
-        encoders = LibraryEncoders(*head["encoders"])
+        encoders = LibraryEncoders.parse(head["encoders"])
         return ForgottenFile(head["video"], head["library"], encoders, at, rows, blobs)
 
 

@@ -33,17 +33,46 @@ def vector_literal(vector: NDArray[np.floating]) -> str:
     return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
 
 
+MOST_NAME = 300
+"""Characters of an encoder's name, in what comes from elsewhere."""
+
+
 class LibraryEncoders(NamedTuple):
-    """The names of the encoders that made a library's vectors; None: it has no such vector yet."""
+    """The names of the encoders that made a library's vectors; None: it has no such vector."""
 
     text: str | None
     images: str | None
 
+    @classmethod
+    def parse(cls, names: Any) -> LibraryEncoders:
+        """Return what a file says of the encoders of its vectors.
+
+        Raises:
+            ValueError: these are no names.
+        """
+        text, images = names
+        for name in (text, images):
+            if name is not None and (not isinstance(name, str) or len(name) > MOST_NAME):
+                raise ValueError("a name of an encoder that is none")
+        return cls(text, images)
+
+
+# A library of which all was deleted may begin with another encoder.
+_ENCODERS = """
+    SELECT CASE WHEN text_encoder IS NOT NULL
+                 AND EXISTS (SELECT FROM memories WHERE embedding IS NOT NULL)
+           THEN text_encoder END,
+           CASE WHEN image_encoder IS NOT NULL
+                 AND (EXISTS (SELECT FROM keyframes WHERE embedding IS NOT NULL)
+                      OR EXISTS (SELECT FROM frames AS f WHERE f.image_encoder = l.image_encoder))
+           THEN image_encoder END
+    FROM library AS l
+"""
+
 
 def encoders_of_library(database: Reader) -> LibraryEncoders:
     """Return the names of the library's encoders."""
-    row = reading_driver(database).execute("SELECT text_encoder, image_encoder FROM library")
-    return LibraryEncoders(*row.fetchall()[0])
+    return LibraryEncoders(*reading_driver(database).execute(_ENCODERS).fetchall()[0])
 
 
 def require_encoder(session: Session, encoder: str, *, images: bool = False) -> None:
@@ -55,9 +84,9 @@ def require_encoder(session: Session, encoder: str, *, images: bool = False) -> 
         InputError: they are of another one.
     """
     column = LibraryRow.image_encoder if images else LibraryRow.text_encoder
-    if session.scalar(select(column)) is None:
-        known = session.scalar(select(column).with_for_update())
-        if known is None:
+    if encoders_of_library(session)[images] is None:
+        session.execute(select(LibraryRow.id).with_for_update())
+        if encoders_of_library(session)[images] is None:
             session.execute(update(LibraryRow).values({column: encoder}))
             return
     check_encoder(session.scalar(select(column).with_for_update(read=True)), encoder)

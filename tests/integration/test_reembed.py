@@ -17,6 +17,7 @@ from domain import faults
 from domain.asking import Mode
 from domain.errors import Busy, InputError, ModelError
 from domain.settings import Settings
+from flows.delete import delete_video_rows
 from flows.reembed import fitting_thresholds, plan_reembedding, reembed
 from flows.workspace import Workspace
 from library.memory import dump_lines
@@ -172,6 +173,9 @@ def test_another_encoder_neither_writes_nor_searches_and_it_is_said_what_to_do(
     assert "lighthouse" in found(store, "lighthouse", NEW).lower()
     with pytest.raises(InputError, match="vectors of longer"):
         cut(store)
+    delete_video_rows(store, VIDEO)
+    watch_talk(store, 1)
+    assert "lighthouse" in found(store, "lighthouse").lower(), "an emptied library begins anew"
 
 
 def test_a_profile_asks_with_the_encoder_of_the_library(tmp_path: Path) -> None:

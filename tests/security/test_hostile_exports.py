@@ -403,7 +403,7 @@ def test_whatever_one_value_becomes_it_is_imported_or_refused_in_a_line(
 ) -> None:
     """A spoilt row ends in an error of Homer's, never a traceback, and leaves nothing."""
     came = 0
-    seeds = examples(15, 100)
+    seeds = examples(25, 100)
     for seed in range(seeds):
         change = partial(spoilt, seed=seed)
         odd = export_with(exported / f"{video}.zip", tmp_path / f"{seed}", change)

@@ -16,9 +16,15 @@ from memory.captions import read_captions, read_cues
 from skills.library import MOST_BYTES, read_skills
 from store.checkpoint_values import check_row, pack_value, unpack_value
 from store.forgotten_file import read_forgotten_file
+from store.queries.encoders import LibraryEncoders
 from tests.support.altered_exports import runs, written
 
-HEAD = {"keepsake": 1, "video": "a" * 16, "library": "b" * 32, "at": "2026-01-01T00:00:00+00:00"}
+HEAD = {
+    "keepsake": 1,
+    "video": "a" * 16,
+    "library": "b" * 32,
+    "at": "2026-01-01T00:00:00+00:00",
+} | {"encoders": ["words", None]}
 SMALL = ImportLimits(captions_mb=1, line_mb=1, blob_mb=1)
 
 
@@ -106,3 +112,9 @@ def test_no_other_value_is_ever_written(value: object) -> None:
 )
 def test_plain_values_come_back_as_they_were(value: object) -> None:
     assert unpack_value(*pack_value(value)) == value
+
+
+@pytest.mark.parametrize("names", [None, [], ["x"], [1, None], ["x" * 301, None], [None, ["x"]]])
+def test_only_names_are_taken_for_those_of_encoders(names: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        LibraryEncoders.parse(names)
