@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete
 from streamlit.testing.v1 import AppTest
 
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
@@ -17,7 +16,6 @@ from evals.run_job import start_run
 from library.evaluations import evaluation_runs
 from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
-from store.tables.schema import EvalRunRow
 from tests.support.app_pages import (
     EVIL,
     LONG,
@@ -107,16 +105,6 @@ def test_runs_are_listed_with_how_far_they_are(runs: Store) -> None:
     shown = words(open_page("evaluations"))
     assert "done, 80 of 80 answers judged, data set houses, models local, protocol online" in shown
     assert "run=second" in links(open_page("evaluations"))
-
-
-def test_many_runs_are_shown_a_page_at_a_time(library: Store) -> None:
-    with library.begin() as session:
-        for n in range(60):
-            begin_run(session, f"run-{n:02d}", run_settings())
-    assert "26 to 50 of 60" in words(open_page("evaluations", page=2))
-    assert "51 to 60 of 60" in words(open_page("evaluations", page=9))
-    found = evaluation_runs(library, 58, 10)
-    assert (found.total, len(found.items)) == (60, 2)
 
 
 def test_a_run_has_its_tables_and_curves_in_words_too(runs: Store) -> None:
@@ -229,14 +217,6 @@ def test_the_report_is_taken_along(runs: Store) -> None:
     page = press(open_page("evaluations", run="first"), "Make the files")
     names = [one.proto.label for one in page.get("download_button")]
     assert names == ["Download the page", "Download the table"]
-
-
-def test_a_run_that_is_deleted_while_it_is_shown_is_one_message(runs: Store) -> None:
-    page = open_page("evaluations", run="first")
-    with runs.begin() as session:
-        session.execute(delete(EvalRunRow))
-    page.run()
-    assert "there is no run" in page.error[0].value
 
 
 def test_an_example_is_offered_beside_runs(runs: Store) -> None:
