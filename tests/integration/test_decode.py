@@ -15,7 +15,6 @@ from domain.errors import InputError, MediaError
 from domain.settings import WatchSettings
 from perception.containers import StreamClock
 from perception.decode import RawClip, decode_frames, read_clips
-from perception.picture_stream import marks_unreferenced
 from perception.source import probe, probe_source
 from perception.speech import speaking_track
 from tests.support.full_suite import in_full, sample
@@ -149,22 +148,6 @@ def test_a_clip_is_the_same_wherever_reading_began(kind: str, tmp_path: Path) ->
     whole = [content(clip) for clip in read(path, SECONDS)]
     for first in range(1, len(whole)):
         assert [content(clip) for clip in read(path, SECONDS, first)] == whole[first:]
-
-
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        ("pyramid", True),
-        ("hevc", True),
-        ("hevc-layers", False),
-        ("hevc-stream", False),
-        in_full(("vp8-layers", False)),
-        ("av1", False),
-    ],
-)
-def test_pictures_are_left_out_where_none_depend(kind: str, names: bool, tmp_path: Path) -> None:
-    with av.open(str(predicted(kind, tmp_path))) as container:
-        assert marks_unreferenced(container.streams.video[0].codec_context) == names
 
 
 @pytest.mark.full

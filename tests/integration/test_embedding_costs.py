@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.asking import Mode, Question
-from domain.errors import ModelError
 from domain.settings import ClipViewKind, MemorySettings, Settings, WatchSettings
 from flows.alert_judging import AlertJudge
 from flows.build import build
@@ -45,14 +44,13 @@ from store.tables.schema import ModelCallRow
 from strategies.registry import find_strategy
 from tests.integration.test_shown_clips import counting
 from tests.support.api import WordState, client_of
-from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY, remember_party
 from tests.support.embeddings_server import count_tokens, server, word_vectors
 from tests.support.library import Quiet
 from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, WordVectors, known_video, memorise, percept, said
-from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Tools as WordTools
 from tests.support.runs import ask
 from tests.support.span_deletion import SPAN, watch_talk
@@ -153,47 +151,6 @@ def test_watching_by_rules_takes_of_an_endpoint_what_was_estimated(
     assert all(clip.cost.tokens_in > 0 for clip in show_video(store, "harbour").clips)
 
 
-LINES = [
-    {
-        "kind": "episodic",
-        "text": f"At this moment the man points at number {n} on the wall, and nobody answers him.",
-        "start_s": n / 12,
-        "end_s": n / 12 + 0.5,
-    }
-    for n in range(24)
-]
-SUMMARY = "They go on with the wall, and one of them counts what is left. " * 6
-PATCH = [
-    {"label": f"Part {n} of the work", "summary": SUMMARY, "clips": list(clips)}
-    for n, clips in enumerate((range(3), range(3, 6), range(6, 8), range(8, 10)))
-]
-
-
-def write(request: dict[str, Any]) -> Answer:
-    of_clip = "Write the lines of this clip" in json.dumps(request)
-    reply = {"lines": LINES} if of_clip else {"segments": PATCH}
-    return Answer(reply, tokens=(1_000, len(json.dumps(reply)) // 4))
-
-
-@pytest.mark.full
-def test_what_a_model_writes_is_part_of_estimate(home: Home, store: Store, tmp_path: Path) -> None:
-    path = talk(tmp_path)
-    with server(word_vectors) as (url, requests), OpenAIServer(write) as model:
-        spec = ChatSpec(model="openai:m", base_url=model.base_url, price=PRICE)
-        opened = workspace(home, store, url, writer="llm", chat={"default": spec})
-        on_machine = opened.profile.model_copy(update={"text": "minilm"})
-        without = estimate_file(replace(opened, profile=on_machine), path)
-        estimate = estimate_file(opened, path)
-        requests.clear()
-        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
-    assert outcome.exit_code == 0
-    of_endpoint = 10 * (estimate.tokens_in - without.tokens_in)
-    assert of_endpoint == pytest.approx(counted(requests), rel=0.1)
-    assert estimate.cost_usd is not None
-    assert without.cost_usd is not None
-    assert estimate.cost_usd - without.cost_usd == pytest.approx(of_endpoint / 1e6, rel=0.01)
-
-
 @pytest.mark.full
 def test_frames_take_what_was_estimated(home: Home, store: Store, tmp_path: Path) -> None:
     path = talk(tmp_path)
@@ -253,19 +210,6 @@ def test_a_question_has_embeddings_on_record_and_replays(home: Home, store: Stor
             events_of(session, asked.trajectory_id), embeddings_of(session, asked.trajectory_id)
         )
     assert used.by_purpose["embed"].tokens_in == used.total.tokens_in == taken > 0
-
-
-@pytest.mark.full
-def test_a_request_that_failed_is_on_record(home: Home, store: Store) -> None:
-    watch_talk(store)
-    with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
-        opened = workspace(home, store, url)
-        with pytest.raises(ModelError, match="too long"):
-            reembed(opened, plan_reembedding(opened), Quiet(), print, direct=True)
-    (row,) = embedded(store)
-    assert row.error is not None
-    assert "too long" in row.error
-    assert (row.tokens_in, row.cost_usd) == (0, 0)
 
 
 @pytest.mark.full
@@ -400,16 +344,6 @@ def test_local_search_is_free(store: Store, database: str, monkeypatch: pytest.M
     assert "single searches" not in CliRunner().invoke(app, ["videos"]).stderr
 
 
-@pytest.mark.full
-def test_a_search_that_fails_is_on_record(home: Home, store: Store) -> None:
-    watch_talk(store)
-    with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
-        retrievers = Retrievers(store, workspace(home, store, url).toolbox, Settings())
-        with pytest.raises(ModelError, match="too long"), recorded_search(store):
-            search_once(store, retrievers, Mode.VIDEO, "the lighthouse")
-    assert "too long" in str(searched(store)[0].error)
-
-
 def test_the_api_says_what_a_search_took(home: Home, store: Store) -> None:
     remember_party(store)
     with server(word_vectors) as (url, requests):
@@ -426,19 +360,3 @@ def test_the_api_says_what_a_search_took(home: Home, store: Store) -> None:
         "cost_usd": pytest.approx(taken / 1e6),
     }
     assert used["cost"]["tokens"] == counted(requests) > 0
-
-
-@pytest.mark.full
-def test_the_app_says_its_cost(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    remember_party(store)
-    with server(word_vectors) as (url, requests):
-        profile = workspace(home, store, url).profile
-
-        def toolbox() -> Toolbox:
-            return Questioned(profile, Path("/nonexistent"))
-
-        with app_over(store, monkeypatch, toolbox):
-            page = open_page("video", video=PARTY, show="Search", q="piano")
-    taken = counted(requests)
-    assert f"The search took {taken:,} tokens" in words(page)
-    assert sum(row.tokens_in for row in searched(store)) == taken > 0
