@@ -196,6 +196,12 @@ def test_question_like_those_learned_from_is_asked_so_whatever_kind_is_called(st
     assert asked(store, far)[1].machine == DEFAULT
 
 
+def test_seven_questions_are_too_few_to_learn_a_strategy(store: Store) -> None:
+    watched(store)
+    judged_pairs(store, "plain-rag", DEFAULT, count=7)
+    assert "strategy-who" not in {skill.name for skill in learned(store).written}
+
+
 def test_a_choice_that_was_never_right_is_banned(store: Store) -> None:
     watched(store)
     store_skills(store, [choosing("plain-rag")])

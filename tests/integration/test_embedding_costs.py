@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.asking import Mode, Question
+from domain.errors import ModelError
 from domain.settings import ClipViewKind, MemorySettings, Settings, WatchSettings
 from flows.alert_judging import AlertJudge
 from flows.build import build
@@ -50,7 +51,7 @@ from tests.support.library import Quiet
 from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, WordVectors, known_video, memorise, percept, said
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Tools as WordTools
 from tests.support.runs import ask
 from tests.support.span_deletion import SPAN, watch_talk
@@ -149,6 +150,47 @@ def test_watching_by_rules_takes_of_an_endpoint_what_was_estimated(
     cost = show_video(store, "harbour").cost
     assert (cost.tokens_in, cost.failed) == (taken, 0)
     assert all(clip.cost.tokens_in > 0 for clip in show_video(store, "harbour").clips)
+
+
+LINES = [
+    {
+        "kind": "episodic",
+        "text": f"At this moment the man points at number {n} on the wall, and nobody answers him.",
+        "start_s": n / 12,
+        "end_s": n / 12 + 0.5,
+    }
+    for n in range(24)
+]
+SUMMARY = "They go on with the wall, and one of them counts what is left. " * 6
+PATCH = [
+    {"label": f"Part {n} of the work", "summary": SUMMARY, "clips": list(clips)}
+    for n, clips in enumerate((range(3), range(3, 6), range(6, 8), range(8, 10)))
+]
+
+
+def write(request: dict[str, Any]) -> Answer:
+    of_clip = "Write the lines of this clip" in json.dumps(request)
+    reply = {"lines": LINES} if of_clip else {"segments": PATCH}
+    return Answer(reply, tokens=(1_000, len(json.dumps(reply)) // 4))
+
+
+@pytest.mark.full
+def test_what_a_model_writes_is_part_of_estimate(home: Home, store: Store, tmp_path: Path) -> None:
+    path = talk(tmp_path)
+    with server(word_vectors) as (url, requests), OpenAIServer(write) as model:
+        spec = ChatSpec(model="openai:m", base_url=model.base_url, price=PRICE)
+        opened = workspace(home, store, url, writer="llm", chat={"default": spec})
+        on_machine = opened.profile.model_copy(update={"text": "minilm"})
+        without = estimate_file(replace(opened, profile=on_machine), path)
+        estimate = estimate_file(opened, path)
+        requests.clear()
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
+    assert outcome.exit_code == 0
+    of_endpoint = 10 * (estimate.tokens_in - without.tokens_in)
+    assert of_endpoint == pytest.approx(counted(requests), rel=0.1)
+    assert estimate.cost_usd is not None
+    assert without.cost_usd is not None
+    assert estimate.cost_usd - without.cost_usd == pytest.approx(of_endpoint / 1e6, rel=0.01)
 
 
 @pytest.mark.full
@@ -342,6 +384,16 @@ def test_local_search_is_free(store: Store, database: str, monkeypatch: pytest.M
         search_once(store, retrievers, Mode.VIDEO, "the lighthouse")
     assert (str(cost.usage), searched(store)) == ("", [])
     assert "single searches" not in CliRunner().invoke(app, ["videos"]).stderr
+
+
+@pytest.mark.full
+def test_a_search_that_fails_is_on_record(home: Home, store: Store) -> None:
+    watch_talk(store)
+    with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
+        retrievers = Retrievers(store, workspace(home, store, url).toolbox, Settings())
+        with pytest.raises(ModelError, match="too long"), recorded_search(store):
+            search_once(store, retrievers, Mode.VIDEO, "the lighthouse")
+    assert "too long" in str(searched(store)[0].error)
 
 
 def test_the_api_says_what_a_search_took(home: Home, store: Store) -> None:

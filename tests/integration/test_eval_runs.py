@@ -193,6 +193,25 @@ def test_auto_learns_on_one_half_and_is_asked_on_the_other(store: Store, tmp_pat
     assert sum(one.learned for one in auto.chosen) == len(by_skill)
 
 
+def one_of_each(folder: Path) -> Dataset:
+    """A question with options, and an open one."""
+    whole = houses(folder, 1)
+    return Dataset(whole.name, whole.videos, whole.questions[1:])
+
+
+@pytest.mark.full
+def test_ablation_asks_each_question_with_less_of_the_memory(store: Store, tmp_path: Path) -> None:
+    evaluate(store, one_of_each(tmp_path), stages=list(AblationStage))
+    rows = found(store)
+    assert {row.slot.arm for row in rows} == {str(stage) for stage in AblationStage}
+    for row in rows:
+        assert row.trajectory is not None
+        with store.begin() as session:
+            first = events_of(session, row.trajectory)[0]
+        assert isinstance(first, QuestionAsked)
+        assert first.setup.settings.memory == row.slot.arm
+
+
 def test_a_wrong_answer_has_its_fault_on_record(store: Store, tmp_path: Path) -> None:
     whole = houses(tmp_path, 1)
     first = whole.questions[0].model_copy(update={"answer": "B"})

@@ -73,3 +73,16 @@ def test_containers_are_read_or_refused() -> None:
 @pytest.mark.parametrize(("name", "path"), corpus(KEPT), ids=lambda one: Path(one).name)
 def test_what_was_found_once_is_read_or_refused(name: str, path: Path) -> None:
     assert read(begun(name), path) in ("read", "refused")
+
+
+@pytest.mark.full
+def test_every_way_to_go_wrong_is_seen_and_the_rest_is_read() -> None:
+    tally = run("bad", 1, 0, 9, worker="tests.support.bad_parsers")
+    assert tally.cases == 9
+    assert tally.outcomes == {"read": 3, "refused": 1, "crash": 3, "hang": 1, "memory": 1}
+    output = dict(tally.findings)
+    assert output[2].startswith("crash: KeyError at bad_parsers.py:")
+    assert output[3] == "crash: SIGSEGV"
+    assert output[4] == "hang: beyond its time"
+    assert output[5].startswith("memory: ")
+    assert output[6] == "crash: exit code 3"

@@ -11,16 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from domain.errors import ModelError, SetupError
+from domain.evaluation import QuestionPart
 from domain.ingesting import Watched
 from domain.settings import Pool
 from flows import ingest_video, reporting
 from flows.build import build
+from flows.evaluation_steps import run_evaluation
 from flows.executors import ClipFailed
 from flows.ingest_files import watch_files
 from flows.live_stream import open_stream, watch_stream
 from flows.perception_workers import WorkerPool
+from flows.reembed import plan_reembedding, reembed
+from flows.reporting import report_to_prefect
 from flows.workspace import Workspace
 from models.extras import RAY
 from models.slots import Slots
@@ -32,13 +37,18 @@ from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.clips import clips_of
+from store.queries.encoders import encoders_of_library
+from store.queries.evaluations import Slot
 from store.queries.records import dump_video
 from store.queries.videos import video_state
+from store.tables.schema import LibraryRow
 from strategies.registry import find_strategy
+from tests.support.evaluation_rows import slot
 from tests.support.full_suite import in_full
-from tests.support.library import Heard
+from tests.support.library import Heard, Quiet
 from tests.support.light_models import in_little_clips, light_toolbox, read_by
 from tests.support.media import make_video
+from tests.support.span_deletion import watch_talk
 from tests.support.streams import Fed, segment
 from tests.support.worker_pools import (
     CLIPS,
@@ -347,3 +357,69 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     assert heard.notes[-2:] == ["remembered 0", "remembered 1"]
     found = sorted(state for state, _message, _tasks in runs_of(prefect, work.video.id))
     assert found == ["Completed"] * 3
+
+
+@pytest.mark.full
+def test_the_encoder_is_changed_in_a_flow(
+    prefect: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
+    from prefect.client.orchestration import get_client
+
+    watch_talk(workspace.store)
+    with workspace.store.begin() as session:
+        session.execute(update(LibraryRow).values(text_encoder="older"))
+    plan = plan_reembedding(workspace).model_copy(update={"encoder": workspace.toolbox.text.name})
+    assert plan.rows
+    reembed(workspace, plan, Quiet(), print)
+    with reached(prefect), get_client(sync_client=True) as client:
+        states = {run.name: run.state_name for run in client.read_flow_runs()}
+    assert states[plan.encoder] == "Completed"
+    with workspace.store.begin() as session:
+        assert encoders_of_library(session).text == plan.encoder
+
+
+class Counted:
+    """An evaluation of a video and two questions, which notes what is done to it."""
+
+    name = "counted"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace, self.done = workspace, list[str]()
+
+    def videos(self) -> list[str]:
+        return ["v"]
+
+    def ingest(self, video: str) -> None:
+        self.done.append(f"ingest {video}")
+
+    def batches(self) -> list[int]:
+        return [0]
+
+    def pending(self, _batch: int) -> list[Slot]:
+        return [slot(f"0{c}", "v", part=QuestionPart.TEST) for c in "ab"]
+
+    def answer(self, one: Slot) -> None:
+        self.done.append(f"ask {one.question}")
+
+    def over(self) -> bool:
+        return False
+
+    def should_learn_from(self, _batch: int) -> bool:
+        return True
+
+    def learned(self, batch: int) -> None:
+        self.done.append(f"learned {batch}")
+
+
+@pytest.mark.full
+def test_an_evaluation_in_a_flow_takes_the_same_steps(prefect: str, workspace: Workspace) -> None:
+    from prefect.client.orchestration import get_client
+
+    with report_to_prefect(workspace.home, prefect), reached(prefect):
+        run_evaluation(evaluation := Counted(workspace), 1, prefect)
+        with get_client(sync_client=True) as client:
+            states = {run.name: run.state_name for run in client.read_flow_runs()}
+            learned = {run.name: run.state_name for run in client.read_task_runs()}
+    assert evaluation.done == ["ingest v", "ask 0a", "ask 0b", "learned 0"]
+    assert (states["counted"], learned["learn after batch 0"]) == ("Completed", "Completed")

@@ -270,6 +270,17 @@ def test_a_clip_whose_file_is_gone_cannot_be_tried_again(jobs: Jobs, recording: 
     assert jobs.every() == []
 
 
+def test_many_failed_clips_are_not_all_named(app_library: Store, tmp_path: Path) -> None:
+    with app_library.begin() as session:
+        video = Video(id=VIDEO, title="t", path=str(tmp_path / "t.mp4"), duration_ms=1)
+        add_video(session, video, [clip(n) for n in range(20)], {})
+        for n in range(20):
+            mark_clip(session, VIDEO, n, ClipState.FAILED, "away")
+    page = open_page("library")
+    assert len([b for b in page.button if b.label.startswith("Try clip")]) == 5
+    assert "The other 15 are among its clips" in words(page)
+
+
 def test_what_another_process_watches_is_seen_too(app_library: Store, tmp_path: Path) -> None:
     """As a video that somebody watches from a terminal: no job of the app's knows it."""
     add(app_library, tmp_path / "talk.mp4")
@@ -282,6 +293,17 @@ def test_what_another_process_watches_is_seen_too(app_library: Store, tmp_path: 
         assert next(b for b in page.button if b.label == "Delete").disabled
     page.run()
     assert "another homer process" not in words(page)
+
+
+def test_what_others_watch_is_seen_behind_many(app_library: Store, tmp_path: Path) -> None:
+    for n in range(30):
+        add(app_library, tmp_path / f"paused {n}.mp4", f"{n:016}")
+    add(app_library, tmp_path / "zebra.mp4")
+    with app_library.begin() as session:
+        for name in (*(f"{n:016}" for n in range(30)), VIDEO):
+            set_video_state(session, name, WATCHING)
+    with exclusive_lock(app_library, VIDEO, "zebra"):
+        assert "zebra** being watched by another homer process" in words(open_page("library"))
 
 
 def test_a_job_that_ended_as_it_was_paused_is_reported_as_it_ended(

@@ -79,6 +79,16 @@ def test_parts_of_a_node_fill_it_and_lead_back_to_it(party: Store) -> None:
     assert len(whole.path) == 3
 
 
+@pytest.mark.full
+def test_parts_come_a_page_at_a_time(party: Store) -> None:
+    built(party, "memdreamer")
+    macro = zoomed(party, zoomed(party).parts[0].id).parts[0].id
+    every = zoomed(party, macro)
+    page = load_zoomed(party, PARTY, outline_of(party), macro, 2, 3)
+    assert page.parts == every.parts[2:5]
+    assert page.total == every.total == len(every.parts)
+
+
 def test_any_memory_with_levels_has_an_outline(party: Store) -> None:
     built(party, "worldmm")
     whole = zoomed(party)
@@ -142,6 +152,17 @@ def test_a_graph_is_drawn_once_it_is_asked_for_and_links_its_people(party: Store
 
 def _graphs(page: AppTest) -> list[object]:
     return list(page.get("graphviz_chart"))
+
+
+@pytest.mark.full
+def test_several_memories_are_chosen_from(party: Store) -> None:
+    built(party, "memdreamer", "worldmm")
+    page = open_page("video", video=PARTY)
+    box = next(one for one in page.selectbox if one.label == "Made of")
+    assert len(box.options) == 2
+    box.select_index(1).run()
+    assert not page.exception
+    assert "caption" in words(page)
 
 
 def test_no_words_are_instructions_of_a_graph(party: Store) -> None:

@@ -187,6 +187,14 @@ def test_corrections_are_listed_and_undone_in_german(recording: Store, in_german
     assert history(recording, VIDEO)[0].told == f"Named person {third} Ann and Eve"
 
 
+def test_who_is_in_one_frame_is_never_suggested(library: Store) -> None:
+    known_video(library, 2)
+    both = percept(0, faces=(face(0, 1, (0, 3)), face(1, 2, (0, 3))))
+    memorise(library, both)
+    numbers = {(one.one.number, one.other.number) for one in likely_same_people(library, VIDEO)}
+    assert (0, 1) not in numbers
+
+
 def test_suggestion_is_taken_or_refused(recording: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from people import likely_same
 
@@ -222,3 +230,14 @@ def test_somebody_is_forgotten_on_second_thought_and_brought_back(recording: Sto
     submit(page, "Restore")
     assert "Restored the person" in words(page)
     assert list_people(recording, VIDEO) == before
+
+
+def test_many_people_are_shown_a_page_at_a_time(library: Store) -> None:
+    known_video(library, 1)
+    crowd = percept(0, faces=tuple(face(n, n, (n / 2, n / 2 + 0.2)) for n in range(30)))
+    memorise(library, crowd)
+    first = open_page("people", video=VIDEO)
+    assert len([b for b in first.button if b.label == "Open"]) == 12
+    assert "1 to 12 of 30" in words(first)
+    last = open_page("people", video=VIDEO, page=3)
+    assert len([b for b in last.button if b.label == "Open"]) == 6

@@ -14,6 +14,7 @@ from sqlalchemy import select, update
 from typer.testing import CliRunner
 
 from cli.main import app
+from domain.errors import InputError
 from domain.ingesting import IngestEstimate, sum_of
 from domain.rights import Deed
 from domain.settings import MemorySettings, Settings, WatchSettings
@@ -206,6 +207,36 @@ def test_ingestion_takes_the_estimate(home: Home, store: Store, tmp_path: Path, 
     assert str(again) == "colours: nothing to watch, it is in memory"
     assert f"{estimate.images:.1f} images and" in str(estimate)
     assert f"{used.images / used.clips:.1f} images and" in str(used)
+
+
+def test_a_short_last_clip_is_estimated_by_itself(home: Home, store: Store, tmp_path: Path) -> None:
+    path = make_video(tmp_path / "colours.mp4", seconds=8.2, scene_s=0.5, silent=True)
+    with OpenAIServer(counting) as server:
+        opened = workspace(home, store, server, clip_view="frames", strategies=())
+        estimate = estimate_file(opened, path)
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
+        used = ingest_usage(store, outcome.video)
+    assert used.clips == estimate.clips == 5
+    assert used.images / used.clips == pytest.approx(estimate.images, rel=0.05)
+    assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
+
+
+@pytest.mark.full
+def test_estimate_counts_subtitles_that_are_used(home: Home, store: Store, tmp_path: Path) -> None:
+    path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
+    cues = (f"00:{n:02}.000 --> 00:{n + 1:02}.000\nWord {n} " + "of many " * 40 for n in range(20))
+    (tmp_path / "colours.vtt").write_text("WEBVTT\n\n" + "\n\n".join(cues) + "\n")
+    with OpenAIServer(counting) as server:
+        opened = workspace(home, store, server)
+        without = estimate_file(opened, path)
+        estimate = estimate_file(opened, path, subtitles="use")
+        assert estimate.tokens_in > without.tokens_in + 200
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True, subtitles="use")
+        used = ingest_usage(store, outcome.video)
+        assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
+        assert estimate_file(opened, path).clips == 0
+        with pytest.raises(InputError, match="was watched with"):
+            estimate_file(opened, path, subtitles="ignore")
 
 
 def test_without_a_model_only_time_is_told(home: Home, store: Store, tmp_path: Path) -> None:

@@ -165,6 +165,15 @@ def test_a_view_ends_at_the_last_settled_clip_in_time(
     assert last_clip(store, as_of_ms) == seen
 
 
+@pytest.mark.parametrize(("state", "seen"), [("watching", 0), ("done", 3), ("failed", 3)])
+def test_failed_clip_hides_no_rest_once_watching_ended(store: Store, state: str, seen: int) -> None:
+    add(store, video())
+    mark(store, "dfdd")
+    with store.begin() as session:
+        set_video_state(session, A, state)
+    assert last_clip(store) == seen
+
+
 def test_a_view_keeps_the_order_of_its_videos_and_names_the_unknown(store: Store) -> None:
     add(store, video(A), video(C, "other"))
     mark(store, "dd", C)

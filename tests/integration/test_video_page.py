@@ -24,6 +24,7 @@ from tests.support.app_pages import EVIL, app_over, open_page, output, press, wo
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.full_suite import sample
 from tests.support.memory import VIDEO, keyframe, known_video, memorise, percept
+from tests.support.remembered import paint_keyframes
 from ui.corrections import deleted_lane
 from ui.player import TimelineBar, pack_rows
 
@@ -92,6 +93,22 @@ def test_what_is_sought_is_found_and_can_be_linked_to(party: Store) -> None:
     (folded,) = [one for one in none.expander if "less close moment" in one.label]
     assert folded.label[0].isdigit()
     assert not [one for one in none.button if (one.key or "").startswith("found_")]
+
+
+def test_images_of_a_time_and_like_another_are_found(party: Store) -> None:
+    colours = {65.0: (200, 30, 30), 95.0: (190, 40, 40), 125.0: (20, 30, 200)}
+    ids = paint_keyframes(party, PARTY, colours)
+    of_time = open_page("video", video=PARTY, show="Search", at="1:05")
+    assert "▶ 1:05" in words(of_time)
+    shown = words(open_page("video", video=PARTY, show="Search", like=f"k{ids[65]}"))
+    assert "▶ 1:35" in shown
+    assert "▶ 2:05" not in shown
+    assert f"like k{ids[65]}" in shown
+    assert "▶ 1:35" in words(press(of_time, "Images like this"))
+    for wrong, error in ({"at": "noon"}, "is not a time"), ({"like": "m3"}, "is not an image"):
+        page = open_page("video", video=PARTY, show="Search", **wrong)
+        assert error in words(page)
+        assert not page.exception
 
 
 def test_a_tool_of_a_strategy_searches_the_video_and_its_address_leads_back(party: Store) -> None:
