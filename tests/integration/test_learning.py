@@ -53,6 +53,14 @@ def test_a_batch_is_of_64_answers_and_each_is_learned_from_once(library: Store) 
     assert [learned(library).answers for _ in range(3)] == [BATCH, 3, 0]
 
 
+@pytest.mark.full
+def test_observations_of_two_batches_are_not_added_up(library: Store) -> None:
+    for n in range(2 * BATCH):
+        kind = "who" if n % BATCH < 7 else f"odd {n}"
+        answered(library, f"t{n:03d}", kind, right=True, rounds=1)
+    assert [learned(library).written for _ in range(2)] == [(), ()]
+
+
 def test_a_skill_is_compared_with_the_same_profile_only(library: Store) -> None:
     for n in range(8):
         answered(library, f"w{n}", "who", right=True, rounds=1)

@@ -15,6 +15,7 @@ from domain.people import Forgotten
 from library.people import person_of_library
 from models.profile import load_profile
 from people.across_videos import join, rename
+from people.corrections import history
 from people.forget import forget
 from store.database import Store
 from tests.support.app_pages import app_over, open_page, words
@@ -65,6 +66,13 @@ def test_a_suggestion_is_accepted_and_undone(library: Store) -> None:
     assert "Undone: Joined person 0 with person 0" in words(page)
 
 
+def test_a_rejected_pair_is_suggested_no_more(library: Store) -> None:
+    page = press(all_videos(), "No")
+    assert "are two people." in words(page)
+    assert "No likely pairs in different videos." in words(page)
+    assert [one.kind for one in history(library, INTERVIEW)] == ["differ"]
+
+
 def test_sure_pairs_are_joined_by_one_button_and_one_is_split_off(library: Store) -> None:
     watch_people(library, LECTURE, {1: 0.9})
     page = press(all_videos(), "Join 3 sure pairs")
@@ -72,6 +80,17 @@ def test_sure_pairs_are_joined_by_one_button_and_one_is_split_off(library: Store
     assert joined(library) == 3
     press(page, "Somebody else")
     assert {joined(library), len(person_of_library(library, LECTURE, "0").characters)} == {2, 1}
+
+
+def test_a_name_is_given_in_all_videos(library: Store) -> None:
+    join(library, TALK, "0", INTERVIEW, "0")
+    page = all_videos()
+    next(one for one in page.text_input if str(one.key).startswith("name_")).input("Ada").run()
+    assert not page.exception
+    assert labels(library, TALK)[0] == labels(library, INTERVIEW)[0] == "Ada"
+    assert "is now called Ada." in words(page)
+    press(page, "Undo")
+    assert "Ada" not in labels(library, TALK) + labels(library, INTERVIEW)
 
 
 def test_the_page_of_a_video_says_where_else_a_person_is(library: Store) -> None:

@@ -89,6 +89,17 @@ def test_a_worker_that_is_killed_takes_nothing_along(
     assert not (workspace.toolbox.weights / "fatal").exists()
 
 
+def test_a_model_that_fails_in_a_worker_is_asked_again(
+    workspace: Workspace, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0,))
+    (workspace.toolbox.weights / "odd").touch()
+    outcome, failures = watch_with_workers(workspace, 2, "threads", video)
+    assert failures == []
+    assert dump_of(workspace.store, outcome) == alone
+    assert not (workspace.toolbox.weights / "odd").exists()
+
+
 def test_one_machine_at_a_time_watches_a_video(
     workspace: Workspace, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
