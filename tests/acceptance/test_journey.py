@@ -173,12 +173,6 @@ def other(tmp_path: Path) -> Iterator[Home]:
 
 
 @pytest.mark.full
-def test_second_database_holds_same_bytes(undisturbed: str, little: list[str], other: Home) -> None:
-    must(other, "ingest", *little, "--direct")
-    assert output(other, "dump", "beginning") == undisturbed
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("way", [["--direct"], []], ids=["plain", "prefect"])
 def test_killed_in_the_middle_it_goes_on_and_ends_as_if_nothing_had_been(
     undisturbed: str, little: list[str], other: Home, way: list[str]

@@ -1,4 +1,4 @@
-"""The app in a real browser: asking, stepping, forking, people, watching, deleting, recovering."""
+"""The app in a real browser: asking, stepping, playing, following, exporting, recovering."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.videos import find_video, set_progress
 from tests.browser.pages import Keep, ask, done, no_violations, opened, seen, settled, video_ids
-from tests.support.app_pages import EVIL
 from tests.support.media import make_video
 
 if TYPE_CHECKING:
@@ -43,12 +42,6 @@ def of_file(place: Home, video: str, path: Path) -> Iterator[None]:
             set_progress(session, video, path=before, has_video=False)
         drop_cached_original(place, video)
         cache_original(place, video, stat_digest(Path(str(before))))
-
-
-@pytest.mark.full
-def test_an_empty_question_is_asked_for(page: Page, address: str) -> None:
-    ask(page, address, "")
-    seen(page, "Write a question first")
 
 
 def test_a_question_is_answered_and_chip_plays_moment(page: Page, address: str, keep: Keep) -> None:
@@ -78,16 +71,6 @@ def test_the_player_stays_where_it_is_when_the_page_is_drawn_again(page: Page) -
 
 
 # In test_planted_words of the integration tests every page is tested for it.
-@pytest.mark.full
-def test_words_from_outside_are_shown_as_words(page: Page, address: str) -> None:
-    ask(page, address, "Why was the lighthouse painted green?")
-    page.wait_for_function(
-        "words => document.body.innerText.replaceAll('\\u2060', '').includes(words)", arg=EVIL
-    )
-    assert page.locator("img[src=x], a[href*='example.org']").count() == 0
-    assert page.get_by_text("bold", exact=True).count() == 0
-
-
 @pytest.mark.full
 def test_options_are_distinguished_by_letters(page: Page, address: str) -> None:
     ask(page, address, "What colour was the lighthouse?", "red\ngreen\nwhite")
@@ -121,28 +104,6 @@ def test_a_bar_of_the_timeline_plays_what_the_round_saw(page: Page) -> None:
     page.wait_for_function("document.querySelector('video')?.readyState >= 1")
 
 
-def test_a_trajectory_is_replayed(page: Page) -> None:
-    page.get_by_role("button", name="Replay", exact=True).click()
-    seen(page, "Replay matches exactly")
-
-
-@pytest.mark.full
-def test_a_fork_with_another_query_is_a_new_branch(page: Page, keep: Keep) -> None:
-    before = page.url
-    page.get_by_text("Rerun from this step with changes").click()
-    page.get_by_label("Query").fill("the harbour of Lisbon and its earthquake")
-    page.get_by_role("button", name="Fork", exact=True).click()
-    page.get_by_role("link", name="Open the fork").wait_for()
-    keep("fork")
-    page.get_by_role("link", name="Compare it with this one").click()
-    page.wait_for_url("**with_=**")
-    settled(page)
-    seen(page, "They differ from round 1 on")
-    seen(page, "the harbour of Lisbon and its earthquake")
-    keep("compare")
-    assert page.url != before
-
-
 def test_the_exported_page_opens_without_a_network(
     page: Page, context: BrowserContext, tmp_path: Path, shots: Path | None
 ) -> None:
@@ -158,37 +119,6 @@ def test_the_exported_page_opens_without_a_network(
     if shots is not None:
         other.screenshot(path=str(shots / "export.png"), full_page=True)
     other.close()
-
-
-@pytest.mark.full
-def test_somebody_is_named_merged_split_and_all_is_taken_back(
-    page: Page, address: str, place: Home, keep: Keep
-) -> None:
-    from playwright.sync_api import expect
-
-    opened(page, f"{address}/people?video={video_ids(place)['lecture']}&person=0", "People")
-    field = page.locator(".st-key-faces").get_by_role("textbox").first
-    field.fill("Ada Lovelace")
-    field.press("Enter")
-    done(page, "is now called Ada Lovelace.")
-    keep("people")
-    boxes = page.locator(".st-key-faces [data-testid=stCheckbox] label")
-    for index in (0, 1):
-        boxes.nth(index).click()
-        settled(page)
-    page.get_by_role("button", name="Merge 2 people").click()
-    done(page, "into Ada Lovelace.")
-    page.get_by_text("This is more than one person").click()
-    page.locator("[data-testid=stCheckbox] label", has_text="Voice 0").click()
-    page.get_by_role("button", name="Split").click()
-    done(page, "Split Ada Lovelace into two people.")
-    left = page.locator("[class*=st-key-made_]").get_by_role("button", name="Undo", disabled=False)
-    for more in (2, 1, 0):
-        left.first.click()
-        done(page, "Undone:")
-        # The words stand there from the last time, too.
-        expect(left).to_have_count(more, timeout=60_000)
-        settled(page)
 
 
 def test_the_transcript_follows_the_player_and_is_walked_with_the_arrow_keys(
@@ -246,16 +176,6 @@ def test_in_a_narrow_window_the_player_stays_in_view(page: Page, address: str, p
 
 
 @pytest.mark.full
-def test_lines_are_shown_by_their_kind(page: Page, address: str, place: Home) -> None:
-    name = video_ids(place)["lecture"]
-    opened(page, f"{address}/video?video={name}", "Video")
-    page.locator(".said", has_text="lighthouse").wait_for()
-    page.locator(".st-key-lines label", has_text="Seen").click()
-    page.locator(".said", has_text="lighthouse").wait_for(state="detached")
-    assert page.locator(".said").all_inner_texts()[0].endswith("The harbour of Lisbon was rebuilt.")
-
-
-@pytest.mark.full
 def test_memory_follows_the_player(page: Page, address: str, place: Home, keep: Keep) -> None:
     name = video_ids(place)["lecture"]
     opened(page, f"{address}/video?video={name}&show=Memory&t=0:41", "Video")
@@ -267,54 +187,6 @@ def test_memory_follows_the_player(page: Page, address: str, place: Home, keep: 
     seen(page, "I remember the earthquake well.")
     assert now(page) == pytest.approx(22, abs=1)
     keep("memory")
-
-
-@pytest.mark.full
-def test_events_open_and_clips_are_found(page: Page, address: str, place: Home, keep: Keep) -> None:
-    name = video_ids(place)["lecture"]
-    opened(page, f"{address}/video?video={name}", "Video")
-    page.get_by_role("group", name="Events of lecture").locator("button.bar").first.click()
-    page.wait_for_url("**segment=**")
-    keep("video")
-    opened(page, f"{address}/video?video={name}&show=Clips&t=0:41", "Video")
-    seen(page, "lighthouse was painted green")
-    page.wait_for_function("document.querySelector('video')?.currentTime >= 41")
-    opened(page, f"{address}/video?video={name}&show=Search&q=earthquake", "Video")
-    seen(page, "I remember the earthquake well.")
-    opened(page, f"{address}/video?video={name}&show=Search&at=0:10", "Video")
-    seen(page, "decoded from the video's file at 0:10")
-    page.get_by_text("Images of a time, or like another image").click()
-    page.get_by_label("At", exact=True).fill("")
-    picture = place.root.parent / "picture.png"
-    picture.write_bytes(page.screenshot())
-    page.locator("input[type=file]").set_input_files(str(picture))
-    done(page, "picture.png")
-    page.get_by_role("button", name="Search", exact=True).click()
-    seen(page, "Nothing was found in the keyframes by their likeness to picture.png.")
-    keep("search")
-
-
-@pytest.mark.full
-def test_video_added_watched_deleted(page: Page, address: str, place: Home, keep: Keep) -> None:
-    opened(page, f"{address}/library", "Library")
-    page.get_by_text("Add a video").click()
-    field = page.get_by_role("textbox", name="File or folder on this machine")
-    field.fill(str(place.root.parent / "little film.mp4"))
-    field.press("Tab")
-    settled(page)
-    page.get_by_text("Without Prefect's server").click()
-    page.get_by_role("button", name="Watch", exact=True).click()
-    seen(page, "being watched")
-    page.get_by_role("link", name="little film").wait_for()
-    seen(page, "0:02 · Ready")
-    keep("library")
-    card = page.locator("[class*=st-key-video_]", has_text="little film")
-    card.get_by_role("button", name="More").click()
-    page.get_by_role("button", name="Delete", exact=True).click()
-    done(page, "This deletes 1 clip")
-    page.get_by_role("button", name="Yes, delete it").click()
-    seen(page, "little film is deleted")
-    assert set(video_ids(place)) == {"lecture"}
 
 
 def test_the_page_outlives_a_database(page: Page, address: str, place: Home, keep: Keep) -> None:
@@ -366,7 +238,3 @@ def test_files_are_named_by_ids_only(address: str, path: str) -> None:
     assert b"root:" not in body
     # Paths that no route takes get the page itself, which then finds no such page.
     assert code in (400, 403, 404) or b"<!doctype html>" in body.lower()
-
-
-def test_other_hosts_are_refused(address: str) -> None:
-    assert status(address, Host="evil.example")[0] == 400

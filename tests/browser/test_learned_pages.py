@@ -1,4 +1,4 @@
-"""What was learned and measured, in a real browser: verdicts, skills, bans; axe-core."""
+"""What was learned and measured, in a real browser: odd words stay words; axe-core."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skills.library import find_skill, store_skills
+from skills.library import store_skills
 from store.database import open_store
 from store.home import Home
-from tests.browser.pages import Keep, ask, done, no_violations, opened, seen, settled, video_ids
+from tests.browser.pages import Keep, no_violations, opened, settled, video_ids
 from tests.browser.test_planted_words import EVIDENCE, UNFOLD
 from tests.support.app_pages import LONG, RTL
 from tests.support.many_answers import fill_answers
@@ -45,48 +45,6 @@ def learned(place: Home) -> None:
         store_skills(store, [a_skill("advice-0", instructions=("Look for both first.",))])
 
 
-def test_answer_is_judged_and_verdict_is_there_again(page: Page, address: str, keep: Keep) -> None:
-    ask(page, address, "What colour was the lighthouse painted?")
-    seen(page, "Is this answer right?")
-    page.get_by_role("button", name="Right", exact=False).first.press("Enter")
-    done(page, "Judged right.")
-    page.reload()
-    done(page, "Judged right.")
-    keep("judged")
-    page.get_by_role("link", name="See every step").last.click()
-    page.get_by_role("heading", name="Rounds").wait_for()
-    done(page, "Judged right.")
-    page.get_by_role("button", name="Withdraw the verdict").click()
-    seen(page, "Is this answer right?")
-
-
-def test_skill_is_banned_and_used_again(page: Page, address: str, place: Home, keep: Keep) -> None:
-    opened(page, f"{address}/skills", "Skills")
-    seen(page, "version 2, topic mode, positive, used for 173 questions, in use")
-    keep("skills")
-    page.get_by_role("link", name="advice-0").click()
-    page.wait_for_url("**skill=advice-0**")
-    page.get_by_role("heading", name="Use and success").wait_for()
-    settled(page)
-    page.locator("[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg").nth(
-        1
-    ).wait_for()
-    keep("skill")
-    page.get_by_role("button", name="Ban it").click()
-    done(page, "This skill is banned")
-    page.get_by_role("button", name="Unban it").click()
-    seen(page, "questions that match its description")
-    with open_store(place) as store:
-        assert not find_skill(store, "advice-0").banned
-    page.get_by_role("link", name="Who opens door 258?").first.click()
-    page.wait_for_url("**/trajectory?trajectory=**")
-    # The way back leads back.
-    page.get_by_role("link", name="← History").click()
-    page.wait_for_url("**/history")
-    page.go_back()
-    page.wait_for_url("**/trajectory?trajectory=**")
-
-
 @pytest.mark.parametrize("text", ODD)
 def test_any_words_of_a_skill_stay_words_and_stay_inside(
     page: Page, address: str, place: Home, keep: Keep, text: str
@@ -119,48 +77,6 @@ def test_any_words_of_an_evaluation_stay_words_and_stay_inside(
     settled(page)
     inside(page)
     keep(f"evaluation_odd_{number}")
-
-
-def choose(page: Page, label: str, option: str) -> None:
-    settled(page)
-    box, wanted = page.get_by_role("combobox", name=label), page.get_by_role("option", name=option)
-    box.focus()
-    # A list that was opened while the page was still being drawn is shut again.
-    for _ in range(10):
-        if wanted.is_visible():
-            break
-        box.press("ArrowDown")
-        page.wait_for_timeout(1_000)
-    box.type(option)
-    box.press("Enter")
-
-
-def test_a_run_is_opened_filtered_and_compared(page: Page, address: str, keep: Keep) -> None:
-    opened(page, f"{address}/evaluations", "Evaluations")
-    keep("evaluations")
-    page.get_by_role("link", name="first", exact=True).click()
-    page.wait_for_url("**run=first**")
-    page.get_by_role("heading", name="Export").wait_for()
-    settled(page)
-    page.locator("[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg").nth(
-        1
-    ).wait_for()
-    keep("evaluation")
-    choose(page, "Answer", "wrong")
-    page.wait_for_url("**answer=wrong**")
-    settled(page)
-    choose(page, "The other run", "second")
-    page.wait_for_url("**with_=second**")
-    seen(page, "right only in second")
-    keep("evaluations_compared")
-    page.get_by_role("button", name="Make the files").click()
-    with page.expect_download() as found:
-        page.get_by_role("button", name="Download the page").click()
-    assert found.value.suggested_filename == "first.html"
-    page.get_by_role("link", name="Compare both searches").first.click()
-    page.wait_for_url("**/trajectory?**with_=**")
-    page.get_by_role("tab", name="Compare").click()
-    seen(page, "Evidence of only one of them")
 
 
 PATHS = (

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 Keep = Callable[[str], None]
-# Watching by the app is in test_app_pages; these wait for real models for minutes.
+# These wait for real models for minutes.
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 

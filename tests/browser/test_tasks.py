@@ -16,7 +16,7 @@ from tests.browser.pages import done, no_violations, opened, seen, settled, vide
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-# Asking, stepping and deleting are in test_app_pages; in how few presses is here.
+# Asking and stepping are in test_app_pages; in how few presses is here.
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 QUESTION = "What colour was the lighthouse painted?"

@@ -123,13 +123,6 @@ def test_a_named_face_and_an_unknown_one(workspace: Workspace) -> None:
     assert [(name, clip) for name, clip, _ in found[1:]] == [("stranger", 2), ("stranger", 3)]
 
 
-def test_a_model_that_fails_leaves_the_clip_to_be_judged_later(workspace: Workspace) -> None:
-    text_alert(workspace)
-    watch(workspace.store, ladder(0))
-    assert judged(workspace_of(workspace.store, OddEmbedder())) == 0
-    assert judged(workspace) == 1
-
-
 def test_clips_wait_as_long_as_the_model_is_away_and_none_is_given_up(workspace: Workspace) -> None:
     text_alert(workspace, debounce=0)
     watch(workspace.store, ladder(0), ladder(1))

@@ -1,4 +1,4 @@
-"""Alerts on the command line, over HTTP and on their page."""
+"""Alerts on the command line and on their page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from store.database import Store
-from tests.support.api import WordState, client_of
 from tests.support.app_pages import app_over, open_page, press, words
 from tests.support.full_video import fill
 
@@ -62,23 +61,6 @@ def test_alerts_are_added_listed_and_removed(filled: Store) -> None:
 def test_what_cannot_be_used_is_refused_in_words(filled: Store, arguments: tuple[str, ...]) -> None:
     homer(*arguments, code=2)
     assert len(json.loads(homer("list", "--json").stdout)) == 1
-
-
-def test_hits_are_listed_as_of_a_time(filled: Store) -> None:
-    (one,) = json.loads(homer("hits", "--json").stdout)
-    assert (one["alert"], one["title"], one["state"]) == (NAME, "kitchen", "recorded")
-    assert one["at"].startswith("2023-11-14T")
-    assert json.loads(homer("hits", "--video", "kitchen", "--as-of", "0:30", "--json").stdout) == []
-
-
-def test_alerts_and_hits_over_http(filled: Store) -> None:
-    with client_of(WordState(filled, "local")) as client:
-        (alert,) = client.get("/alerts").json()
-        page = client.get("/alerts/hits", params={"alert": NAME}).json()
-        assert (alert["name"], alert["question"], alert["hits"]) == (NAME, "a cup", 1)
-        assert (page["total"], page["items"][0]["start_s"]) == (1, 31.0)
-        assert client.get("/alerts/hits", params={"alert": "nothing"}).status_code == 404
-        assert client.get("/alerts/hits", params={"as_of": "1:00"}).status_code == 422
 
 
 def test_page_shows_alerts_with_their_hits(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:

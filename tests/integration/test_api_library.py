@@ -129,20 +129,6 @@ def test_odd_names_are_not_found_and_nothing_breaks(client: TestClient, path: st
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize(
-    ("mode", "query", "best"),
-    [
-        ("video", "Who opens the gate?", "Ann opens the wooden gate of the garden"),
-        ("event", "music in the kitchen", "music in the kitchen"),
-    ],
-)
-def test_a_search_finds_moments(client: TestClient, mode: str, query: str, best: str) -> None:
-    found = client.get("/search", params={"query": query, "mode": mode, "video": PARTY}).json()
-    assert best in found["evidence"][0]["text"]
-    assert found["mode"] == mode
-    assert found["evidence"][0]["title"] == PARTY
-
-
 def test_no_image_of_a_later_moment_is_named(library: Store) -> None:
     """The keyframe nearest to 0:50 is of 1:05."""
     said = Citation(ref="m1", video=PARTY, span=TimeSpan.of(50_000, 52_000), text="x")
@@ -154,18 +140,6 @@ def test_no_image_of_a_later_moment_is_named(library: Store) -> None:
     named = said.model_copy(update={"ref": f"k{later.rpartition('/')[2]}"})
     assert moments_of(library, [named])[0].image == later
     assert moments_of(library, [named], 60_000)[0].image is None
-
-
-def test_from_an_event_one_moves_to_its_neighbour(client: TestClient) -> None:
-    found = client.get("/search", params={"query": "rain", "mode": "event", "video": PARTY}).json()
-    focus, near = found["focus"], found["neighbours"][0]
-    ask = {"query": near["label"], "mode": "neighbor", "video": PARTY, "focus": focus["ref"]}
-    assert client.get("/search", params=ask).json()["focus"]["ref"] == near["ref"]
-    output = problem(client.get("/search", params={**ask, "query": "war"}), 404, "not-found")
-    assert near["label"] in output["detail"]
-    problem(client.get("/search", params={**ask, "focus": "m1"}), 422, "input")
-    del ask["focus"]
-    assert "EVENT first" in problem(client.get("/search", params=ask), 422, "input")["detail"]
 
 
 def test_images_are_found_and_can_be_fetched(client: TestClient) -> None:

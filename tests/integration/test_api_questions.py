@@ -99,13 +99,6 @@ def test_as_of_a_moment_an_answer_knows_nothing_later(store: Store) -> None:
     assert "slow song" in later["answer"]
 
 
-def test_an_option_is_chosen_by_its_letter(store: Store) -> None:
-    remember_party(store)
-    ask = {**GATE, "options": ["Bob opens it", "Ann opens it"]}
-    with client_of(WordState(store, "local")) as client:
-        assert client.post("/questions", json=ask).json()["option"] == "B"
-
-
 def test_events_come_in_the_order_of_the_search_and_the_answer_last(store: Store) -> None:
     watch_garden(store)
     with client_of(by_script(store)) as client:

@@ -21,7 +21,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from auth.oidc import secrets_file
-from auth.password import VARIABLE, password_file, password_matches, set_password, stored_hash
+from auth.password import VARIABLE, password_file, password_matches, stored_hash
 from cli.main import app as command
 from domain.errors import SetupError
 from domain.media import Video
@@ -252,18 +252,6 @@ def test_the_command_keeps_a_password(tmp_path: Path, word: Callable[..., tuple[
     assert stored_hash(home) is None
 
 
-@pytest.mark.parametrize(
-    ("typed", "reported"),
-    [("short\nshort\n", "at least 8"), (f"{WORD}\nanother horse\n", "two different ones")],
-)
-def test_a_password_that_will_not_do_is_reported(
-    tmp_path: Path, word: Callable[..., tuple[int, str]], typed: str, reported: str
-) -> None:
-    code, said = word(stdin=typed)
-    assert (code, reported in said) == (2, True)
-    assert stored_hash(Home(tmp_path / "home")) is None
-
-
 @pytest.fixture(scope="module")
 def open_address(
     tmp_path_factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch, place: Home
@@ -298,13 +286,6 @@ def test_a_name_that_was_bent_to_this_machine_is_refused(open_address: str, host
     ):
         connect(f"ws://{host or 'x'}:{port}/_stcore/stream", sock=raw, proxy=None)
     assert refused.value.response.status_code in (400, 403)
-
-
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
-def test_names_of_this_machine_are_answered(open_address: str, host: str) -> None:
-    port = open_address.rpartition(":")[2]
-    with httpx.Client(base_url=open_address) as client:
-        assert client.get("/", headers={"Host": f"{host}:{port}"}).status_code == 200
 
 
 def test_no_page_of_another_site_has_the_open_stream(open_address: str) -> None:
@@ -407,9 +388,3 @@ def test_a_made_up_cookie_is_nobodys(oidc: str) -> None:
 def test_there_is_no_password_where_only_a_provider_is_named(oidc: str) -> None:
     assert httpx.post(f"{oidc}/sign-in", data={"password": ""}).status_code == 401
     assert httpx.get(f"{oidc}/sign-in/other").status_code == 404
-
-
-def test_a_password_and_a_provider_may_stand_side_by_side(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home").make()
-    set_password(home, WORD)
-    assert AppServer(home, 0, EVERYWHERE).sign_in_methods().password

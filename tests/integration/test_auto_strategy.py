@@ -93,16 +93,6 @@ def test_rounds_that_were_learned_are_a_limit(party: Store) -> None:
     assert result.rounds <= 2
 
 
-@pytest.mark.full
-def test_a_strategy_has_the_rounds_of_its_own_that_were_learned(party: Store) -> None:
-    build_all(party, PARTY, find_strategy("memdreamer"))
-    own = find_strategy("memdreamer").rounds
-    assert own is not None
-    assert own > AskSettings().rounds
-    store_skills(party, [choosing("memdreamer", rounds=own)])
-    assert asked(party)[1].setup.settings.rounds == own
-
-
 def test_a_named_strategy_is_asked_whatever_was_learned(party: Store) -> None:
     store_skills(party, [choosing("plain-rag")])
     result = ask(party, WordToolbox(), GATE)

@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from domain.asking import Question
-from domain.errors import ModelError, NotFound
+from domain.errors import ModelError
 from graphs.ask_result import AskResult
 from graphs.batch import answered_ids, read_questions, run_batch, write_batch
 from graphs.runner import Runner
@@ -54,12 +52,6 @@ def test_a_batch_gives_what_single_questions_give(party: Store, tmp_path: Path) 
     assert line is not None
     assert line["answer"] == alone.answer.text
     assert line["rounds"] == alone.rounds
-
-
-def test_an_unknown_video_is_said_before_anything_is_asked(party: Store, tmp_path: Path) -> None:
-    path = written(tmp_path / "q.jsonl", LINES[0], {**LINES[1], "video": "nowhere"})
-    with pytest.raises(NotFound, match="nowhere"):
-        next(run_batch(party, WordToolbox(), read_questions(path)))
 
 
 class Unlucky(Runner):

@@ -21,7 +21,7 @@ from graphs.runner import Runner
 from retrieval.citations import cite
 from store.database import Store
 from store.queries.audit import record_deed
-from store.queries.builds import built_through, cut_builds, delete_builds, read_built
+from store.queries.builds import built_through, cut_builds, read_built
 from store.queries.clips import memory_view
 from store.queries.trajectories import events_of
 from store.tables.schema import BuildRow, ClipRow, MemoryRow, VideoRow
@@ -225,22 +225,6 @@ def test_as_of_a_moment_there_is_what_was_known_then(day: Store) -> None:
     for level, texts in early.items():
         if level != "semantic":
             assert whole[level][: len(texts)] == texts
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("step", [1, 4, 7])
-def test_a_killed_build_of_a_day_goes_on_to_the_same_rows(
-    day: Store, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
-    strategy = find_strategy("worldmm")
-    built(day, strategy)
-    whole = rows(day)
-    with day.begin() as session:
-        delete_builds(session, PARTY)
-    with killed_at(monkeypatch, FaultPoint.BUILD_ROWS, step):
-        built(day, strategy)
-    built(day, strategy)
-    assert rows(day) == whole
 
 
 @pytest.mark.full

@@ -7,18 +7,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from domain.asking import Answer, Question
-from domain.calls import CallRecord
+from domain.asking import Question
 from domain.errors import Ambiguous, NotFound
 from domain.memories import MemoryView, Scope
 from domain.trajectory import Failed, Forced, RoundOpened
 from store.database import Store
-from store.queries.calls import add_call, find_call
 from store.queries.trajectories import (
     add_trajectory,
     append_events,
-    delete_events,
-    end_trajectory,
     events_of,
     find_trajectory,
     list_trajectories,
@@ -44,42 +40,9 @@ def running(store: Store) -> Store:
     return store
 
 
-def call(**changes: Any) -> CallRecord:
-    values: dict[str, Any] = {
-        "request_hash": "h1",
-        "purpose": "act",
-        "profile": "local",
-        "model": "openai:test",
-        "messages": [
-            {"role": "system", "content": "be brief"},
-            {"role": "user", "content": "grüße"},
-        ],
-        "reply": {"text": "{}"},
-        "error": None,
-        "tokens_in": 10,
-        "tokens_out": 2,
-        "cost_usd": 0.5,
-        "ms": 7,
-        "trajectory_id": "aa11",
-    }
-    return CallRecord(**values | changes)
-
-
 def append(store: Store, first: int, events: list[Any]) -> None:
     with psycopg.connect(store.psycopg_url, autocommit=True) as connection:
         append_events(connection, "aa11", first, events)
-
-
-def test_a_trajectory_reads_back_as_it_was_asked_and_ended(running: Store) -> None:
-    made = Answer(text="a door", option="A", confidence=0.5, note="quoted")
-    with running.begin() as session:
-        before = find_trajectory(session, "aa11")
-        end_trajectory(session, "aa11", "done", made, 120, 1.5)
-        after = find_trajectory(session, "aa")
-    assert (before.state, before.answer) == ("running", None)
-    assert before.question == QUESTION
-    assert before.view == VIEW.model_copy(update={"as_of_ms": QUESTION.as_of_ms})
-    assert (after.state, after.answer, after.tokens, after.seconds) == ("done", made, 120, 1.5)
 
 
 def test_a_trajectory_is_found_by_an_unambiguous_beginning(running: Store) -> None:
@@ -105,22 +68,3 @@ def test_events_keep_their_order_and_can_only_be_appended(running: Store) -> Non
         assert events_of(session, "aa11") == EVENTS
     with pytest.raises(psycopg.errors.UniqueViolation):
         append(running, 2, EVENTS[:1])
-
-
-def test_a_step_that_was_cut_off_is_forgotten_before_it_is_done_again(running: Store) -> None:
-    append(running, 0, EVENTS)
-    with running.begin() as session:
-        delete_events(session, "aa11", 1)
-        assert events_of(session, "aa11") == EVENTS[:1]
-    append(running, 1, EVENTS[2:])
-    with running.begin() as session:
-        assert events_of(session, "aa11") == [EVENTS[0], EVENTS[2]]
-
-
-def test_recorded_calls_are_found_by_request_one_after_the_other(running: Store) -> None:
-    with running.begin() as session:
-        for text in ("first", "second"):
-            add_call(session, call(reply={"text": text}))
-        add_call(session, call(trajectory_id=None, reply={"text": "of a writer"}))
-        found = [find_call(session, "h1", "aa11", skip) for skip in range(3)]
-    assert [f and f.reply for f in found] == [{"text": "first"}, {"text": "second"}, None]

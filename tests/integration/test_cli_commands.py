@@ -83,15 +83,6 @@ def test_an_empty_library_says_how_to_begin(homer: Homer) -> None:
     assert "homer ingest" in asked.stderr
 
 
-def test_importing_it_again_does_nothing(homer: Homer, lecture: str, tmp_path: Path) -> None:
-    (tmp_path / "lecture.srt").write_text(LECTURE)
-    (entry,) = data(homer("videos", "--json"))
-    assert (entry["id"], entry["title"], entry["state"]) == (lecture, "lecture", "done")
-    assert (entry["clips"], entry["done"]) == (3, 3)
-    again = homer("import", "lecture", "--captions", str(tmp_path / "lecture.srt"))
-    assert "already imported (3 clips, 0 failed" in again.stdout
-
-
 def test_many_videos_come_from_one_file_of_captions(
     homer: Homer, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -110,17 +101,6 @@ def test_many_videos_come_from_one_file_of_captions(
     assert bad.exit_code == 2
     assert "line 1: it names no video" in bad.stderr
     assert homer("import", "--json").exit_code == 2
-
-
-def test_show_has_people_segments_and_clips(homer: Homer, lecture: str) -> None:
-    shown = homer("show", "lecture")
-    assert shown.exit_code == 0
-    assert re.search(r"^clip 1  0:30-1:00$", shown.stdout, re.MULTILINE)
-    assert "lighthouse was painted green" in shown.stdout
-    assert re.search(r"\[s\d+\]$", shown.stdout, re.MULTILINE)
-    portrait = data(homer("show", lecture[:6], "--json"))
-    assert [clip["index"] for clip in portrait["clips"]] == [0, 1, 2]
-    assert portrait["segments"]
 
 
 def test_ask_prints_answer_confidence_citations_and_trajectory(homer: Homer, lecture: str) -> None:
@@ -144,51 +124,6 @@ def test_a_title_that_is_spelled_wrong_is_suggested(homer: Homer, lecture: str) 
     assert "`homer videos` lists them" in homer("ask", "When?", "--video", "zzzz").stderr
 
 
-def test_ask_needs_no_video_where_there_is_only_one(homer: Homer, lecture: str) -> None:
-    line = data(homer("ask", "When does the fish market open?", "--json"))
-    assert line["citations"][0]["start_s"] == 70
-    assert set(line) >= {
-        *("id", "answer", "confidence", "not_in_memory", "citations", "retrieved"),
-        *("rounds", "tokens", "seconds"),
-    }
-
-
-def test_an_option_is_chosen_and_named(homer: Homer, lecture: str) -> None:
-    choices = ("-o", "red", "-o", "green", "-o", "white")
-    asked = homer("ask", "What colour was the lighthouse painted?", "-v", "lecture", *choices)
-    assert asked.stdout.startswith("B. green")
-    line = data(
-        homer("ask", "What colour was the lighthouse?", "-v", "lecture", *choices, "--json")
-    )
-    assert line["option"] == "B"
-
-
-def test_as_of_a_moment_the_future_is_not_known(homer: Homer, lecture: str) -> None:
-    line = data(
-        homer("ask", "When does the fish market open?", "--as-of", "00:35", "--json", "-v", "lec")
-    )
-    assert all(found["start_s"] < 35 for found in line["citations"] + line["retrieved"])
-
-
-def test_a_trajectory_shows_the_rounds_of_an_answer(homer: Homer, lecture: str) -> None:
-    name = data(homer("ask", "Who speaks of the harbour?", "--json"))["id"]
-    shown = homer("trajectory", name[:6])
-    assert f"{name}  done  local" in shown.stdout
-    assert "question: Who speaks of the harbour?" in shown.stdout
-    assert "round 1:" in shown.stdout
-    kinds = [event["kind"] for event in data(homer("trajectory", "events", name, "--json"))]
-    assert kinds[0] == "question"
-    assert name in [listed["id"] for listed in data(homer("trajectory", "--json"))]
-    assert name in homer("trajectory").stdout
-
-
-@pytest.mark.parametrize("mode", ["event", "video", "keyframe"])
-def test_search_scores_what_it_finds(homer: Homer, lecture: str, mode: str) -> None:
-    found = data(homer("search", "the green lighthouse", "--mode", mode, "--json"))
-    assert found["mode"] == mode
-    assert all(0 <= one["score"] <= 1 for one in found["evidence"])
-
-
 def test_search_prints_times(homer: Homer, lecture: str) -> None:
     shown = homer("search", "painted lighthouse", "-v", "lecture")
     assert shown.exit_code == 0
@@ -207,26 +142,6 @@ def test_search_prints_only_what_is_close(homer: Homer, lecture: str) -> None:
 def batch_file(path: Path, *lines: dict[str, Any]) -> Path:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
-
-
-def test_a_batch_goes_on_where_it_stopped(homer: Homer, lecture: str, tmp_path: Path) -> None:
-    lines = [
-        {"id": f"q{n}", "video": "lecture", "question": f"What is said of the {word}?"}
-        for n, word in enumerate(["harbour", "lighthouse", "fish market"])
-    ]
-    out = tmp_path / "answers.jsonl"
-    first = homer("batch", str(batch_file(tmp_path / "a", *lines[:1])), "--out", str(out))
-    assert first.exit_code == 0, first.stderr
-    out.write_text(out.read_text() + '{"id": "q1", "ans')
-    batch = str(batch_file(tmp_path / "questions.jsonl", *lines))
-    second = homer("batch", batch, "--out", str(out), "--concurrency", "2")
-    assert second.exit_code == 0, second.stderr
-    assert "1 of 3 are answered already" in second.stderr
-    answers = [json.loads(line) for line in out.read_text().splitlines()]
-    assert sorted(answer["id"] for answer in answers) == ["q0", "q1", "q2"]
-    before = out.read_bytes()
-    assert homer("batch", batch, "--out", str(out)).exit_code == 0
-    assert out.read_bytes() == before
 
 
 def test_a_batch_without_out_goes_to_stdout(homer: Homer, lecture: str, tmp_path: Path) -> None:
@@ -303,24 +218,6 @@ def _run_sql(url: str, command: str) -> None:
     with engine.begin() as connection:
         connection.execute(text(command))
     engine.dispose()
-
-
-def test_delete_takes_an_upload_along_and_says_so(homer: Homer, home: Home, database: str) -> None:
-    from domain.media import Video
-    from flows.uploads import store_upload
-    from store.database import open_store
-    from store.queries.videos import add_video
-
-    path = store_upload(home, "talk.mp4", b"a talk")
-    with open_store(home, database) as store, store.begin() as session:
-        add_video(
-            session, Video(id=path.parent.name, title="talk", path=None, duration_ms=1), [], {}
-        )
-    assert "The uploaded file goes too." in homer("delete", "talk", stdin="n\n").stderr
-    assert path.exists()
-    done = homer("delete", "talk", "--yes")
-    assert done.stdout == f"talk is deleted\nits upload was deleted too: {path}\n"
-    assert not path.exists()
 
 
 def test_delete_asks_and_leaves_nothing(homer: Homer, toolbox: Toolbox, tmp_path: Path) -> None:
@@ -437,16 +334,6 @@ def test_strategies_are_listed_and_compared_on_one_question(homer: Homer, lectur
     assert f"use one of {', '.join(names)}" in unknown.stderr
 
 
-def test_a_question_is_answered_by_a_strategy_of_that_name(homer: Homer, lecture: str) -> None:
-    names = [one["name"] for one in data(homer("strategies", "--json"))]
-    built_by(homer, names)
-    for name in names:
-        asked = data(homer("ask", "When does the market open?", "--strategy", name, "--json"))
-        assert data(homer("trajectory", asked["id"], "--json"))["strategy"] == name
-        assert homer("replay", asked["id"]).exit_code == 0
-    assert homer("ask", "When?", "--strategy", "oracle").exit_code == 2
-
-
 def test_tools_are_listed_and_used_by_their_names(homer: Homer, lecture: str) -> None:
     listed = data(homer("tools", "--json"))
     names = {(one["strategy"], one["name"]) for one in listed}
@@ -479,16 +366,3 @@ def test_a_tool_that_cannot_be_used_so_says_why(
     used = homer("tool", *arguments)
     assert used.exit_code == 2
     assert message in used.stderr
-
-
-def test_missing_models_are_said(
-    homer: Homer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "none"))
-    shown = homer("models")
-    assert "missing" in shown.stdout
-    assert "homer models pull" in shown.stderr
-    (tmp_path / "x.srt").write_text(LECTURE)
-    done = homer("import", "x", "--captions", str(tmp_path / "x.srt"))
-    assert done.exit_code == 3
-    assert "homer models pull" in done.stderr

@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from domain.evaluation_options import AblationStage
 from evals.dataset import Dataset
 from store.home import Home
 from tests.support.asking import WordToolbox
@@ -64,32 +63,6 @@ def test_a_run_is_made_shown_listed_and_written(homer: Homer, tmp_path: Path) ->
     assert "Where does Ann carry the lantern?" in page.read_text()
 
 
-@pytest.mark.full
-def test_an_ablation_is_a_table(homer: Homer) -> None:
-    done = homer("run", "houses", "1", "--direct", "--ablate", "entity,events", "--limit", "2")
-    assert done.exit_code == 0, done.output
-    assert "How much of the memory is searched" in done.stdout
-    assert "entity graph" in done.stdout
-    assert "+ event nodes" in done.stdout
-    assert "+ edges" not in done.stdout
-    assert "+ perceptual buffer" in done.stdout
-    refused = homer("run", "houses", "1", "--ablate", "memory")
-    assert refused.exit_code == 2
-    assert "entity, events, edges, whole, all" in " ".join(refused.output.split())
-
-
-@pytest.mark.full
-def test_two_runs_are_compared_on_what_both_were_asked(homer: Homer) -> None:
-    ran(homer, "--protocol", "none")
-    ran(homer, "--protocol", "none", "--limit", "2", "--name", "two")
-    reported = homer("compare", "houses-local-none", "two")
-    assert reported.exit_code == 0, reported.output
-    assert "p (McNemar)" in reported.stdout
-    assert "2 more were judged in one of them only" in reported.stdout
-    found = json.loads(homer("compare", "houses-local-none", "two", "--json").stdout)
-    assert (found["effect"]["questions"], found["effect"]["p"]) == (2, 1.0)
-
-
 def test_what_is_not_there_is_named(homer: Homer) -> None:
     assert "'homer eval runs' lists them" in homer("report", "nothing").stderr
     assert homer("report", "nothing").exit_code == 2
@@ -106,12 +79,3 @@ def test_a_video_that_cannot_be_read_is_said_and_the_code_is_4(
     done = homer("run", "houses", "2", "--direct", "--protocol", "none")
     assert done.exit_code == 4
     assert "homer: house 1: " in done.stderr
-
-
-def test_every_stage_has_a_short_name(homer: Homer) -> None:
-    reported = " ".join(homer("run", "--help").output.split())
-    assert all(
-        stage.name.lower() in reported
-        for stage in AblationStage
-        if stage is not AblationStage.WHOLE
-    )

@@ -6,19 +6,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from domain.asking import Mode, Question
+from domain.asking import Mode
 from domain.settings import Settings
 from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
-from people.across_videos import rename
-from people.corrections import undo
 from retrieval.citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.characters import characters_at
 from store.queries.clips import memory_view
-from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.commands import data
 from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
@@ -36,7 +33,6 @@ from tests.support.memory import (
     voice,
 )
 from tests.support.remembered import Tools as SearchTools
-from tests.support.runs import ask
 
 
 def homer(*arguments: str) -> Result:
@@ -105,31 +101,6 @@ def test_a_session_of_corrections_as_it_reads(talk: str) -> None:
     assert [one["label"] for one in data(homer(talk, "--json"))] == ["Ruth"]
 
 
-def test_a_search_that_was_under_way_finds_corrected_names_at_once(talk: str, store: Store) -> None:
-    retrievers = Retrievers(store, SearchTools(WordVectors()), Settings())
-
-    def found(mode: Mode, query: str) -> str:
-        with store.begin() as session:
-            view = memory_view(session, [VIDEO])
-        evidence = retrievers.search(view, mode, query).evidence
-        with store.begin() as session:
-            cited = cite(session, view, [one.ref for one in evidence])
-        assert [one.text for one in cited.citations] == [one.text for one in evidence]
-        return " | ".join(one.text for one in evidence)
-
-    assert "Ada: My name is Ada." in found(Mode.VIDEO, "the lighthouse is green")
-    homer("rename", talk, "0", "Grace")
-    homer("rename", talk, "2", "Ruth")
-    assert "Grace: My name is Ada." in found(Mode.VIDEO, "the lighthouse is green")
-    assert found(Mode.VIDEO, "Ruth speaks of coffee").startswith("Ruth: The ships carry coffee")
-    assert found(Mode.EVENT, "who is at the harbour").startswith(
-        "Grace at the harbour: Grace: My name is Ada."
-    )
-    homer("undo", talk, "1")
-    assert "Ada: My name is Ada." in found(Mode.VIDEO, "the lighthouse is green")
-    assert found(Mode.EVENT, "who is at the harbour").startswith("Ada at the harbour: Ada:")
-
-
 @pytest.fixture
 def nobody(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Somebody is seen (0), somebody is heard (1), and neither has a name."""
@@ -182,20 +153,6 @@ def test_who_was_merged_goes_by_one_name_everywhere(number: str, nobody: str, st
     homer("undo", nobody)
     homer("undo", nobody)
     assert all_that_is_told(store, nobody) == before
-
-
-def test_an_answer_has_the_corrected_names_at_once(store: Store) -> None:
-    remember_party(store)
-    question = Question(text="Why was the party moved inside?", videos=(PARTY,))
-
-    def cited() -> str:
-        return " | ".join(one.text for one in ask(store, WordToolbox(), question).answer.citations)
-
-    assert "Bob: We moved the party inside because the rain started" in cited()
-    rename(store, PARTY, "Bob", "Robert")
-    assert "Robert: We moved the party inside because the rain started" in cited()
-    undo(store, PARTY)
-    assert "Bob: We moved the party inside because the rain started" in cited()
 
 
 def test_speaker_whom_captions_name_goes_by_name_that_person_gave(store: Store, talk: str) -> None:

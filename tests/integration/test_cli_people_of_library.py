@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from store.database import Store
-from tests.support.several_videos import INTERVIEW, LECTURE, TALK, labels, watch_people
+from tests.support.several_videos import INTERVIEW, TALK, labels, watch_people
 
 
 def homer(*arguments: str) -> Result:
@@ -60,18 +60,6 @@ def test_a_session_across_videos_as_it_reads(two: Store) -> None:
     assert homer("undo", "talk").stdout.endswith("in other videos  (undone)\n")
     history = homer("history", "interview").stdout.splitlines()
     assert history == [f"1: Joined person 1 with person 0 of video {TALK}", "2: Named person 1 Ada"]
-
-
-def test_a_pair_is_rejected_and_sure_pairs_are_joined_at_once(two: Store) -> None:
-    watch_people(two, LECTURE, {1: 0.9})
-    homer("apart", "talk", "0", "0", "--of", "lecture")
-    assert homer("join-sure").stdout.count("look alike") == 1
-    (person,) = data()
-    assert {one["title"] for one in person["characters"]} in (
-        {"talk", "interview"},
-        {"lecture", "interview"},
-    )
-    assert data("join-sure") == []
 
 
 def test_a_name_is_for_tags_that_are_split_off(two: Store) -> None:

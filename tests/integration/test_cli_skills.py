@@ -10,7 +10,6 @@ import pytest
 from skills.library import find_skill
 from store.database import Store
 from tests.support.commands import run as homer
-from tests.support.judged_answers import answered
 from tests.support.machine import watched
 
 FILE = """
@@ -56,23 +55,3 @@ def test_from_a_file_to_a_ban_and_back(library: Store, tmp_path: Path) -> None:
     homer("skills", "export", "--out", str(out))
     assert json.loads(out.read_text())["skills"][0]["name"] == "order-of-events"
     assert json.loads(homer("skills", "list", "--json").stdout)[0]["banned"] is False
-
-
-def test_answers_that_are_judged_are_learned_from(library: Store) -> None:
-    for n in range(8):
-        answered(library, f"abc{n}", "who", right=None, rounds=1)
-    for n in range(8):
-        homer("skills", "judge", f"abc{n}", "right")
-    ran = homer("skills", "learn")
-    assert ran.stdout.startswith("search-win-who: version 1\n")
-    assert "learned from 8 answers" in ran.stdout
-    assert "learned from abc0 abc1" in homer("skills", "show", "search-win-who").stdout
-
-
-def test_what_cannot_be_done_is_said(library: Store, tmp_path: Path) -> None:
-    assert homer("skills", "show", "nothing").exit_code == 2
-    assert "homer skills" in homer("skills", "ban", "nothing").stderr
-    assert homer("skills", "judge", "abc", "maybe").exit_code == 2
-    assert homer("skills", "judge", "abc", "right").exit_code == 2
-    (tmp_path / "bad.json").write_text('{"skills": 3}')
-    assert homer("skills", "import", str(tmp_path / "bad.json")).exit_code == 2

@@ -153,22 +153,6 @@ def test_an_edit_that_is_none_is_refused(
     assert len(data(homer("trajectory", "--json"))) == 1
 
 
-def test_two_equal_runs_do_not_part(homer: Homer, asked: str) -> None:
-    other = data(homer(*QUESTION))["id"]
-    shown = homer("diff", asked, other).stdout.splitlines()
-    assert shown[:2] == ["actions: the same in every round", "evidence: the same in every round"]
-    assert shown[-1] == "both answer: B. Ann"
-    assert data(homer("diff", asked, other, "--json"))["same_answer"] is True
-
-
-def test_other_questions_part_at_once(homer: Homer, asked: str) -> None:
-    other = data(homer("ask", "What does Bob play?", "--json"))["id"]
-    shown = homer("diff", asked, other).stdout
-    assert "different questions: Who opens the gate? | What does Bob play?" in shown
-    assert "actions: differ from round 1 on" in shown
-    assert "A answers: B. Ann" in shown
-
-
 def test_usage_of_calls_by_purpose_and_round(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> None:
     with OpenAIServer(obedient) as server:
         monkeypatch.setattr(
@@ -186,9 +170,3 @@ def test_usage_of_calls_by_purpose_and_round(homer: Homer, monkeypatch: pytest.M
     shown = homer("trajectory", "usage", made["id"]).stdout
     assert f"{used['tokens_in_a_round']:.0f} input tokens a round" in shown
     assert homer("replay", made["id"]).exit_code == 0
-
-
-def test_an_edit_file_that_is_not_there(homer: Homer, asked: str, tmp_path: Path) -> None:
-    result = homer("fork", asked, "--round", "1", "--edit", str(tmp_path / "none.json"))
-    assert result.exit_code == 2
-    assert "cannot be read" in result.stderr

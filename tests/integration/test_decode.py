@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,6 @@ from domain.errors import InputError, MediaError
 from domain.settings import WatchSettings
 from perception.containers import StreamClock
 from perception.decode import RawClip, decode_frames, read_clips
-from perception.picture_stream import marks_unreferenced
 from perception.source import probe, probe_source
 from perception.speech import speaking_track
 from tests.support.full_suite import in_full, sample
@@ -25,7 +23,6 @@ from tests.support.media import (
     GOOD,
     damage,
     joined,
-    looped,
     make_video,
     reorient,
     with_tracks,
@@ -121,12 +118,6 @@ def predicted(kind: str, folder: Path) -> Path:
         pytest.skip(f"this PyAV has no encoder for {kind}")
 
 
-def test_an_encoder_does_not_take_the_processors_from_the_other_tests(tmp_path: Path) -> None:
-    before = os.sched_getscheduler(0)
-    predicted("av1", tmp_path)
-    assert os.sched_getscheduler(0) == before
-
-
 @pytest.mark.parametrize("kind", sample(("pyramid", "vp9"), PREDICTED))
 def test_pictures_left_undecoded_change_no_pixel(kind: str, tmp_path: Path) -> None:
     path = predicted(kind, tmp_path)
@@ -157,22 +148,6 @@ def test_a_clip_is_the_same_wherever_reading_began(kind: str, tmp_path: Path) ->
     whole = [content(clip) for clip in read(path, SECONDS)]
     for first in range(1, len(whole)):
         assert [content(clip) for clip in read(path, SECONDS, first)] == whole[first:]
-
-
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        ("pyramid", True),
-        ("hevc", True),
-        ("hevc-layers", False),
-        ("hevc-stream", False),
-        in_full(("vp8-layers", False)),
-        ("av1", False),
-    ],
-)
-def test_pictures_are_left_out_where_none_depend(kind: str, names: bool, tmp_path: Path) -> None:
-    with av.open(str(predicted(kind, tmp_path))) as container:
-        assert marks_unreferenced(container.streams.video[0].codec_context) == names
 
 
 @pytest.mark.full
@@ -260,14 +235,6 @@ def test_a_damaged_stretch_is_a_gap_and_the_rest_goes_on(tmp_path: Path) -> None
     assert all(clip.frames and not clip.gaps for clip in clips[6:])
     for clip in clips:
         assert not any(g.start_ms <= t < g.end_ms for g in clip.gaps for t in times(clip))
-
-
-@pytest.mark.full
-def test_damage_is_read_the_same_each_time(tmp_path: Path) -> None:
-    path = damage(make_video(tmp_path / "v.mp4", seconds=6, b_frames=2), 0.3, 0.6)
-    first = [content(clip) for clip in read(path, SECONDS)]
-    for _ in range(3):
-        assert [content(clip) for clip in read(path, SECONDS)] == first
 
 
 def test_a_clip_of_which_nothing_decodes_says_so(tmp_path: Path) -> None:
@@ -487,14 +454,3 @@ def test_sound_longer_than_pictures_has_clips_without_frames(tmp_path: Path) -> 
     assert [len(clip.frames) for clip in clips[:3]] == [5, 0, 0]
     assert all(clip.error is None for clip in clips[:3])
     assert all(not clip.gaps for clip in clips[:3])
-
-
-def test_a_long_video_seeks_to_each_clip(tmp_path: Path) -> None:
-    path = looped(
-        make_video(tmp_path / "v.mp4", seconds=4, b_frames=2, gop=50), tmp_path / "l.mp4", 8
-    )
-    settings = WatchSettings(clip_ms=7_000)
-    whole = [content(clip) for clip in read(path, settings)]
-    assert len(whole) == 5
-    for first in (1, 3, 4):
-        assert content(next(read_clips(path, probe(path), settings, first))) == whole[first]

@@ -45,7 +45,6 @@ from store.tables.schema import ModelCallRow
 from strategies.registry import find_strategy
 from tests.integration.test_shown_clips import counting
 from tests.support.api import WordState, client_of
-from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY, remember_party
 from tests.support.embeddings_server import count_tokens, server, word_vectors
 from tests.support.library import Quiet
@@ -256,19 +255,6 @@ def test_a_question_has_embeddings_on_record_and_replays(home: Home, store: Stor
 
 
 @pytest.mark.full
-def test_a_request_that_failed_is_on_record(home: Home, store: Store) -> None:
-    watch_talk(store)
-    with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
-        opened = workspace(home, store, url)
-        with pytest.raises(ModelError, match="too long"):
-            reembed(opened, plan_reembedding(opened), Quiet(), print, direct=True)
-    (row,) = embedded(store)
-    assert row.error is not None
-    assert "too long" in row.error
-    assert (row.tokens_in, row.cost_usd) == (0, 0)
-
-
-@pytest.mark.full
 def test_deleting_and_forgetting_have_their_embeddings_on_record(home: Home, store: Store) -> None:
     """Although both delete calls on record."""
     watch_talk(store)
@@ -426,19 +412,3 @@ def test_the_api_says_what_a_search_took(home: Home, store: Store) -> None:
         "cost_usd": pytest.approx(taken / 1e6),
     }
     assert used["cost"]["tokens"] == counted(requests) > 0
-
-
-@pytest.mark.full
-def test_the_app_says_its_cost(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    remember_party(store)
-    with server(word_vectors) as (url, requests):
-        profile = workspace(home, store, url).profile
-
-        def toolbox() -> Toolbox:
-            return Questioned(profile, Path("/nonexistent"))
-
-        with app_over(store, monkeypatch, toolbox):
-            page = open_page("video", video=PARTY, show="Search", q="piano")
-    taken = counted(requests)
-    assert f"The search took {taken:,} tokens" in words(page)
-    assert sum(row.tokens_in for row in searched(store)) == taken > 0

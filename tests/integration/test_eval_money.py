@@ -13,16 +13,15 @@ from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.evaluation import Verdict
 from domain.evaluation_options import Protocol
-from evals.records import BROKEN_OFF, exclusive_run, run_report
+from evals.records import run_report
 from evals.running import BEFORE
-from library.evaluations import evaluation_runs
 from memory.captions import CaptionTrack
 from store.database import Store
 from store.queries.calls import add_call
-from store.queries.evaluations import begin_run, learned_batches, run_cost, run_results, slot_cost
+from store.queries.evaluations import learned_batches, run_cost, run_results, slot_cost
 from store.queries.videos import add_video
 from tests.support.caption_evaluations import evaluate, houses
-from tests.support.evaluation_rows import evaluated, run_settings
+from tests.support.evaluation_rows import evaluated
 from tests.support.full_video import ask, fill
 from tests.support.memory import clip
 from tests.support.simulated_learner import HELPFUL, SimulatedAsker, world
@@ -134,23 +133,6 @@ def test_what_a_video_has_cost_counts_though_it_is_left_out(
     monkeypatch.setattr("evals.running.import_track", fail)
     ran = evaluate(store, houses(tmp_path), protocol=Protocol.NONE, max_cost=4.0)
     assert (ran.over, tried, set(ran.left_out)) == (True, ["house 0"], {"house 0"})
-
-
-def test_a_run_that_nobody_works_on_broke_off(store: Store) -> None:
-    with store.begin() as session:
-        begin_run(session, "run", run_settings())
-    assert [one.state for one in evaluation_runs(store).items] == [BROKEN_OFF]
-    with exclusive_run(store.home, "run"):
-        assert [one.state for one in evaluation_runs(store).items] == ["running"]
-        assert run_report(store, "run").run.state == "running"
-
-
-def test_a_run_is_reported_before_anything_is_answered(store: Store) -> None:
-    with store.begin() as session:
-        begin_run(session, "run", run_settings(protocol=Protocol.SPLIT))
-    found = run_report(store, "run")
-    assert (found.headline.questions, found.headline.right, found.effect) == (0, None, None)
-    assert found.questions == ()
 
 
 @pytest.mark.full

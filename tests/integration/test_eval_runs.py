@@ -20,15 +20,13 @@ from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
 from evals.layout import tables
 from evals.records import exclusive_run, run_report
-from evals.running import EvaluationSteps
 from skills.library import find_skill
 from store.database import Store
 from store.queries.evaluations import learned_videos, list_runs
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from store.queries.videos import delete_video, find_video
 from store.tables.questions import JudgementRow
-from strategies.registry import strategy_names
-from tests.support.caption_evaluations import Heard, evaluate, found, houses, planned, workspace_of
+from tests.support.caption_evaluations import Heard, evaluate, found, houses
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox, obedient, texts_of
 from tests.support.openai_server import OpenAIServer
@@ -128,18 +126,6 @@ def test_a_run_goes_on_with_the_same_settings_only(finished: Store, tmp_path: Pa
     assert len(found(finished, "two")) == 2
 
 
-@pytest.mark.full
-def test_answers_of_a_gone_video_hide_none_that_are_left(finished: Store, tmp_path: Path) -> None:
-    with finished.begin() as session:
-        delete_video(session, find_video(session, "house 0").id)
-    workspace = workspace_of(finished)
-    with EvaluationSteps(
-        workspace, "run", planned(houses(tmp_path), workspace, protocol=NONE), Heard()
-    ) as work:
-        work.left_out["house 1"] = "it is not there any more"
-        assert work.left() == 3
-
-
 def test_two_processes_do_not_work_on_one_run(store: Store, tmp_path: Path) -> None:
     with exclusive_run(store.home, "run"), pytest.raises(InputError, match="being worked on"):
         evaluate(store, houses(tmp_path), protocol=NONE)
@@ -182,45 +168,6 @@ def test_deleting_a_video_takes_results_to_be_asked_again(finished: Store, tmp_p
     assert len(found(finished)) == 6
 
 
-def one_of_each(folder: Path) -> Dataset:
-    """A question with options, and an open one."""
-    whole = houses(folder, 1)
-    return Dataset(whole.name, whole.videos, whole.questions[1:])
-
-
-@pytest.mark.full
-def test_ablation_asks_each_question_with_less_of_the_memory(store: Store, tmp_path: Path) -> None:
-    evaluate(store, one_of_each(tmp_path), stages=list(AblationStage))
-    rows = found(store)
-    assert {row.slot.arm for row in rows} == {str(stage) for stage in AblationStage}
-    for row in rows:
-        assert row.trajectory is not None
-        with store.begin() as session:
-            first = events_of(session, row.trajectory)[0]
-        assert isinstance(first, QuestionAsked)
-        assert first.setup.settings.memory == row.slot.arm
-
-
-@pytest.mark.full
-def test_other_strategies_are_asked_alike_and_compared(store: Store, tmp_path: Path) -> None:
-    evaluate(store, one_of_each(tmp_path), strategies=strategy_names())
-    rows = found(store)
-    others = [name for name in strategy_names() if name != AskSettings().strategy]
-    assert {row.slot.arm for row in rows} == {str(AblationStage.WHOLE), *others}
-    for row in rows:
-        assert row.trajectory is not None
-        with store.begin() as session:
-            first = events_of(session, row.trajectory)[0]
-        assert isinstance(first, QuestionAsked)
-        assert first.machine in (row.slot.arm, AskSettings().strategy)
-    beside = run_report(store, "run").strategies
-    assert [line.strategy for line in beside] == [AskSettings().strategy, *others]
-    assert all(line.score.questions == len(rows) // (1 + len(others)) for line in beside)
-    assert beside[1].effect is not None
-    # The open question has no judge.
-    assert beside[1].effect.questions == beside[0].score.questions - 1
-
-
 @pytest.mark.full
 def test_auto_learns_on_one_half_and_is_asked_on_the_other(store: Store, tmp_path: Path) -> None:
     evaluate(store, houses(tmp_path, 8), strategies=["plain-rag", AUTO])
@@ -244,6 +191,25 @@ def test_auto_learns_on_one_half_and_is_asked_on_the_other(store: Store, tmp_pat
     assert auto.best.questions == len(chosen) * 2 // 3
     assert sum(one.questions for one in auto.chosen) == len(chosen)
     assert sum(one.learned for one in auto.chosen) == len(by_skill)
+
+
+def one_of_each(folder: Path) -> Dataset:
+    """A question with options, and an open one."""
+    whole = houses(folder, 1)
+    return Dataset(whole.name, whole.videos, whole.questions[1:])
+
+
+@pytest.mark.full
+def test_ablation_asks_each_question_with_less_of_the_memory(store: Store, tmp_path: Path) -> None:
+    evaluate(store, one_of_each(tmp_path), stages=list(AblationStage))
+    rows = found(store)
+    assert {row.slot.arm for row in rows} == {str(stage) for stage in AblationStage}
+    for row in rows:
+        assert row.trajectory is not None
+        with store.begin() as session:
+            first = events_of(session, row.trajectory)[0]
+        assert isinstance(first, QuestionAsked)
+        assert first.setup.settings.memory == row.slot.arm
 
 
 def test_a_wrong_answer_has_its_fault_on_record(store: Store, tmp_path: Path) -> None:
@@ -292,16 +258,6 @@ def test_a_split_learns_from_some_videos_and_tests_on_others(store: Store, tmp_p
     with store.begin() as session:
         learned = set(session.scalars(select(JudgementRow.trajectory_id)))
     assert learned == {row.trajectory for row in rows if row.slot.part is QuestionPart.LEARN}
-
-
-@pytest.mark.full
-def test_online_learns_from_what_it_is_tested_on(store: Store, tmp_path: Path) -> None:
-    evaluate(store, houses(tmp_path, 1), protocol=Protocol.ONLINE)
-    rows = found(store)
-    assert {row.slot.part for row in rows} == {QuestionPart.TEST}
-    with store.begin() as session:
-        learned = set(session.scalars(select(JudgementRow.trajectory_id)))
-    assert learned == {row.trajectory for row in rows if row.slot.arm == WITH_SKILLS}
 
 
 def judging(request: dict[str, Any]) -> Any:

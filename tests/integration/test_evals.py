@@ -19,7 +19,7 @@ from evals.clips import silent_clips
 from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import PARTY, WordToolbox
 from tests.support.remembered import Said, watch
 
 WEEK = (
@@ -129,42 +129,6 @@ def test_what_each_part_of_a_strategy_adds_is_shown(
     assert "1 question asked in" in plain.stdout
 
 
-@pytest.mark.full
-def test_answers_that_a_leaderboard_scores_are_written_for_each_strategy(
-    homer: Callable[..., Result], week: Path, tmp_path: Path
-) -> None:
-    rows = [
-        {
-            "example_id": number,
-            "identity": "A1_JAKE",
-            "query_time": moment,
-            "question": asked["question"],
-            "options": dict(zip("ABCD", asked["options"], strict=True)),
-            "query_type": "Event Linking",
-        }
-        for number, moment, asked in (
-            (12, "DAY2, 16:40:00", QUESTIONS[1]),
-            (3, "DAY1, 12:30:00", QUESTIONS[0]),
-        )
-    ]
-    (week / "annotations_public.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    strategies = ("--strategy", "plain-rag")
-    done = homer("run", "egomemreason", str(week), "--direct", *strategies, "--name", "week")
-    assert done.exit_code == 0, done.output
-    shown = homer("report", "week", "--submission", str(tmp_path / "answers"))
-    assert shown.exit_code == 0, shown.output
-    assert "2 of 500 answers, plain-rag" in shown.stderr
-    files = sorted((tmp_path / "answers").iterdir())
-    assert [file.name for file in files] == ["week-perceptual-buffer.json", "week-plain-rag.json"]
-    assert json.loads(files[0].read_text()) == [
-        {"example_id": 3, "predicted_answer": "A"},
-        {"example_id": 12, "predicted_answer": "B"},
-    ]
-    plain = json.loads(files[1].read_text())
-    assert [one["example_id"] for one in plain] == [3, 12]
-    assert {one["predicted_answer"] for one in plain} <= set("ABCD")
-
-
 def short_videos(folder: Path) -> Path:
     """Two short captioned videos in one file, and a question about each."""
     folder.mkdir()
@@ -210,13 +174,6 @@ def test_a_data_set_that_is_not_there_is_said(homer: Callable[..., Result], give
     done = homer("all", given)
     assert done.exit_code == 2
     assert "Traceback" not in done.stderr
-
-
-def test_folder_without_questions_is_refused(homer: Callable[..., Result], tmp_path: Path) -> None:
-    done = homer("egolife", str(tmp_path))
-    assert done.exit_code == 2
-    assert done.stderr.startswith("homer: ")
-    assert "questions.json" in done.stderr
 
 
 @pytest.mark.full
@@ -269,15 +226,6 @@ def test_what_is_no_video_is_named(homer: Callable[..., Result], tmp_path: Path)
     done = homer("local", str(path))
     assert done.exit_code == 4
     assert "homer: notes.mp4: " in done.stderr
-
-
-def test_the_baseline_tells_how_far_it_has_read(store: Store) -> None:
-    remember_party(store)
-    heard: list[tuple[int, int]] = []
-    baseline = Baseline.of(
-        store, PARTY, WordToolbox().text, lambda done, total: heard.append((done, total))
-    )
-    assert heard[-1] == (len(baseline.clips), len(baseline.clips))
 
 
 def test_a_baseline_of_an_unknown_video_has_nothing(store: Store) -> None:

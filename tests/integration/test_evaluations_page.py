@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete
 from streamlit.testing.v1 import AppTest
 
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
@@ -17,7 +16,6 @@ from evals.run_job import start_run
 from library.evaluations import evaluation_runs
 from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
-from store.tables.schema import EvalRunRow
 from tests.support.app_pages import (
     EVIL,
     LONG,
@@ -229,14 +227,6 @@ def test_the_report_is_taken_along(runs: Store) -> None:
     page = press(open_page("evaluations", run="first"), "Make the files")
     names = [one.proto.label for one in page.get("download_button")]
     assert names == ["Download the page", "Download the table"]
-
-
-def test_a_run_that_is_deleted_while_it_is_shown_is_one_message(runs: Store) -> None:
-    page = open_page("evaluations", run="first")
-    with runs.begin() as session:
-        session.execute(delete(EvalRunRow))
-    page.run()
-    assert "there is no run" in page.error[0].value
 
 
 def test_an_example_is_offered_beside_runs(runs: Store) -> None:

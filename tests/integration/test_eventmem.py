@@ -240,9 +240,7 @@ def test_things_that_cannot_be_detected_are_named(built_stream: Store) -> None:
         ("search_memory", {"start_s": 4, "end_s": 3}),
         ("ocr", {}),
         ("ocr", {"frame_index": 1, "event_id": 1}),
-        ("ocr", {"ref": "m1"}),
         ("detect_objects", {"frame_index": 1, "labels": []}),
-        ("detect_objects", {"frame_index": 1, "labels": ["cup"], "mood": "good"}),
     ],
 )
 def test_arguments_out_of_bounds_or_unknown_are_refused(tool: str, wrong: dict[str, Any]) -> None:

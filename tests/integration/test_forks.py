@@ -10,7 +10,6 @@ from domain.asking import Action, Evidence, Mode
 from domain.errors import InputError, ModelError, NotFound
 from domain.trajectory import (
     Acted,
-    Ended,
     Event,
     EvidenceRetrieved,
     Forked,
@@ -33,7 +32,7 @@ from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
-from tests.support.runs import ask, fork, resume
+from tests.support.runs import fork, resume
 from tests.support.searching_model import PLAY, ask_at_party, searching
 
 
@@ -206,13 +205,3 @@ def test_what_cannot_be_forked_is_said_and_leaves_nothing(
 def test_a_round_that_is_not_there_cannot_be_shown(party: Store, parent: AskResult) -> None:
     with pytest.raises(NotFound, match="no round 12"):
         editable(events(party, parent.trajectory_id), 12)
-
-
-@pytest.mark.full
-def test_the_answer_of_a_fork_by_rules(party: Store) -> None:
-    whole = ask(party, WordToolbox(), PLAY)
-    for number in range(1, whole.rounds + 1):
-        made = fork(party, WordToolbox(), whole.trajectory_id, number, ForkEdit())
-        assert made.answer == whole.answer
-        assert replay(party, made.trajectory_id).whole
-        assert isinstance(events(party, made.trajectory_id)[-1], Ended)

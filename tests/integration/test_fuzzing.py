@@ -86,11 +86,3 @@ def test_every_way_to_go_wrong_is_seen_and_the_rest_is_read() -> None:
     assert output[4] == "hang: beyond its time"
     assert output[5].startswith("memory: ")
     assert output[6] == "crash: exit code 3"
-
-
-def test_a_case_is_the_same_each_time() -> None:
-    target = begun("subtitles")
-    cases = [target.case(1, number) for number in range(40)]
-    assert cases == [target.case(1, number) for number in range(40)]
-    assert len({data for _kind, data in cases}) > 30
-    assert target.case(2, 0) != cases[0]

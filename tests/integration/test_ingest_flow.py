@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from domain.errors import MediaError, ModelError, SetupError
+from domain.errors import ModelError, SetupError
 from domain.evaluation import QuestionPart
 from domain.ingesting import Watched
 from domain.settings import Pool
@@ -40,7 +40,7 @@ from store.queries.clips import clips_of
 from store.queries.encoders import encoders_of_library
 from store.queries.evaluations import Slot
 from store.queries.records import dump_video
-from store.queries.videos import list_videos, video_state
+from store.queries.videos import video_state
 from store.tables.schema import LibraryRow
 from strategies.registry import find_strategy
 from tests.support.evaluation_rows import slot
@@ -321,27 +321,6 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
     assert f"{socket.gethostname()}:{os.getpid()}" in output
 
 
-@pytest.mark.parametrize("direct", [True, in_full(False)], ids=["direct", "flow"])
-def test_a_bad_file_stops_no_other_and_leaves_nothing(
-    workspace: Workspace, video: Path, tmp_path: Path, prefect: str, monkeypatch: Any, direct: bool
-) -> None:
-    monkeypatch.setenv("PREFECT_API_URL", prefect)
-    bad = tmp_path / "bad.mp4"
-    bad.write_bytes(b"")
-    outcomes, _notes = run(workspace, bad, video, direct=direct)
-    assert [outcome.exit_code for outcome in outcomes] == [2, 0]
-    assert isinstance(outcomes[0].failure, MediaError)
-    with workspace.store.begin() as session:
-        assert [known.title for known in list_videos(session)] == ["little"]
-
-
-def test_one_process_at_a_time_watches_a_video(workspace: Workspace, video: Path) -> None:
-    with ingest_video.open_video(workspace, video):
-        (refused,), _notes = run(workspace, video, direct=True)
-    assert refused.exit_code == 2
-    assert "being watched by another homer" in str(refused.error)
-
-
 def test_a_question_waits_for_nothing_once_a_run_is_over(workspace: Workspace, video: Path) -> None:
     (outcome,), _notes = run(workspace, video, direct=True)
     assert outcome.video
@@ -350,13 +329,6 @@ def test_a_question_waits_for_nothing_once_a_run_is_over(workspace: Workspace, v
     assert state is not None
     assert (state.state, state.done, state.failed) == ("done", 3, 0)
     assert state.models["text"] == "minilm"
-
-
-def test_the_servers_pages_are_where_it_says(prefect: str) -> None:
-    import urllib.request
-
-    with urllib.request.urlopen(f"{prefect}/health") as reply:  # noqa: S310
-        assert reply.status == 200
 
 
 @pytest.mark.full

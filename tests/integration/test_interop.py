@@ -25,7 +25,7 @@ from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
 from store.queries.trajectories import find_trajectory, list_trajectories
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import PARTY, WordToolbox
 from tests.support.runs import ask
 
 ROOT = Path(__file__).parents[2]
@@ -183,10 +183,3 @@ def test_a_question_that_is_none_leaves_nothing(
         served.invoke(asking)
     with party.begin() as session:
         assert list_trajectories(session) == []
-
-
-def test_without_videos_a_question_is_about_all(store: Store) -> None:
-    with pytest.raises(InputError, match="nothing has been watched"):
-        studio.question_of(store, {"text": "Who?"})
-    remember_party(store)
-    assert studio.question_of(store, {"text": "Who?", "as_of": "1:30"}).as_of_ms == 90_000

@@ -13,7 +13,7 @@ from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from retrieval.terms import content_words
 from skills.learn import BATCH, LearningResult, judge, learn
-from skills.library import find_skill, list_skills
+from skills.library import list_skills
 from skills.writer import LocalSkillWriter
 from store.database import Store
 from store.queries.learning import source_trajectories
@@ -34,10 +34,6 @@ def learned(store: Store) -> LearningResult:
     return learn(store, WRITER, content_words)
 
 
-def names(store: Store) -> list[str]:
-    return [one.skill.name for one in list_skills(store)]
-
-
 def test_the_eighth_observation_makes_a_skill_and_no_sooner(library: Store) -> None:
     for n in range(7):
         answered(library, f"w{n}", "who", right=True, rounds=1)
@@ -49,29 +45,6 @@ def test_the_eighth_observation_makes_a_skill_and_no_sooner(library: Store) -> N
     assert set(skill.triggers) == {"opens", "gate"}
     with library.begin() as session:
         assert source_trajectories(session, skill.name) == [f"w{n}" for n in range(8)]
-
-
-def test_exactly_the_planted_patterns_become_skills(library: Store) -> None:
-    for n in range(8):
-        answered(library, f"easy{n}", "who", right=True, rounds=1)
-        answered(library, f"hard{n}", "why", right=True, rounds=3)
-        answered(library, f"plain{n}", "where", right=True, rounds=2)
-        answered(library, f"odd{n}", f"type {n}", right=False, rounds=5)
-        answered(library, f"none{n}", "how", right=None, rounds=5)
-    learned(library)
-    assert names(library) == ["hard-win-why", "search-win-who"]
-
-
-def test_a_skill_that_hurts_is_banned_by_the_batch_that_shows_it(library: Store) -> None:
-    for n in range(8):
-        answered(library, f"w{n}", "who", right=True, rounds=1)
-    (skill,) = learned(library).written
-    for n in range(4):
-        answered(library, f"with{n}", "who", right=n == 0, given=[skill])
-    assert learned(library).banned == ()
-    answered(library, "with4", "who", right=False, given=[skill])
-    assert learned(library).banned == (skill.name,)
-    assert find_skill(library, skill.name).banned
 
 
 def test_a_batch_is_of_64_answers_and_each_is_learned_from_once(library: Store) -> None:

@@ -30,7 +30,6 @@ from tests.support.app_pages import EVIL, open_page, press, sign_in, words
 from tests.support.full_suite import in_full
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
-from tests.support.misleading_servers import site
 from ui.ingestion import AllowedFolders
 
 BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
@@ -102,16 +101,6 @@ def test_what_cannot_be_added_is_reported(app_library: Store) -> None:
     assert Jobs(app_library.home).every() == []
 
 
-def test_longer_recordings_are_added_by_path_or_address(
-    app_library: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "Up to 2 GB each. For longer recordings, give the path or the web address above." in (
-        words(open_page("library"))
-    )
-    monkeypatch.setattr("ui.ingestion.SIGN_IN", SimpleNamespace(required=True))
-    assert "give the web address above" in words(open_page("library"))
-
-
 def uploaded(*files: tuple[str, bytes]) -> AppTest:
     """The page of the library after these files were uploaded and sent."""
     page = open_page("library")
@@ -153,19 +142,6 @@ def test_a_torn_upload_says_so(app_library: Store, recording: Path, name: str) -
     kept = name.replace(".txt", " txt")  # no suffix but those of media
     assert f"**{kept}** ended with errors" in shown
     assert f"Failed: {only(jobs).errors[-1]}" in shown
-
-
-@pytest.mark.full
-def test_address_is_fetched_by_a_job_and_listed_as_failed_with_reason(app_library: Store) -> None:
-    with site(lambda _path: 404) as s:
-        page = open_page("library")
-        page.text_input[0].input(f"{s.url}/talk.mp4?key=abcdefgh")
-        press(page, "Watch")
-        wait_until(lambda: not only(Jobs(app_library.home)).running)
-    page.run()
-    assert f"{s.url}/talk.mp4** ended with errors" in words(page).replace("\u2060", "")
-    assert "cannot be fetched: the server says 404" in words(page)
-    assert "abcdefgh" not in words(page)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -270,13 +246,6 @@ def test_a_job_that_is_gone_on_with_acts_for_who_pressed(
     wait_until(lambda: "for ann@example.org" in only(jobs).said)
 
 
-def test_an_ended_job_makes_room_for_one_that_watches_the_same(jobs: Jobs, recording: Path) -> None:
-    jobs.pause(started(jobs, recording).id)
-    wait_until(lambda: not only(jobs).running)
-    assert started(jobs, recording).running
-    jobs.pause(only(jobs).id)
-
-
 def test_failed_clips_are_reported_with_their_reasons_and_tried_again(
     jobs: Jobs, app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,18 +261,6 @@ def test_failed_clips_are_reported_with_their_reasons_and_tried_again(
     wait_until(lambda: not only(jobs).running)
     press(page, "Try all again")
     assert only(jobs).arguments == ("retry", "--clip=1", "--clip=2", "--", VIDEO)
-    jobs.pause(only(jobs).id)
-
-
-def test_clip_is_tried_again(jobs: Jobs, recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.retry.video_id", unread)
-    page = open_page("video", video=VIDEO, show="Clips")
-    assert [b.label for b in page.button if b.label.startswith("Try")] == [
-        "Try clip 1 again",
-        "Try clip 2 again",
-    ]
-    press(page, "Try clip 1 again")
-    assert only(jobs).arguments == ("retry", "--clip=1", "--", VIDEO)
     jobs.pause(only(jobs).id)
 
 

@@ -11,7 +11,7 @@ import pytest
 from domain.streams import GapReason
 from perception.live import SourceUnreachable, live_source
 from perception.live_clips import CapturedClip, ClipBuffer
-from perception.live_reader import LiveReader, StreamPosition, open_source
+from perception.live_reader import LiveReader, open_source
 from tests.support.streams import (
     BEGAN_MS,
     SMALL,
@@ -53,15 +53,6 @@ def test_a_pipe_is_cut_into_clips_and_no_frame_is_lost(tmp_path: Path, five: byt
     assert came(clips, follower) == 50
     assert told_gaps(clips) == []
     assert all(clip.can_wait for clip in clips)
-
-
-def test_a_stream_that_breaks_has_a_gap_and_no_clip_in_it(tmp_path: Path, five: bytes) -> None:
-    """The writer goes after five seconds, and comes back 15 s after it began."""
-    clips, follower = Fed(tmp_path / "p", [five, five], away_s=14).collect()
-    assert told_gaps(clips) == [(50, 150, "LOST")]
-    assert spans(clips) == [(0, 20), (20, 40), (40, 50), (150, 160), (160, 180), (180, 200)]
-    assert all(not (clip.raw.clip.span.overlap_ms(gap.span)) for clip in clips for gap in clip.gaps)
-    assert came(clips, follower) == 100
 
 
 def test_tries_to_connect_again_come_ever_more_slowly(tmp_path: Path, five: bytes) -> None:
@@ -211,10 +202,3 @@ class Full(ClipBuffer):
     def put(self, clip: CapturedClip, *, wait: bool) -> bool:
         del wait
         return super().put(clip, wait=False)
-
-
-def test_a_stream_goes_on_after_where_it_was_with_a_gap(tmp_path: Path, five: bytes) -> None:
-    place = StreamPosition(BEGAN_MS - 60_000, next_clip=7, end_ms=9_000)
-    clips, _ = Fed(tmp_path / "p", [five]).collect(place=place)
-    assert [clip.raw.clip.index for clip in clips] == [7, 8, 9]
-    assert told_gaps(clips) == [(90, 600, "STOPPED")]

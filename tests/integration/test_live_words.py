@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
-from contextlib import aclosing
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from cli import answers
 from domain.asking import Question
-from domain.trajectory import Event, ModelCalled, PartialReply
-from graphs.ask_result import AskResult
-from graphs.runner import Runner
-from graphs.stream import stream
+from domain.trajectory import Event, PartialReply
 from store.database import Store
 from store.queries.calls import calls_of
-from store.queries.trajectories import list_trajectories
 from tests.support.asking import PARTY
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
-from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import ask
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
@@ -42,34 +35,6 @@ def test_who_listens_changes_neither_the_answer_nor_what_is_recorded(party: Stor
     assert [(c.request_hash, c.reply, c.tokens_out) for c in one] == [
         (c.request_hash, c.reply, c.tokens_out) for c in other
     ]
-
-
-def test_who_leaves_while_the_model_writes_stops_it_at_the_next_word(party: Store) -> None:
-    def slowly(request: dict[str, Any]) -> Answer:
-        return Answer(obedient(request), pause_s=0.05)
-
-    async def leave(runner: Runner) -> list[Any]:
-        seen: list[Any] = []
-        async with aclosing(stream(runner, GATE)) as output:
-            async for one in output:
-                seen.append(one)
-                if isinstance(one, PartialReply):
-                    break
-        for _ in range(600):
-            with party.begin() as session:
-                if list_trajectories(session)[0].state != "running":
-                    return seen
-            await asyncio.sleep(0.1)
-        return seen
-
-    with OpenAIServer(slowly) as server, Runner(party, LlmToolbox(server)) as runner:
-        seen = asyncio.run(leave(runner))
-        sent = len(server.requests)
-    assert not any(isinstance(one, AskResult | ModelCalled) for one in seen)
-    with party.begin() as session:
-        (row,) = list_trajectories(session)
-    assert row.state == "stopped"
-    assert sent == 1
 
 
 def terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[io.StringIO, list[str]]:

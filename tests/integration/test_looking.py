@@ -18,7 +18,6 @@ from domain.asking import Question
 from domain.time import TimeSpan
 from domain.trajectory import Bound, Event, EvidenceRetrieved, ImagesSeen
 from graphs.ask_result import AskResult
-from graphs.replay import replay
 from store.database import Store
 from store.tables.schema import KeyframeRow
 from tests.support.asking import PARTY
@@ -211,15 +210,6 @@ def test_the_next_step_is_shown_as_many_of_the_images_as_the_budget_allows(
     assert len(images_of(second)) == again
     shown = images_of(next(r for r in server.requests if purpose_of(r) == "assess"))
     assert images_of(second) == shown[:again]
-
-
-def test_it_is_replayed_byte_for_byte_and_nobody_is_called(slides: Store, eyes: Eyes) -> None:
-    made, _, server = asked(slides, SeeingModel(eyes), QUESTIONS[1][0])
-    calls = len(server.requests)
-    again = replay(slides, made.trajectory_id)
-    assert again.whole
-    assert again.calls == calls
-    assert len(server.requests) == calls
 
 
 def test_a_command_shows_sights(slides: Store, eyes: Eyes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext, Unreadable
 from domain.asking import PICTURES_NOT_SEARCHED, Action, Mode, Question, SubtaskState
 from domain.errors import BudgetExceeded, ModelError, NotFound
-from domain.ledger import Edits, Rewrite, SubtaskDraft
+from domain.ledger import SubtaskDraft
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import (
@@ -19,7 +19,6 @@ from domain.trajectory import (
     Failed,
     Guarded,
     Planned,
-    Replanned,
     Resolution,
     RoundClosed,
 )
@@ -166,17 +165,6 @@ def test_a_forced_mode_that_is_ignored_is_used_anyway(watched_store: Store) -> N
     )
     assert [e.rule for e in ran.of(Guarded)].count("mode") >= 3
     assert Mode.VIDEO in [mode for mode, _, _ in ran.memory.searches]
-
-
-def test_at_most_two_repairs(watched_store: Store) -> None:
-    count = iter(range(99))
-    ran = asked(
-        watched_store,
-        NEW,
-        replan=[lambda _: Edits(rewrite=(Rewrite(id="t1", text=f"text {next(count)}"),))],
-    )
-    assert len(ran.of(Replanned)) == 2
-    assert ran.asked.rounds == 9
 
 
 def test_reasoner_that_never_says_anything_readable_still_gets_answer(watched_store: Store) -> None:

@@ -362,18 +362,6 @@ def test_key_takes_no_sessions_of_others(party: ApiState, monkeypatch: pytest.Mo
         assert [reply.status_code for reply in ended] == [404, 200]
 
 
-def test_a_wrong_key_opens_no_session(party: ApiState) -> None:
-    async def run(address: str) -> None:
-        async with client_at(address, "legacy", "y" * 20):
-            raise AssertionError("it was let in")
-
-    with (
-        on_http(party) as address,
-        pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True),
-    ):
-        asyncio.run(run(address))
-
-
 @pytest.mark.parametrize("mode", ERAS)
 def test_a_question_that_is_cancelled_stops_and_makes_place(store: Store, mode: str) -> None:
     watch_garden(store)

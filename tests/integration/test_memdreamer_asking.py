@@ -16,15 +16,11 @@ from domain.trajectory import (
     Event,
     EvidenceRetrieved,
     Guarded,
-    ModelCalled,
-    canonical_event,
 )
 from graphs.replay import replay
 from graphs.runner import Runner
-from library.usage import usage_in
 from store.database import Store
 from store.queries.builds import read_built
-from store.queries.trajectories import events_of
 from store.tables.schema import BuildRow
 from tests.support.asking import WordToolbox
 from tests.support.listeners import collect_events
@@ -36,7 +32,6 @@ from tests.support.replaying import ScriptedRun
 BIKE = "Who rides the red bicycle?"
 ROUNDS = 12
 MARK = re.compile(r"MARK\d+")
-MOST_TOKENS, GROWTH = 6_500, 1.15
 
 
 class Asked(ScriptedRun):
@@ -115,30 +110,6 @@ def test_only_the_note_the_searches_and_what_is_unopened_go_on(house: Store) -> 
     assert [note[:8] for note in notes] == ["", "NOTE-ONE", "NOTE-TWO", "NOTE-THR"]
 
 
-@pytest.mark.full
-def test_tokens_a_round_stay_flat_over_twelve_rounds_and_small(store: Store) -> None:
-    video = write_two_hours(store)
-
-    def longer(page: str) -> str:
-        note = page.partition("<note>\n")[2].partition("\n</note>")[0].removeprefix("(nothing yet)")
-        return f"{note} Somebody did something of note at 1:02:03 with the thing in n12 and e7."
-
-    open_all = use("get_super_events", "begun")
-    made = Asked(
-        store, [open_all, *[opening(longer)] * ROUNDS], "Who found the hidden key?", video=video
-    )
-    assert len(made.pages) == ROUNDS
-    assert "Round 12 of 12." in made.pages[-1]
-    with store.begin() as session:
-        usage = usage_in(events_of(session, made.trajectory))
-    calls = made.of(ModelCalled)
-    assert max(call.tokens_in for call in calls) <= MOST_TOKENS
-    rounds = [call.tokens_in for call in calls if call.purpose == "step"]
-    assert [usage.by_round[number + 1].tokens_in for number in range(1, ROUNDS)] == rounds[:-1]
-    assert rounds[-1] <= GROWTH * rounds[2], rounds
-    assert min(rounds[1:]) > 2_500, "the observations are not cut to nothing"
-
-
 def test_no_observation_is_in_a_later_request(store: Store) -> None:
     video = write_two_hours(store)
     made = Asked(store, [opening()] * ROUNDS, video=video)
@@ -148,32 +119,6 @@ def test_no_observation_is_in_a_later_request(store: Store) -> None:
         shown = {mark: [at for at, one in enumerate(requests) if mark in one] for mark in marks}
         assert sum(bool(at) for at in shown.values()) > 10
         assert {*map(tuple, shown.values())} <= {(), (number,)}
-
-
-def test_a_recorded_run_replays_byte_for_byte(house: Store) -> None:
-    made = Asked(house, [opening(), opening(), lambda page: answer("Bob.", refs_in(page)[0])])
-    again = replay(house, made.trajectory)
-    assert (again.divergence, again.events) == (None, len(made.events))
-    with house.begin() as session:
-        stored = events_of(session, made.trajectory)
-    assert list(map(canonical_event, stored)) == list(map(canonical_event, made.events))
-
-
-def test_as_of_a_moment_nothing_later_is_shown(house: Store) -> None:
-    everything = [
-        use("get_super_events"),
-        use("search_nodes", query="Carla paints and sings", top_k=50),
-        use("search_by_time", start="00:00", end="08:00"),
-        opening(),
-    ]
-    made = Asked(house, everything, as_of_ms=250_000)
-    shown = "\n".join(made.pages)
-    assert "Asked at 04:10 of the video" in shown
-    assert "Repairing the bicycle" in shown
-    assert "Carla" not in shown.replace("Carla paints and sings", "")
-    assert all(
-        piece.span.end_ms <= 240_000 for search in made.searches for piece in search.evidence
-    )
 
 
 def test_a_tool_refuses_what_is_not_known_and_the_model_is_told(house: Store) -> None:
@@ -317,16 +262,3 @@ def test_the_walk_searches_opens_and_follows_with_a_note_of_refs(house: Store) -
     assert found[0].evidence[0].ref in notes[1].split()
     assert answer_of(events).text == "Bob turns a bolt with the wrench"
     assert answer_of(events).citations[0].span.start_ms == 120_000
-
-
-@pytest.mark.parametrize(
-    ("parts", "modes"),
-    [
-        ("graph", ["search_nodes", "get_subgraph", "get_subgraph"]),
-        ("hierarchy", ["search_nodes", "get_subgraph", "get_subgraph", "get_relations"]),
-        ("graph-hierarchy", ["search_nodes"]),
-    ],
-)
-def test_walk_leaves_out_what_is_switched_off(house: Store, parts: str, modes: list[str]) -> None:
-    text = "Who turns the bolt with the wrench?"
-    assert modes_of(walked(house, text, f"memdreamer-without-{parts}")) == modes

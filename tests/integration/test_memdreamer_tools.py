@@ -285,11 +285,8 @@ def test_an_id_of_another_video_or_kind_or_of_nothing_is_refused(house: Store) -
     [
         (SummaryArguments, {"macro_id": "n1"}),
         (SuperEventsArguments, {"super_id": "n1"}),
-        (SuperEventsArguments, {"id": "m1"}),
         (MacroEventsArguments, {}),
         (MacroEventsArguments, {"super_id": "n1", "macro_ids": ["n2"]}),
-        (SubgraphArguments, {"macro_id": "n1", "depth": 2}),
-        (NodesArguments, {"query": "tea", "top_k": 0}),
         (NodesArguments, {"query": "tea", "node_types": ["face"]}),
         (RelationsArguments, {"node_id": "n1", "direction": "up"}),
     ],

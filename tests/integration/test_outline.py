@@ -67,15 +67,6 @@ def test_people_have_their_names_and_no_tag_is_shown(built: Store) -> None:
     assert "An unnamed person cooks noodles" in whole
 
 
-@pytest.mark.full
-def test_an_outline_has_as_many_levels_as_asked_for(built: Store) -> None:
-    assert not any(chapter.parts for chapter in load_outline(built, PARTY, 1).chapters)
-    whole = load_outline(built, PARTY, 3)
-    events = [e for s in whole.chapters for m in s.parts for e in m.parts]
-    assert len(events) >= 3 * CLIPS
-    assert not any(event.parts for event in events)
-
-
 def chapter(start: int, end: int, title: str, *parts: Chapter) -> Chapter:
     return Chapter(span=TimeSpan.of(start, end), title=title, text="", parts=parts)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,8 +23,6 @@ from tests.support.commands import run as homer
 from tests.support.light_models import in_little_clips
 from tests.support.media import make_video
 from tests.support.memory import clip
-
-States = Callable[[], list[str]]
 
 
 @pytest.fixture
@@ -137,18 +133,3 @@ def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> No
         clips_to_retry(store, "lecture")
     with pytest.raises(NotFound):
         clips_to_retry(store, "nothing")
-
-
-def test_a_clip_that_fails_again_says_why_and_is_left(
-    workspace: Workspace, broken: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from flows.executors import ClipFailed
-
-    def never(*_told: Any) -> None:
-        raise ClipFailed("still away")
-
-    monkeypatch.setattr("perception.worker.perceive", never)
-    done = homer("retry", "film", "--clip", "1", "--direct")
-    assert done.exit_code == 4
-    assert "clip 1 failed: still away" in done.stderr
-    assert states(workspace, broken)[1] == "failed"

@@ -343,11 +343,3 @@ def test_the_terminal_gives_lists_and_takes(store: Store, monkeypatch: pytest.Mo
     with store.begin() as session:
         entries = audit_entries(session, deeds=(Deed.CHANGED_RIGHTS,))
     assert len(entries) == 9
-
-
-def test_without_the_role_of_viewers_it_is_said_what_to_run(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("store.viewers.VIEWER_ROLE", "somebody_unknown")
-    with pytest.raises(DatabaseError, match="homer rights on"), store.for_viewer(ANA).begin():
-        pass

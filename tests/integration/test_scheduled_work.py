@@ -323,17 +323,6 @@ def test_a_data_set_is_asked_once_a_day_in_a_run_of_its_own(
     ]
 
 
-def test_nothing_more_is_asked_once_the_money_is_spent(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nightly, "read", lambda _name, _folder: houses(tmp_path, 1))
-    monkeypatch.setattr("evals.running.connect_to_prefect", lambda *_: None)
-    options = EvaluateOptions(dataset="houses", folder=tmp_path, max_cost=0.0)
-    output = nightly.ask_all(workspace, options, DAY.date())
-    assert not output.ok
-    assert "the money is spent" in output.text
-
-
 def test_a_state_tells_what_a_job_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from flows.schedules import runs
 

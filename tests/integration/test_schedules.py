@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -194,31 +193,6 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
         assert {client.read_flow_run(one).state_name for one in runs_on} == {"Running"}
         for one in runs_on:
             client.delete_flow_run(one)
-
-
-def test_the_commands_list_set_and_pause(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    from typer.testing import CliRunner
-
-    from cli.main import app
-
-    monkeypatch.setenv("HOMER_HOME", str(place.root))
-    monkeypatch.delenv("PREFECT_API_URL", raising=False)
-
-    def homer(*words: str) -> str:
-        done = CliRunner().invoke(app, ["schedule", *words])
-        assert done.exit_code == 0, done.output
-        return done.output
-
-    assert homer("set", "talks", "--kind", "watch", "folder=/talks", "--when", "every hour") == (
-        "talks: every hour\n"
-    )
-    assert "talks is paused" in homer("pause", "talks")
-    (reported,) = [one for one in json.loads(homer("list", "--json")) if one["name"] == "talks"]
-    assert (reported["on"], reported["options"]["folder"]) == (False, "/talks")
-    listed = homer("list")
-    assert "nothing carries them out at the moment: homer up" in listed
-    assert "not there yet: fetch" in listed
-    assert CliRunner().invoke(app, ["schedule", "pause", "tales"]).exit_code == 2
 
 
 def test_a_server_that_is_away_is_reported_in_one_line(place: Home) -> None:

@@ -14,12 +14,10 @@ from domain.settings import Settings
 from domain.time import TimeSpan
 from models.ports import Image, Vector
 from nodes.retrieve import neighbours
-from retrieval.adapters import as_llama_index
 from retrieval.citations import cite
 from retrieval.result import Retrieval, UnknownLabel
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.videos import delete_video
 from store.tables.schema import CharacterMemberRow
 from tests.support.ranking import rank, shares
 from tests.support.remembered import (
@@ -226,13 +224,6 @@ def test_what_mentions_a_person_is_looked_up_once_until_there_is_more(
     assert what_ada_does(0) == ["Ada sings"]
 
 
-def test_at_most_ten_memories_of_a_person_are_shown(store: Store, retrievers: Retrievers) -> None:
-    lines = [Said(f"<face_0> counts to {i}", i, who=("<face_0>",)) for i in range(14)]
-    watch(store, V, [lines])
-    name(store, V, 0, "Ada", "<face_0>")
-    assert len(retrievers.search(seen(0), Mode.VIDEO, "what does Ada count").evidence) == 10
-
-
 def test_a_name_is_not_known_before_it_was_given(store: Store, retrievers: Retrievers) -> None:
     watch(store, V, [[Said("<face_0> sings", source="seen", who=("<face_0>",))], [Said("Rain")]])
     name(store, V, 0, "Ada", "<face_0>", since=1)
@@ -317,12 +308,6 @@ def test_keyframe_finds_the_things_and_the_text_on_an_image(
         assert output in cited.text
 
 
-def test_keyframe_shows_none_later(retrievers: Retrievers, recorded_video: dict[int, int]) -> None:
-    found = retrievers.search(seen(0), Mode.KEYFRAME, "the glass bowl")
-    assert {image.clip for image in found.images} == {0}
-    assert recorded_video
-
-
 class Likeness:
     """An image-text model that likes one image."""
 
@@ -388,26 +373,6 @@ def test_a_superseded_line_is_gone_after_its_clip(store: Store, retrievers: Retr
     where = "where is the key"
     assert texts(retrievers.search(seen(1), Mode.VIDEO, where))[0] == "The key is in the drawer"
     assert "The key is in the drawer" not in texts(retrievers.search(seen(2), Mode.VIDEO, where))
-
-
-def test_the_index_grows_with_the_video(store: Store, retrievers: Retrievers) -> None:
-    watch(store, V, CLIPS[:2])
-    assert retrievers.search(seen(1), Mode.VIDEO, "the train to Paris").nothing_close
-    watch(store, V, CLIPS[2:], first=2)
-    found = retrievers.search(seen(4), Mode.VIDEO, "the train to Paris")
-    assert texts(found)[0] == "The train to Paris leaves at noon"
-    fresh = Retrievers(store, Tools(), Settings())
-    assert fresh.search(seen(4), Mode.VIDEO, "the train to Paris") == found
-
-
-def test_a_video_watched_anew_is_read_anew(store: Store, retrievers: Retrievers) -> None:
-    watch(store, V, [[Said("The cat sleeps on the sofa")]])
-    assert retrievers.search(seen(0), Mode.VIDEO, "the cat sleeps").evidence
-    with store.begin() as session:
-        delete_video(session, V)
-    watch(store, V, [[Said("The horse runs over the field")]])
-    found = retrievers.search(seen(0), Mode.VIDEO, "the horse runs")
-    assert texts(found) == ["The horse runs over the field"]
 
 
 def test_nothing_in_view_is_no_error(store: Store, retrievers: Retrievers) -> None:
@@ -536,11 +501,3 @@ def test_nothing_later_than_the_view_can_be_cited(
         assert cite(session, seen(4), refs).unknown == ()
         other = MemoryView(scopes=(Scope(video=W, last_clip=9),))
         assert cite(session, other, refs).unknown == tuple(refs)
-
-
-def test_a_mode_is_a_llama_index_retriever(retrievers: Retrievers, ids: dict[int, int]) -> None:
-    nodes = as_llama_index(retrievers, seen(), Mode.VIDEO, ids[3]).retrieve("the train to Paris")
-    assert nodes[0].text == "The train to Paris leaves at noon"
-    assert nodes[0].node.node_id.startswith("m")
-    assert nodes[0].score is not None
-    assert 0 <= nodes[0].score <= 1

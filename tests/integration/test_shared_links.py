@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -13,15 +12,13 @@ from sqlalchemy import func, update
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
 from auth.listen import SignInMethods
 from auth.middleware import RequireSignIn, SessionStore
 from auth.sessions import link_key, sign_until
-from cli.main import app
 from domain.asking import Question
 from domain.errors import InputError
-from domain.rights import MAX_DAYS, SharedLink
+from domain.rights import SharedLink
 from domain.time import TimeSpan
 from flows.delete import delete_video_rows
 from library.sharing import revoke_link, share_answer, share_moment, shared_links
@@ -186,24 +183,6 @@ def test_the_key_of_links_is_its_owners_alone_and_leaves_with_no_library(store: 
     key = link_key(store.home)
     assert link_key(store.home) == key
     assert (store.home.root / "links.key").stat().st_mode & 0o077 == 0
-
-
-def test_commands_do_all(store: Store, answer: SharedLink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-
-    def homer(*words: str) -> str:
-        done = CliRunner().invoke(app, ["share", *words])
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    made = homer("moment", PARTY, "0:04", "--days", "30").splitlines()[0]
-    listed = json.loads(homer("list", "--json"))
-    assert listed[0]["url"] == made
-    assert {one["id"] for one in listed} >= {answer.id}
-    homer("revoke", answer.id)
-    assert answer.id not in homer("list")
-    for wrong in (["soon"], ["0:04", "--days", "0"], ["0:04", "--days", str(MAX_DAYS + 1)]):
-        assert CliRunner().invoke(app, ["share", "moment", PARTY, *wrong]).exit_code == 2
 
 
 def test_the_page_of_a_search_makes_and_revokes_links(

@@ -222,18 +222,6 @@ def test_a_short_last_clip_is_estimated_by_itself(home: Home, store: Store, tmp_
 
 
 @pytest.mark.full
-def test_patches_count_only_with_an_event_graph(home: Home, store: Store, tmp_path: Path) -> None:
-    path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
-    with OpenAIServer(counting) as server:
-        opened = workspace(home, store, server, strategies=())
-        estimate = estimate_file(opened, path)
-        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
-        used = ingest_usage(store, outcome.video)
-        assert len(server.requests) == 10, "ten clips"
-    assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
-
-
-@pytest.mark.full
 def test_estimate_counts_subtitles_that_are_used(home: Home, store: Store, tmp_path: Path) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
     cues = (f"00:{n:02}.000 --> 00:{n + 1:02}.000\nWord {n} " + "of many " * 40 for n in range(20))
@@ -249,21 +237,6 @@ def test_estimate_counts_subtitles_that_are_used(home: Home, store: Store, tmp_p
         assert estimate_file(opened, path).clips == 0
         with pytest.raises(InputError, match="was watched with"):
             estimate_file(opened, path, subtitles="ignore")
-
-
-def test_an_estimate_counts_clips_that_failed_for_good_where_they_are_tried_again(
-    home: Home, store: Store, tmp_path: Path
-) -> None:
-    path = make_video(tmp_path / "colours.mp4", seconds=6.0, scene_s=0.5, silent=True)
-    with OpenAIServer(counting) as server:
-        opened = workspace(home, store, server)
-        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
-        assert outcome.video
-        with store.begin() as session:
-            failed = update(ClipRow).where(ClipRow.clip == 1)
-            session.execute(failed.values(state="failed", attempts=3))
-        assert estimate_file(opened, path).clips == 0
-        assert estimate_file(opened, path, again=True).clips == 1
 
 
 def test_without_a_model_only_time_is_told(home: Home, store: Store, tmp_path: Path) -> None:

@@ -115,21 +115,6 @@ def test_nothing_is_lost_over_a_restart(learned: Store, report: RunReport) -> No
 
 
 @pytest.mark.full
-def test_where_skills_change_nothing_learning_changes_nothing(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unmoved(kind: str, text: str, given: set[str]) -> bool:
-        return comes_right(kind, text, set())
-
-    monkeypatch.setattr("evals.running.Runner", SimulatedAsker)
-    monkeypatch.setattr("tests.support.simulated_learner.comes_right", unmoved)
-    evaluate(store, world(tmp_path, videos=4))
-    found = run_report(store, "run").effect
-    assert found is not None
-    assert (found.better, found.worse, found.p) == (0, 0, 1.0)
-
-
-@pytest.mark.full
 def test_online_it_gets_better_as_it_goes_on(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 import traceback
 import uuid
 from collections.abc import Callable
@@ -20,7 +19,6 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, text
-from sqlalchemy.exc import ProgrammingError
 
 from domain.errors import DatabaseError
 from store import migrations
@@ -281,16 +279,6 @@ def test_a_glance_asks_again_where_connections_were_lost_before(
     assert not caplog.records
 
 
-@pytest.mark.parametrize("read", [own_number, number_past_it])
-def test_a_glance_asks_again_where_the_server_gave_its_connection_up(
-    store: Store, read: Callable[[Connection], int]
-) -> None:
-    first = store.run_read_only(read)
-    store.run_read_only(lambda asked: asked.execute(text("SET idle_session_timeout = '50ms'")))
-    time.sleep(0.5)
-    assert store.run_read_only(read) != first
-
-
 def test_a_lack_of_connections_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store._read_engine.pool, "_timeout", 0.05)
     together, output = Barrier(READ_CONNECTIONS + 1, timeout=30), Event()
@@ -307,41 +295,3 @@ def test_a_lack_of_connections_is_told(store: Store, monkeypatch: pytest.MonkeyP
         output.set()
         assert [one.result() for one in begun] == [None] * READ_CONNECTIONS
     assert store.run_read_only(own_number)
-
-
-def test_a_glance_that_fails_is_not_repeated(store: Store) -> None:
-    asked: list[int] = []
-
-    def wrong(connection: Connection) -> None:
-        asked.append(1)
-        connection.execute(text("SELECT nothing FROM nowhere"))
-
-    with pytest.raises(ProgrammingError):
-        store.run_read_only(wrong)
-    assert asked == [1]
-
-
-def test_a_glance_at_a_server_that_is_gone_is_reported(home: Home) -> None:
-    with open_store(home) as store:
-        store.run_read_only(own_number)
-        EmbeddedPostgres(home).stop()
-        with pytest.raises(DatabaseError, match="cannot be reached"):
-            store.run_read_only(own_number)
-
-
-def test_threads_share_a_store(store: Store) -> None:
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            for _ in range(20):
-                count(store)
-        except BaseException as exc:  # noqa: BLE001 - handed to the test
-            errors.append(exc)
-
-    threads = [threading.Thread(target=work) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []

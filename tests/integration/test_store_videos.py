@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from sqlalchemy import text
 
 from domain.errors import Ambiguous, NotFound
 from domain.media import Clip, ClipState, Video
 from domain.time import TimeSpan
 from store.database import Store
-from store.queries.clips import clips_of, mark_clip, memory_view, next_clips
+from store.queries.clips import mark_clip, memory_view, next_clips
 from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.videos import add_video, find_video, set_video_state, video_state
-from tests.support.full_suite import examples
 
 A, B, C = "aaaa000000000001", "aaaa000000000002", "bbbb000000000003"
 
@@ -47,19 +43,6 @@ def mark(store: Store, states: str, video_id: str = A) -> None:
 def last_clip(store: Store, as_of_ms: int | None = None) -> int:
     with store.begin() as session:
         return memory_view(session, [A], as_of_ms).scopes[0].last_clip
-
-
-def test_a_video_is_read_back_as_it_was_added(store: Store) -> None:
-    add(store, video())
-    with store.begin() as session:
-        assert find_video(session, A) == video()
-        assert [(c.index, c.span) for c in clips_of(session, A)] == [
-            (c.index, c.span) for c in clips()
-        ]
-        state = video_state(session, A)
-    assert state is not None
-    assert (state.state, state.clips, state.done, state.failed) == ("watching", 4, 0, 0)
-    assert state.models == {"speech": "whisper"}
 
 
 def test_adding_a_known_video_keeps_its_progress_and_learns_where_it_moved(store: Store) -> None:
@@ -199,25 +182,3 @@ def test_a_view_keeps_the_order_of_its_videos_and_names_the_unknown(store: Store
         assert [(s.video, s.last_clip) for s in view.scopes] == [(C, 1), (A, -1)]
         with pytest.raises(NotFound, match=B):
             memory_view(session, [A, B])
-
-
-@settings(
-    max_examples=examples(8, 25),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    done=st.integers(0, 4), more=st.integers(0, 4), as_of_ms=st.integers(0, 120_000), data=st.data()
-)
-def test_watching_on_never_changes_a_view_of_what_was_watched(
-    store: Store, done: int, more: int, as_of_ms: int, data: st.DataObject
-) -> None:
-    as_of_ms = min(as_of_ms, clips()[done - 1].span.end_ms if done else 0)
-    with store.begin() as session:
-        session.execute(text("DELETE FROM videos"))
-    add(store, video())
-    mark(store, "d" * done)
-    before = last_clip(store, as_of_ms)
-    mark(store, "p" * done + data.draw(st.text("dfF", min_size=0, max_size=4 - done)))
-    assert last_clip(store, as_of_ms) == before
-    assert all(clip.span.end_ms <= as_of_ms for clip in clips()[: before + 1])

@@ -10,13 +10,12 @@ from typing import Any
 from agent.reasoners.port import DecisionContext
 from domain.asking import Question
 from domain.ledger import SubtaskDraft
-from domain.trajectory import Ended, RoundOpened, RunEvent
-from graphs.ask_result import AskResult
+from domain.trajectory import RoundOpened
 from graphs.runner import Runner
 from graphs.stream import stream
 from nodes.finish import SO_FAR
 from store.database import Store
-from store.queries.trajectories import events_of, is_claimed
+from store.queries.trajectories import is_claimed
 from tests.support.asking import latest
 from tests.support.machine import (
     FINDS,
@@ -36,21 +35,6 @@ WAIT_S = 60
 
 def contexts(**scripts: Any) -> ScriptedContexts:
     return ScriptedContexts(ScriptedReasoner(plan=[PLAN], **scripts), ScriptedMemory(list(FINDS)))
-
-
-async def everything(runner: Runner, question: Question = QUESTION) -> list[RunEvent | AskResult]:
-    return [output async for output in stream(runner, question)]
-
-
-def test_events_come_in_order_and_the_answer_last(store: Store) -> None:
-    watched(store)
-    with runner_for(store, contexts()) as runner:
-        *events, asked = asyncio.run(everything(runner))
-    assert isinstance(asked, AskResult)
-    with store.begin() as session:
-        assert events == events_of(session, asked.trajectory_id)
-    assert isinstance(events[-1], Ended)
-    assert events[-1].answer == asked.answer
 
 
 def test_a_round_is_reported_while_the_next_is_still_to_come(store: Store) -> None:

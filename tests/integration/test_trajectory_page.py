@@ -19,7 +19,7 @@ from library.rounds import calls_in_round, load_history
 from store.database import Store
 from store.queries.trajectories import add_trajectory, find_trajectory, list_trajectories
 from store.tables.schema import TrajectoryRow
-from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
+from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, press, words
 from tests.support.asking import PARTY, remember_party
 from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries
@@ -159,18 +159,6 @@ def test_no_page_of_a_search_shows_a_tag(party: Store) -> None:
     assert [line for line in shown.splitlines() if TAG.search(line)] == []
 
 
-def test_one_steps_back_and_forth(party: Store, asked: AskResult) -> None:
-    page = open_page("trajectory", trajectory=asked.trajectory_id)
-    assert output(page, "round") == "1"
-    press(page, "Next")
-    assert output(page, "round") == "2"
-    assert "Round 2" in words(page)
-    press(press(page, "Back"), "Back")
-    assert output(page, "round") == "0"
-    assert "the plan" in words(page)
-    assert next(b for b in page.button if b.label == "Back").disabled
-
-
 def test_calls_have_their_words_also_where_a_fork_took_them_over(
     party: Store, asked: AskResult, server: OpenAIServer
 ) -> None:
@@ -210,14 +198,6 @@ def test_a_fork_with_another_query_can_be_compared(party: Store, asked: AskResul
     assert other.options[0].endswith("forked at round 2: query changed)")
     assert branch not in words(beside)
     assert "somebody washes the plates" in words(beside)
-
-
-def test_a_plan_that_cannot_be_says_why(party: Store, asked: AskResult) -> None:
-    page = open_page("trajectory", trajectory=asked.trajectory_id, round=2)
-    next(one for one in page.text_area if one.label == "Plan").input("t9: what is not there")
-    next(b for b in page.button if b.label == "Fork").click().run()
-    assert "the plan has no t9" in words(page)
-    assert trajectories(party) == [asked.trajectory_id]
 
 
 class Loads(HTMLParser):
@@ -268,8 +248,3 @@ def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:
     press(page, "Resume the search")
     assert wait_for(party, "a" * 16) == "done"
     assert "Answer:" in words(open_page("trajectory", trajectory="a" * 16))
-
-
-def test_a_comparison_with_nothing_is_one_message(party: Store, asked: AskResult) -> None:
-    page = open_page("trajectory", trajectory=asked.trajectory_id, with_="zzz")
-    assert any("no trajectory goes by" in e.value.replace("\\", "") for e in page.error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from sqlalchemy import text
 
@@ -13,7 +12,7 @@ from store.database import Store
 from store.queries import search
 from store.queries.candidates import near_clips
 from store.queries.clips import memory_view
-from store.vector_index import MEMORIES, build_index, has_index, missing_indexes
+from store.vector_index import MEMORIES, build_index, missing_indexes
 from tests.support.remembered import SIZE, Said, WordEmbedder, watch
 
 VIDEO = "b" * 16
@@ -91,16 +90,3 @@ def test_lines_with_vectors_of_another_size_do_not_prevent_the_index(large: Stor
             session, view.scopes, WordEmbedder().embed(["word5 and word6"]), 1, by_index=True
         )
     assert [one.clip for one in found] == [5]
-
-
-def test_index_search_returns_no_clip_after_the_view(large: Store) -> None:
-    build_index(large, Steps())
-    vectors = WordEmbedder().embed(["word150 and word151", "word7 and word8"])
-    with large.begin() as session:
-        assert has_index(session, SIZE)
-        scopes = memory_view(session, [VIDEO], as_of_ms=100 * 30_000).scopes
-        found = near_clips(session, scopes, vectors, 10, by_index=True)
-    assert max(one.clip for one in found) < 100
-    closest = min((one for one in found if one.query == 1), key=lambda one: one.distance)
-    assert closest.clip == 7
-    assert np.isclose(closest.distance, 0.0, atol=1e-3)

@@ -92,26 +92,12 @@ def test_nothing_later_than_view_is_chosen_or_found(store: Store, retrievers: Re
     assert all("zebra" not in one.text for one in found.evidence)
 
 
-def test_a_superseded_line_chooses_no_video(store: Store, retrievers: Retrievers) -> None:
-    fill(store, [Said("A zebra crosses the river", 4, until=1)])
-    found = retrievers.search(view(), Mode.VIDEO, "Which zebra crosses the river?")
-    assert all("zebra" not in one.text for one in found.evidence)
-
-
 def test_video_in_focus_is_searched_whatever_is_asked(store: Store, retrievers: Retrievers) -> None:
     fill(store, [Said("A zebra crosses the river", 4)])
     last = video(VIDEOS - 1)
     ids = add_event_graph(store, last, [Event(0, "A crossing", "An animal crosses.", (1,), 1)], [])
     found = retrievers.search(view(), Mode.VIDEO, "the lamp of the kitchen", focus=ids[0])
     assert videos_of(found) == {last}
-
-
-def test_an_event_of_a_chosen_video_is_found(store: Store, retrievers: Retrievers) -> None:
-    fill(store, [Said("A zebra crosses the river", 4)])
-    last = video(VIDEOS - 1)
-    add_event_graph(store, last, [Event(0, "A crossing", "A zebra crosses.", (1,), 1)], [])
-    found = retrievers.search(view(), Mode.EVENT, "the zebra crosses the river")
-    assert (found.focus and found.focus.label) == "A crossing"
 
 
 @pytest.mark.usefixtures("retrievers")

@@ -10,16 +10,13 @@ import pytest
 from sqlalchemy import update
 
 from agent.budget import RunBudget
-from domain.asking import Action, Question
-from domain.errors import InputError, NotFound
-from domain.trajectory import Acted, Ended, ForkEdit
+from domain.asking import Question
+from domain.trajectory import Acted, Ended
 from flows.build import build
-from graphs.runner import Runner
 from store.database import Store
 from store.tables.schema import VideoRow
-from strategies.named_tools import find_tool
 from strategies.registry import find_strategy
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import PARTY, remember_party
 from tests.support.caption_evaluations import build_all, workspace_of
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import texts_of
@@ -248,18 +245,3 @@ def test_a_model_that_obeys_reaches_no_other_video_and_no_later_time(store: Stor
     assert captions
     assert "nine eight seven" not in captions
     assert {one.ref for one in made.answer.citations} <= {piece.ref for piece in found}
-
-
-def test_a_fork_uses_no_tool_that_is_switched_off(garden: Store) -> None:
-    question = Question(text=FENCE, videos=(PARTY,))
-    with Runner(garden, WordToolbox()) as runner:
-        made = runner.ask(question, strategy="worldmm-without-semantic")
-        for mode, allowed in (("episodic", True), ("semantic", False)):
-            edit = ForkEdit(action=Action(kind="search", mode=mode, query="the gate"))
-            if allowed:
-                runner.fork(made.trajectory_id, 1, edit)
-                continue
-            with pytest.raises(InputError, match="semantic cannot be used here: use one of epis"):
-                runner.fork(made.trajectory_id, 1, edit)
-    with pytest.raises(NotFound, match="there is no tool 'semantic': use one of episodic"):
-        find_tool("semantic", "worldmm-without-semantic")

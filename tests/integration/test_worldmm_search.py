@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agent.strategy import ToolUse
-from domain.asking import Question
-from domain.trajectory import EvidenceRetrieved
-from graphs.runner import Runner
 from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.clips import memory_view
-from store.queries.trajectories import events_of
 from strategies.registry import find_strategy
 from strategies.worldmm.settings import MemoryArguments
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -59,15 +55,3 @@ def test_the_caption_with_the_words_of_each_option_is_found_and_supports_it(part
     assert plain.weighed == ()
     assert len(plain.evidence) <= 3
     assert len(plain.quotes) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "tools"),
-    [("worldmm", {"episodic", "semantic"}), ("worldmm-without-semantic", {"episodic"})],
-)
-def test_without_semantics_none_is_searched(party: Store, name: str, tools: set[str]) -> None:
-    with Runner(party, WordToolbox()) as runner:
-        made = runner.ask(Question(text=QUESTION, options=OPTIONS, videos=(PARTY,)), strategy=name)
-    with party.begin() as session:
-        events = events_of(session, made.trajectory_id)
-    assert {str(e.mode) for e in events if isinstance(e, EvidenceRetrieved)} == tools

@@ -1,7 +1,7 @@
 """Where the paper's released code fails, and what happens here instead.
 
-Every test bears the name of a failure of that code, one for each departure of section 2 of the
-specification, and shows the machine doing better at it.
+Every test bears the name of a failure of that code and shows the machine doing better at it, for
+the departures of section 2 of the specification that no test of a part of the machine has.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from agent.reasoners.port import Conclusion, DecisionContext
+from agent.reasoners.port import DecisionContext
 from domain.asking import Mode, Question, SubtaskState
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.settings import AskSettings
@@ -21,8 +19,6 @@ from domain.trajectory import (
     Ended,
     EvidenceRetrieved,
     Forced,
-    Guarded,
-    ModelCalled,
     Replanned,
     RoundClosed,
     RoundOpened,
@@ -45,11 +41,10 @@ from tests.support.machine import (
     varied,
 )
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
-from tests.support.openai_server import Answer, OpenAIServer
-from tests.support.remembered import Event, Said, add_event_graph, recording, watch
+from tests.support.openai_server import OpenAIServer
+from tests.support.remembered import Event, Said, add_event_graph, watch
 from tests.support.runs import ask
 
-FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
 CHAIN = (
     SubtaskDraft(text="who opens it"),
     SubtaskDraft(text="what is behind it", depends=("t1",)),
@@ -123,30 +118,6 @@ PATIENT = AskSettings(saturated_after=20, empty_rounds=20)
 # Options and answers
 
 
-def test_twenty_six_options_are_too_many() -> None:
-    many = tuple(f"thing number {i}" for i in range(26))
-    ran = asked(options=many, act=[varied, answer("Z", "m1")])
-    assert (ran.asked.answer.option, ran.asked.answer.text) == ("Z", "thing number 25")
-
-
-@pytest.mark.parametrize("said", ["A nice guess is C", "A or C", "I am Certain", "C, maybe"])
-def test_a_letter_within_words_is_taken_for_the_option(said: str) -> None:
-    ran = asked(options=FIVE, act=[varied, answer(said, "m1"), answer("B", "m1")])
-    assert ran.of(Guarded)[1].rule == "option"
-    assert ran.asked.answer.option == "B"
-    ran = asked(options=FIVE, conclude=[Conclusion(text=said, refs=("m1",))])
-    assert "No readable answer" in ran.asked.answer.note
-
-
-def test_an_answer_before_any_search_is_accepted_in_the_end() -> None:
-    ran = asked(options=FIVE, act=[answer("A", "m1")])
-    assert len([e for e in ran.of(Guarded) if e.rule == "search first"]) == 3
-    assert ran.events.index(ran.of(EvidenceRetrieved)[0]) < ran.events.index(
-        ran.of(AnswerProposed)[0]
-    )
-    assert ran.asked.answer.citations
-
-
 def test_an_early_answer_leaves_subtasks_unread_without_a_word() -> None:
     ran = asked(plan=[CHAIN], act=[varied, answer("the door", "m1"), varied])
     first = ran.of(AnswerProposed)[0]
@@ -158,14 +129,6 @@ def test_an_early_answer_leaves_subtasks_unread_without_a_word() -> None:
 
 
 # Queries and modes
-
-
-def test_a_search_is_refused_because_another_mode_was_asked_the_same() -> None:
-    same = "the red car at the gate"
-    modes = [Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME, Mode.EVENT, Mode.VIDEO, Mode.EVENT]
-    acts = [search(same, mode) for mode in modes]
-    ran = asked(plan=[CHAIN], act=[*acts, varied], settings=PATIENT)
-    assert [e.rule for e in ran.of(Guarded)][:6] == [None, None, None, None, None, "duplicate"]
 
 
 def test_a_locked_search_is_only_advised_to_move() -> None:
@@ -191,60 +154,7 @@ def test_an_unknown_neighbour_is_searched_for_as_if_it_were_there() -> None:
 # Budgets
 
 
-def test_tokens_are_never_counted(party: Store) -> None:
-    made, events, _ = talk(party, lambda r: Answer(obedient(r), tokens=(4_321, 99)))
-    calls = [e for e in events if isinstance(e, ModelCalled)]
-    assert made.tokens == len(calls) * 4_420 == events[-1].tokens
-
-
-def test_the_tokens_are_spent_and_it_goes_on_asking(party: Store) -> None:
-    def unsure(request: dict[str, Any]) -> Answer:
-        said = {"resolved": []} if purpose_of(request) == "assess" else obedient(request)
-        return Answer(said, tokens=(28_000, 4_000))
-
-    made, events, _ = talk(party, unsure)
-    assert made.tokens <= 200_000
-    assert "tokens are spent" in events[-1].why
-    assert made.answer.text
-
-
-def test_a_model_that_hangs_holds_the_question_up_for_ever(party: Store) -> None:
-    def slow(request: dict[str, Any]) -> Answer:
-        hangs = purpose_of(request) == "assess"
-        return Answer(obedient(request), delay_s=8.0 if hangs else 0.0)
-
-    made, events, _ = talk(party, slow, ask_settings={"seconds": 4.0})
-    assert made.seconds < 7.5
-    assert "time ran out during a call" in events[-1].why
-    assert made.answer.citations
-
-
 # The modes, over a real memory
-
-
-def test_only_one_mode_has_scores(party: Store) -> None:
-    recording(party, PARTY, [95.0, 100.0, 125.0], {100.0: "PIANO ROOM"})
-    about = "Ann shows the old piano"
-    modes = {"event": about, "video": f"{about} now", "keyframe": f"{about} here"}
-    _, events, _ = talk(party, searching(*modes.items()))
-    for mode in modes:
-        (one,) = [e for e in events if isinstance(e, EvidenceRetrieved) and e.mode == mode]
-        assert one.evidence
-        assert 0 < max(e.score for e in one.evidence) <= 1
-    assert [e for e in events if isinstance(e, RoundClosed)][-1].subtasks[0].best_score > 0
-    assert events[-1].answer.confidence > 0
-
-
-def test_a_summary_written_later_is_read_before_its_time(store: Store) -> None:
-    watch(store, PARTY, [[Said("Ann waits at the gate")], [Said("The thief is Bob")]])
-    first = Event(0, "waiting at the gate", "Ann waits at the gate.", (0,), 0, until=1)
-    later = Event(0, "theft at the gate", "Ann waits; the thief is Bob.", (0, 1), 1)
-    add_event_graph(store, PARTY, [first, later])
-    for as_of, knows in ((30_000, False), (60_000, True)):
-        question = Question(text="Who waits at the gate?", videos=(PARTY,), as_of_ms=as_of)
-        made, events, server = talk(store, searching(("event", "Ann waits at the gate")), question)
-        assert any(isinstance(e, EvidenceRetrieved) and e.evidence for e in events)
-        assert ("thief" in "".join(server.texts()) + str(made.answer)) is knows
 
 
 def test_lines_that_were_cut_off_count_as_shown(store: Store) -> None:
@@ -256,31 +166,6 @@ def test_lines_that_were_cut_off_count_as_shown(store: Store) -> None:
     seen = [e.ref for r in events if isinstance(r, EvidenceRetrieved) for e in r.evidence]
     lines_seen = [ref for ref in seen if ref.startswith("m")]
     assert len(lines_seen) == len(set(lines_seen)) == 100
-
-
-def test_keyframes_are_the_first_in_order_whatever_is_asked(party: Store) -> None:
-    times = [float(t) for t in range(91, 180, 4)]
-    recording(party, PARTY, times, {147.0: "WASH UP", 163.0: "PLATES"})
-    music = "Ann shows a piano and Bob plays a slow song"
-    looks = searching(("event", music), ("keyframe", "the guests wash the plates"))
-    _, events, _ = talk(party, looks)
-    (images,) = [e for e in events if isinstance(e, EvidenceRetrieved) and e.mode is Mode.KEYFRAME]
-    assert len(images.images) == 5
-    assert images.evidence[0].clip == 5
-    assert images.evidence[0].span.start_ms != 91_000
-    assert len({e.clip for e in images.evidence}) == 3
-
-
-def test_something_always_matches(party: Store) -> None:
-    about = "quantum chromodynamics of neutron stars"
-    question = Question(text="Which quark is the lightest?", videos=(PARTY,))
-    made, events, _ = talk(party, searching(("event", about), ("video", about)), question)
-    searches = [e for e in events if isinstance(e, EvidenceRetrieved)]
-    assert searches
-    assert all(e.nothing_close for e in searches)
-    assert made.answer.not_in_memory
-    assert any(about in searched for searched in made.answer.searched)
-    assert not made.answer.citations
 
 
 PIANO = Question(text="What does Ann show?", videos=(PARTY,))
