@@ -98,11 +98,8 @@ class AgentPool:
         return Runner(self.store, self.toolbox(profile))
 
     def _make_workspace(self, profile: str) -> Workspace:
-        home, toolbox = self.store.home, self.toolbox(profile)
-        loaded = load_profile(profile, home.config)
-        if loaded != toolbox.profile:  # The library has other encoders; it may be changed to these.
-            toolbox = Toolbox(loaded, home.weights)
-        return Workspace(home, self.store, loaded, toolbox)
+        toolbox = self.toolbox(profile)
+        return Workspace(self.store.home, self.store, toolbox.profile, toolbox)
 
     def close(self) -> None:
         """Close the runners' connections."""

@@ -300,7 +300,7 @@ def exports(folder: Path) -> Seeds:
     image = cv2.imencode(".jpg", np.zeros((36, 64, 3), np.uint8))[1].tobytes()
     sha = hashlib.sha256(image).hexdigest()
     with ZipFile(folder / "a", "w", ZIP_DEFLATED) as out:
-        head = {"revision": HEAD, "video": "0123456789abcdef"}
+        head = {"revision": HEAD, "video": "0123456789abcdef", "encoders": [None, None]}
         held: list[Any] = [["videos", {"id": "0123456789abcdef", "title": "a long talk " * 300}]]
         held += [["clips", {"clip": 0}], ["blobs", {"sha256": sha}], ["memories", {"id": 7}]]
         row = {"type": "json", "blob": "\\x" + json.dumps(STATE).encode().hex()}

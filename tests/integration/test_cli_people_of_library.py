@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from store.database import Store
+from tests.support.asking import WordToolbox
 from tests.support.several_videos import INTERVIEW, TALK, labels, watch_people
 
 
@@ -28,6 +29,7 @@ def data(*arguments: str) -> Any:
 @pytest.fixture
 def two(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda *_: WordToolbox())
     watch_people(store, TALK, {1: 0.9, 2: 0.9})
     watch_people(store, INTERVIEW, {3: 0.9, 1: 0.9})
     return store

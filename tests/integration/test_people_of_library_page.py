@@ -13,25 +13,21 @@ from streamlit.testing.v1 import AppTest
 from domain.errors import DatabaseError
 from domain.people import Forgotten
 from library.people import person_of_library
-from models.profile import load_profile
 from people.across_videos import join, rename
 from people.corrections import history
 from people.forget import forget
 from store.database import Store
 from tests.support.app_pages import app_over, open_page, words
-from tests.support.memory import WordVectors
+from tests.support.asking import WordToolbox
 from tests.support.several_videos import INTERVIEW, LECTURE, TALK, labels, watch_people
 from ui.corrections import FORGOTTEN_FILE
 
 
 @pytest.fixture
 def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    class Words:
-        text, profile = WordVectors(), load_profile("local")
-
     watch_people(store, TALK, {1: 0.9, 2: 0.9})
     watch_people(store, INTERVIEW, {1: 0.9, 3: 0.9})
-    with app_over(store, monkeypatch, Words):
+    with app_over(store, monkeypatch, WordToolbox):
         yield store
 
 

@@ -9,7 +9,6 @@ from streamlit.testing.v1 import AppTest
 
 from domain.media import Percept
 from library.people import likely_same_people, people_of_video
-from models.profile import load_profile
 from people.across_videos import rename
 from people.corrections import history, keep_apart, merge, split
 from store.database import Store
@@ -25,10 +24,10 @@ from tests.support.app_pages import (
     sign_in,
     words,
 )
+from tests.support.asking import WordToolbox
 from tests.support.library_templates import FilledLibraries
 from tests.support.memory import (
     VIDEO,
-    WordVectors,
     face,
     keyframe,
     known_video,
@@ -58,10 +57,7 @@ def scene(index: int, *who: int) -> Percept:
 
 @pytest.fixture
 def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    class Words:
-        text, profile = WordVectors(), load_profile("local")
-
-    with app_over(store, monkeypatch, Words):
+    with app_over(store, monkeypatch, WordToolbox):
         yield store
 
 
