@@ -240,9 +240,8 @@ def reembed_videos(workspace: Workspace, plan: ReembedPlan, progress: Progress) 
                 reembed_video(store, video.id, tools.text, progress)
             if pictures_left and tools.images is not None:
                 unreadable |= reembed_pictures(store, video.id, tools.images, progress)
-        ids = [video.id for video in videos]
-        texts_left = texts_left and not change_encoder(store, ids, (), images=False)
-        pictures_left = pictures_left and not change_encoder(store, ids, unreadable, images=True)
+        texts_left = texts_left and not change_encoder(store, images=False)
+        pictures_left = pictures_left and not change_encoder(store, unreadable, images=True)
     return len(unreadable)
 
 

@@ -85,10 +85,10 @@ class Workspace:
         """
         with self.store.begin() as session:
             known = encoders_of_library(session)
-        if self.toolbox.of_library(known.text, known.images) is not self.toolbox:
-            check_encoder(known.text, self.profile.text_name)
-            if self.profile.image_model:
-                check_encoder(known.images, self.profile.image_model)
+            if self.toolbox.of_library(known.text, known.images) is not self.toolbox:
+                check_encoder(session, self.profile.text_name)
+                if self.profile.image_model:
+                    check_encoder(session, self.profile.image_model, images=True)
 
     @cached_property
     def retrievers(self) -> Retrievers:

@@ -30,6 +30,7 @@ from store.queries.characters import CharacterAt, characters_at
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import StoredClip
 from store.queries.conditions import MAX_ATTEMPTS
+from store.queries.encoders import encoders_of_library
 from store.queries.records import dump_video
 from store.queries.videos import find_video, video_state
 
@@ -94,6 +95,7 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
         last = _last_clip(session, known.id, as_of)
         state = video_state(session, known.id)
         assert state is not None  # noqa: S101 - the video was found in this very snapshot
+        encoders = encoders_of_library(session)._asdict().items()
         stored = stored_clips.clips_of(session, known.id)
         people = characters_at(session, known.id, last)
         named = ClipPeople(characters=tuple(person.character for person in people))
@@ -104,7 +106,7 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
             video=known,
             state=state.state,
             error=state.error,
-            models=state.models,
+            models={**state.models, **{port: one for port, one in encoders if one}},
             last_clip=last,
             clips=shown,
             people=tuple(_person(known, person) for person in people),

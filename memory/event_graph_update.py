@@ -120,6 +120,7 @@ class _GraphUpdate:
             ModelCallNeeded: no patch has been written for the window's present content.
         """
         lock_video(session, self._video)
+        require_encoder(session, self._vectors.name)
         due = due_window(session, self._video, self._settings.patch_every, self._is_final)
         if due is None:
             return False
@@ -272,8 +273,6 @@ class _GraphRows:
     ) -> None:
         texts = [f"{segment.label}. {segment.summary}" for segment in segments]
         vectors = list(embedder.embed(texts)) if texts else []
-        if texts:
-            require_encoder(self.session, embedder.name)
         rows = [
             {
                 "segment_id": self.ids[segment.number],

@@ -24,9 +24,11 @@ from perception.frame_keeper import (
     kept_jpeg,
 )
 from perception.jpeg import decode_image
+from perception.likeness import LIKENESS
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared
+from store.queries.encoders import require_encoder
 from store.queries.frames import blobs_at, carried_by, has_done_between, store_kept
 
 NEVER = Carried(0, -1, {})
@@ -134,12 +136,17 @@ class ClipKeeping:
         """Store what the keepers make of the clip.
 
         Raises:
+            InputError: the library has vectors of another image encoder.
             ModelCallNeeded: it is not known yet, or what it rests on has changed meanwhile.
         """
         video = self._keepers.video
         due = self._due(session)
         if due != self._carried or any(self._is_outdated(session, made) for made in self._made):
             raise ModelCallNeeded(lambda: self._make(due))
+        made_by = {one.image_encoder for made in self._made for one in made.frames}
+        for encoder in made_by - {LIKENESS}:
+            if encoder is not None:
+                require_encoder(session, encoder, images=True)
         self.unused = []
         for made in self._made:
             lock_blobs_shared(session)

@@ -70,24 +70,18 @@ def reembed_pictures(
 
 
 def change_encoder(
-    store: Store, videos: Sequence[str], unreadable: Collection[StoredPicture], *, images: bool
+    store: Store, unreadable: Collection[StoredPicture] = (), *, images: bool
 ) -> bool:
     """Change the library over to the vectors beside its own; False if rows were added meanwhile.
 
     Args:
-        videos: All videos.
         unreadable: Pictures that get no vector.
         images: Those of pictures, not those of texts.
     """
     with store.begin() as session:
         stored.lock_encoders(session)
-        for video in videos:
-            if images:
-                left = stored.pictures_left(session, video, None, len(unreadable) + 1)
-                if set(left) - set(unreadable):
-                    return False
-            elif stored.rows_left(session, video).rows:
-                return False
+        if stored.is_anything_left(session, unreadable, images=images):
+            return False
         stored.change_over(session, images=images)
     faults.fault_point(faults.FaultPoint.REEMBEDDED)
     return True

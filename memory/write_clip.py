@@ -315,6 +315,7 @@ class _ClipTransaction:
     def remember(self, blob_store: BlobStore, keeping: ClipKeeping | None) -> None:
         """Store the clip, unless it is done or deleted."""
         if self.is_due():
+            require_encoder(self.session, self.writing.vectors.name)
             recognised = self.store_percept()
             people, written = self._write_memories(recognised)
             if not (self.again and self.failure):
@@ -463,8 +464,6 @@ class _ClipTransaction:
             *(learned.replace_tags(one.text) for one in written.descriptions),
         ]
         embedded = list(self.writing.vectors.embed(texts)) if texts else []
-        if texts:
-            require_encoder(session, self.writing.vectors.name)
         vectors, of_pictures = embedded[: len(drafts)], embedded[len(drafts) :]
         describe_keyframes(session, video, clip, written.descriptions, of_pictures)
         settings = self.writing.settings

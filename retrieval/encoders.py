@@ -10,7 +10,7 @@ from domain.memories import Scope
 from models.ports import ImageEncoder, Reranker, TextEmbedder, Vector
 from models.sentences import SentenceParser
 from store.queries.conditions import Reader
-from store.queries.encoders import encoders_of_library
+from store.queries.encoders import encoders_of_library, is_of_library
 from store.queries.keyframes import AlikeKeyframe, keyframes_alike
 
 
@@ -44,8 +44,8 @@ def require_text_encoder(database: Reader, text: TextEmbedder) -> None:
     Raises:
         InputError: another one did.
     """
-    known = encoders_of_library(database).text
-    if known not in (None, text.name):
+    if not is_of_library(database, text.name):
+        known = encoders_of_library(database).text
         raise InputError(
             f"the texts of this library have vectors of {known}, and this profile searches with "
             f"{text.name}: take a profile with {known}, or change the library with 'homer reembed'"
@@ -54,8 +54,9 @@ def require_text_encoder(database: Reader, text: TextEmbedder) -> None:
 
 def image_encoder(database: Reader, model: ImageEncoder | None) -> ImageEncoder | None:
     """Return an image-text model if it made the vectors of the library's pictures, else None."""
-    known = encoders_of_library(database).images
-    return model if model is not None and known in (None, model.name) else None
+    if model is None or not is_of_library(database, model.name, images=True):
+        return None
+    return model
 
 
 def close_pictures(

@@ -6,7 +6,7 @@ one, the library is changed over in one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, LiteralString, NamedTuple
 
 import numpy as np
@@ -57,52 +57,57 @@ class LibraryEncoders(NamedTuple):
         return cls(text, images)
 
 
-# A library of which all was deleted may begin with another encoder.
-_ENCODERS = """
-    SELECT CASE WHEN text_encoder IS NOT NULL
-                 AND EXISTS (SELECT FROM memories WHERE embedding IS NOT NULL)
-           THEN text_encoder END,
-           CASE WHEN image_encoder IS NOT NULL
-                 AND (EXISTS (SELECT FROM keyframes WHERE embedding IS NOT NULL)
-                      OR EXISTS (SELECT FROM frames AS f WHERE f.image_encoder = l.image_encoder))
-           THEN image_encoder END
-    FROM library AS l
+def encoders_of_library(database: Reader) -> LibraryEncoders:
+    """Return the names of the library's encoders."""
+    row = reading_driver(database).execute("SELECT text_encoder, image_encoder FROM library")
+    return LibraryEncoders(*row.fetchall()[0])
+
+
+_HAS_TEXTS = "SELECT EXISTS (SELECT FROM memories WHERE embedding IS NOT NULL)"
+_HAS_IMAGES = """
+    SELECT EXISTS (SELECT FROM keyframes WHERE embedding IS NOT NULL)
+        OR EXISTS (SELECT FROM frames AS f JOIN library AS l ON f.image_encoder = l.image_encoder)
 """
 
 
-def encoders_of_library(database: Reader) -> LibraryEncoders:
-    """Return the names of the library's encoders."""
-    return LibraryEncoders(*reading_driver(database).execute(_ENCODERS).fetchall()[0])
+def is_of_library(database: Reader, encoder: str, *, images: bool = False) -> bool:
+    """Tell whether a library has vectors of this encoder, or of none: all may have been deleted."""
+    if encoders_of_library(database)[images] in (None, encoder):
+        return True
+    statement = _HAS_IMAGES if images else _HAS_TEXTS
+    return not reading_driver(database).execute(statement).fetchall()[0][0]
+
+
+def check_encoder(database: Reader, encoder: str, *, images: bool = False) -> None:
+    """Check that vectors of an encoder may be added to a library.
+
+    Raises:
+        InputError: it has vectors of another one.
+    """
+    if not is_of_library(database, encoder, images=images):
+        raise InputError(
+            f"this library has vectors of {encoders_of_library(database)[images]}, not of "
+            f"{encoder}: take a profile with that model, or change the library to this one's "
+            "with 'homer reembed'"
+        )
 
 
 def require_encoder(session: Session, encoder: str, *, images: bool = False) -> None:
-    """Check that vectors are of the library's encoder; the first one sets it.
+    """Check the same for vectors that are stored then; the first ones set the encoder.
 
     The library is not changed over to another one until the transaction ends.
 
     Raises:
-        InputError: they are of another one.
+        InputError: it has vectors of another one.
     """
     column = LibraryRow.image_encoder if images else LibraryRow.text_encoder
-    if encoders_of_library(session)[images] is None:
-        session.execute(select(LibraryRow.id).with_for_update())
-        if encoders_of_library(session)[images] is None:
-            session.execute(update(LibraryRow).values({column: encoder}))
-            return
-    check_encoder(session.scalar(select(column).with_for_update(read=True)), encoder)
-
-
-def check_encoder(known: str | None, encoder: str) -> None:
-    """Check that an encoder is the one that a library has, or that it has none.
-
-    Raises:
-        InputError: it is another one.
-    """
-    if known not in (None, encoder):
-        raise InputError(
-            f"this library has vectors of {known}, not of {encoder}: take a profile with that "
-            "model, or change the library to this one's with 'homer reembed'"
-        )
+    known = select(column)
+    # Read without a lock first: two that share one would wait for each other to change the row.
+    if session.scalar(known) == encoder == session.scalar(known.with_for_update(read=True)):
+        return
+    session.execute(select(LibraryRow.id).with_for_update())
+    check_encoder(session, encoder, images=images)
+    session.execute(update(LibraryRow).values({column: encoder}))
 
 
 def require_encoders(session: Session, encoders: LibraryEncoders) -> None:
@@ -269,7 +274,6 @@ _CHANGE_TEXTS = (
            WHERE m.video_id = c.video_id AND m.clip = c.clip AND m.embedding IS NOT NULL)
        WHERE c.embedding IS NOT NULL""",
     "UPDATE library SET text_encoder = next_text_encoder, next_text_encoder = NULL",
-    "UPDATE videos SET models = models || jsonb_build_object('text', text_encoder) FROM library",
 )
 _CHANGE_PICTURES = (
     # A picture that cannot be read any more has no vector of the encoder.
@@ -279,19 +283,47 @@ _CHANGE_PICTURES = (
        image_encoder = CASE WHEN next_embedding IS NULL THEN NULL ELSE next_image_encoder END
        FROM library""",
     "UPDATE library SET image_encoder = next_image_encoder, next_image_encoder = NULL",
-    "UPDATE videos SET models = models || jsonb_build_object('images', image_encoder) FROM library",
 )
 
 
 def change_over(session: Session, *, images: bool) -> None:
-    """Make the vectors beside the library's own ones its own; those who write vectors wait."""
+    """Make the vectors beside the library's own ones its own.
+
+    Call ``lock_encoders`` before. Rows without such a vector are left without any.
+    """
     for statement in _CHANGE_PICTURES if images else _CHANGE_TEXTS:
         session.execute(text(statement))
 
 
 def lock_encoders(session: Session) -> None:
-    """Keep others from storing vectors until the transaction ends."""
+    """Keep others from storing vectors until the transaction ends.
+
+    Whoever stores vectors calls ``require_encoder`` before it changes any row: the two would wait
+    for each other otherwise.
+    """
     session.execute(select(LibraryRow.id).with_for_update())
+
+
+_TEXTS_LEFT = text(f"""
+    SELECT EXISTS (SELECT FROM memories AS m WHERE {_MEMORY_LEFT})
+        OR EXISTS (SELECT FROM keyframes AS k WHERE {_FRAME_LEFT})
+        OR EXISTS (SELECT FROM segment_revisions AS r WHERE {_REVISION_LEFT})
+""")
+_ALL_PICTURES_LEFT = text(f"""
+    SELECT '{KEYFRAME}', id, blob FROM keyframes
+        WHERE shot <> {LOOKED_AT} AND next_embedding IS NULL
+    UNION ALL SELECT '{KEPT}', id, blob FROM frames WHERE next_embedding IS NULL LIMIT :limit
+""")
+
+
+def is_anything_left(
+    session: Session, unreadable: Collection[StoredPicture], *, images: bool
+) -> bool:
+    """Tell whether any text, or any picture besides these, has no vector of the next encoder."""
+    if not images:
+        return bool(session.execute(_TEXTS_LEFT, {"anew": False}).scalar_one())
+    found = session.execute(_ALL_PICTURES_LEFT, {"limit": len(unreadable) + 1})
+    return bool({StoredPicture(*row) for row in found} - set(unreadable))
 
 
 def rows_left(session: Session, video_id: str, *, anew: bool = False) -> RowsLeft:

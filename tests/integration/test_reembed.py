@@ -20,7 +20,7 @@ from domain.settings import Settings
 from flows.delete import delete_video_rows
 from flows.reembed import fitting_thresholds, plan_reembedding, reembed
 from flows.workspace import Workspace
-from library.memory import dump_lines
+from library.memory import dump_lines, show_video
 from memory.reembed import reembed_video
 from memory.write_clip import remember
 from models.ports import TextEmbedder
@@ -32,8 +32,7 @@ from store.advisory_locks import claim_encoder
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.clips import memory_view
-from store.queries.encoders import begin_change, encoders_of_library, rows_left
-from store.queries.videos import video_state
+from store.queries.encoders import begin_change, rows_left
 from tests.support.changed_encoders import change_all
 from tests.support.library import Quiet
 from tests.support.memory import (
@@ -107,11 +106,7 @@ def test_the_memory_is_that_of_a_video_watched_with_the_new_encoder(
     change_all(store, NEW, progress, images=False)
     assert records(store) == expected
     assert progress.steps == total > 0
-    with store.begin() as session:
-        state = video_state(session, VIDEO)
-        assert encoders_of_library(session).text == NEW.name
-    assert state is not None
-    assert state.models["text"] == NEW.name
+    assert show_video(store, VIDEO).models["text"] == NEW.name
 
 
 def test_an_interrupted_run_goes_on_and_searches_take_the_old_vectors_until_the_end(

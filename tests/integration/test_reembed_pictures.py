@@ -18,6 +18,7 @@ from domain.time import TimeSpan
 from flows.delete import delete_video_rows
 from flows.reembed import plan_reembedding, reembed
 from flows.workspace import Workspace
+from library.memory import show_video
 from memory.delete_span import delete_span
 from memory.write_clip import remember
 from models.image_text import ImageTextEncoder
@@ -30,7 +31,6 @@ from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.encoders import count_pictures_left
-from store.queries.videos import video_state
 from store.tables.schema import FrameRow, KeyframeRow, LibraryRow
 from strategies.kept_frames import FrameReader
 from tests.support.asking import WordToolbox
@@ -143,11 +143,13 @@ def test_all_pictures_have_vectors_of_new_encoder(library: Store, new: ImageText
     assert progress.steps == 4
     assert finds_all(library, new)
     with library.begin() as session:
-        state = video_state(session, VIDEO)
         sizes = set(session.scalars(select(func.vector_dims(KeyframeRow.embedding))))
         made_by = session.scalars(select(FrameRow.image_encoder)).one()
-    assert state is not None
-    assert (state.models["images"], sizes, made_by) == (new.name, {3}, new.name)
+    assert (show_video(library, VIDEO).models["images"], sizes, made_by) == (
+        new.name,
+        {3},
+        new.name,
+    )
 
 
 def test_pictures_watched_without_encoder_get_vectors(store: Store, new: ImageTextEncoder) -> None:

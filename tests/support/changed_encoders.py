@@ -25,5 +25,5 @@ def change_all(
             unreadable |= reembed_pictures(store, VIDEO, encoder, shown)
         else:
             reembed_video(store, VIDEO, encoder, shown)
-        done = change_encoder(store, [VIDEO], unreadable, images=images)
+        done = change_encoder(store, unreadable, images=images)
     return unreadable
