@@ -172,7 +172,7 @@ class Manifest(Frozen):
     """The contents of a back-up. ``missing``: blobs that were missing or damaged at that time."""
 
     homer_backup: Literal[1] = 1
-    revision: str = Field(pattern=r"^\d{4}$", description="of the schema")
+    revision: str = Field(pattern=r"^\d{4}_[0-9a-f]{8}$", description="of the schema")
     library: str = Field(pattern=r"^[0-9a-f]{32}$")
     encoders: tuple[_EncoderName, _EncoderName] = (None, None)
     made_at: str

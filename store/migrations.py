@@ -19,7 +19,8 @@ from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import describe_url, explain_failure, libpq_url, parse_url
 from store.viewers import refresh_viewer_role
 
-HEAD = "0001"
+HEAD = "0001_6033d2de"
+"""Until 1.0 the baseline is rewritten in place: this ends in the SHA-256 of its SQL, shortened."""
 COMMAND = "homer db upgrade"
 PATIENCE_S = 10
 
@@ -116,7 +117,8 @@ def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
     except CommandError as exc:
         raise DatabaseError(
             f"the {describe_url(url)} is at revision {before}, which this Homer does not know: "
-            "a newer Homer made it, so install that one"
+            "another version of Homer made it, so open it with that one, or name another "
+            "HOMER_HOME or database and watch the videos again"
         ) from exc
 
 

@@ -51,10 +51,11 @@ def test_watching_and_asking_are_a_tree_without_content(
     profile = toolbox.profile.model_copy(update={"settings": settings})
     providers = sending()
     video = make_video(tmp_path / f"{MARK}.mp4", seconds=3.0, fps=5, gop=5)
+    # First what is asked: its words are encoded by the test's own encoder.
+    asked = plant(store, str(video))
     workspace = Workspace(home, store, profile, toolbox)
     (outcome,) = watch_files(workspace, [video], SilentListener(), direct=True)
     watched = outcome.video
-    asked = plant(store, str(video))
     otel.shut_down(providers)
     spans = collector.spans()
     (flow,) = named(spans, "ingest")
