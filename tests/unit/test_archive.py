@@ -59,7 +59,7 @@ def written(out: Path) -> Path:
             write_images(part, ((sha(data), data) for data in PICTURES))
         archive.close(
             Manifest(
-                revision="0007",
+                revision="0007_00000000",
                 library="a" * 32,
                 made_at="2026-01-01",
                 tables=tuple(tables),
