@@ -18,8 +18,8 @@ class RunBudget:
     """The tokens and seconds of a run, counted on from where an interrupted one stopped.
 
     ``now`` returns monotonic seconds. ``looks`` counts how often a decision depended on the clock;
-    ``on_late`` is called once, when time is up, with the number of that look, so that the run can
-    be repeated without a clock.
+    ``on_time_up`` is called once, when time is up, with the number of that look, so that the run
+    can be repeated without a clock.
     """
 
     def __init__(

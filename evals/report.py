@@ -328,10 +328,7 @@ def _by_strategy(
 ) -> dict[str, list[AnsweredQuestion]]:
     arms = {main_arm(settings): settings.ask.strategy}
     arms |= {name: name for name in settings.strategies}
-    return {
-        name: [row for row in rows if (row.arm, row.part) == (arm, part)]
-        for arm, name in arms.items()
-    }
+    return {name: _of(rows, arm, part) for arm, name in arms.items()}
 
 
 def best_of(arms: Arms) -> str | None:

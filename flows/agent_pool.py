@@ -11,7 +11,7 @@ from flows.workspace import Workspace
 from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from store.queries.encoders import encoders_of_library
+from store.queries.encoders import LibraryEncoders, encoders_of_library
 from store.queries.rights import store_for
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+Made = tuple[str, LibraryEncoders]
+"""A profile, and the encoders of the library for which something was made of it."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,9 @@ class AgentPool:
 
     store: Store
     profile: str
-    _toolboxes: dict[str, Toolbox] = field(default_factory=dict)
-    _runners: dict[str, Runner] = field(default_factory=dict)
-    _workspaces: dict[str, Workspace] = field(default_factory=dict)
+    _toolboxes: dict[Made, Toolbox] = field(default_factory=dict)
+    _runners: dict[Made, Runner] = field(default_factory=dict)
+    _workspaces: dict[Made, Workspace] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     whole: AgentPool | None = None
     """The pool of the whole library, if this is a viewer's."""
@@ -74,30 +76,30 @@ class AgentPool:
         """
         return self._once(self._runners, profile, self._make_runner)
 
-    def _once(self, made: dict[str, T], profile: str | None, make: Callable[[str], T]) -> T:
+    def _once(
+        self, made: dict[Made, T], profile: str | None, make: Callable[[str, LibraryEncoders], T]
+    ) -> T:
         """Return what was made for a profile; make it if it is the first time."""
         name = profile or self.profile
         with self.store.begin() as session:
             encoders = encoders_of_library(session)
         # The library may be changed to other encoders while the app is open.
-        key = " ".join([name, *filter(None, encoders)])
+        key = (name, encoders)
         with self._lock:
             if key not in made:
-                made[key] = make(name)
+                made[key] = make(name, encoders)
             return made[key]
 
-    def _make_toolbox(self, profile: str) -> Toolbox:
+    def _make_toolbox(self, profile: str, encoders: LibraryEncoders) -> Toolbox:
         loaded = load_profile(profile, self.store.home.config)
-        with self.store.begin() as session:
-            encoders = encoders_of_library(session)
         return Toolbox(loaded, self.store.home.weights).of_library(encoders.text, encoders.images)
 
-    def _make_runner(self, profile: str) -> Runner:
+    def _make_runner(self, profile: str, _: LibraryEncoders) -> Runner:
         if self.whole is not None:
             return self.whole.runner(profile).for_store(self.store)
         return Runner(self.store, self.toolbox(profile))
 
-    def _make_workspace(self, profile: str) -> Workspace:
+    def _make_workspace(self, profile: str, _: LibraryEncoders) -> Workspace:
         toolbox = self.toolbox(profile)
         return Workspace(self.store.home, self.store, toolbox.profile, toolbox)
 

@@ -108,7 +108,7 @@ class WorkerPool:
         """Start to perceive a clip in a step; return what waits for it and raises its error."""
         if not executor.elsewhere:
             return executor.start(PERCEIVE, pool=self, ingestion=ingestion, clip=clip).result
-        # A stream's steps run in this process (``stream_work``), so this is a file.
+        # A stream's steps run in this process (``flows.live_stream``), so this is a file.
         file = cast("VideoIngestion", ingestion)
         at_once = file.workspace.settings.work.at_once
         step = executor.start(PERCEIVE_ORDER, order=file.order(clip, self.threads), at_once=at_once)

@@ -14,7 +14,7 @@ from domain.later import Later
 from domain.words import plain_line
 from evals.dataset import QuestionSet
 from evals.tables import Measure, Measured, RunOutcome
-from library.params import OnCommandLine, Strategies, several, split_names
+from library.params import Direct, OnCommandLine, Strategies, several, split_names
 from library.progress import STOPPED, EvalReporter
 from store.progress import SILENT, Meter
 
@@ -31,8 +31,6 @@ else:
 
 STAGES = {stage.name.lower(): stage for stage in AblationStage}
 ALL = "all"
-CLIPS, FIRST, WEEK = "local", "first", "egolife"
-"""Data sets with an evaluation of their own."""
 
 Folder = Annotated[
     Path,
@@ -95,9 +93,7 @@ def evaluate(
         Field(description="Name of the run. Default: by its settings."),
         OnCommandLine(metavar="RUN"),
     ] = None,
-    direct: Annotated[
-        bool, Field(description="Run in this process, without Prefect's server.")
-    ] = False,
+    direct: Direct = False,
     progress: Meter = SILENT,
 ) -> RunOutcome:
     """Ask the questions of a data set, judge the answers, and learn from them.
@@ -293,18 +289,18 @@ def evaluate_all(
         name, _, folder = given.partition("=")
         if not name or not folder:
             raise InputError(f"{given!r} is not SET=FOLDER, as in nextqa=data/nextqa")
-        if name not in (CLIPS, FIRST, WEEK):
+        if name not in (clips.CLIPS, QuestionSet.FIRST, week.WEEK):
             datasets.source(name)
         wanted.append((name, Path(folder)))
     measured = list[Measured]()
     for name, path in wanted:
-        if name == CLIPS:
+        if name == clips.CLIPS:
             file = path / "questions.json"
             measured.append(clips.measure_clips(workspace, file, reporter, baseline=True))
-        elif name == FIRST:
+        elif name == QuestionSet.FIRST:
             both = (QuestionSet.FIRST, QuestionSet.WORK)
             measured += clips.measure_sets(workspace, path, both, reporter)
-        elif name == WEEK:
+        elif name == week.WEEK:
             measured.append(week.measure_week(workspace, path, reporter))
         else:
             given_set = datasets.read(name, path)

@@ -148,8 +148,8 @@ def place_people(session: Session, video_id: str, voices: Collection[int] | None
 
     Call it when corrections or statements changed; ``voices``: only statements about these did.
     """
-    corrections = [c for c in corrections_of(session, video_id) if c.kind not in ACROSS_VIDEOS]
-    if corrections:
+    truth = in_force(corrections_of(session, video_id))
+    if truth != InForce():
         voices = None  # A correction may concern anybody.
     stated = stated_support(session, video_id, voices)
     rows = None if voices is None else {*voices, *(one.face for one in stated)}
@@ -159,7 +159,6 @@ def place_people(session: Session, video_id: str, voices: Collection[int] | None
         learned = [one for one in learned if one.identity in voices]
         replace_memberships(session, voices, learned, learned)
         return
-    truth = in_force(corrections)
     now = memberships(identities, stated, truth)
     replace_memberships(session, [one.id for one in identities], learned, now)
     replace_given_names(session, video_id, truth.names, nameless(identities, now, truth))

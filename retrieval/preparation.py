@@ -15,7 +15,7 @@ from domain.people import Character
 from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from models.ports import embed_queries
+from models.ports import ImageEncoder, embed_queries
 from retrieval.candidates import Clip, SearchPlan, add_clips, all_lines, find_candidates
 from retrieval.encoders import SearchModels, image_encoder, require_text_encoder
 from retrieval.heuristics.options import SHORT, is_captioned, option_actions
@@ -78,12 +78,14 @@ class SearchPreparation:
             named, wanted = people.named_in(said), {video for video, _ in clips}
             plan = self._store.run_read_only(lambda c: select_videos(c, plan, named, wanted))
         candidates, plan = self._find(plan, _numbered(plan.scopes, clips))
-        return self._scored(view, plan, candidates)
+        images = self._store.run_read_only(partial(image_encoder, model=self._tools.images))
+        return self._scored(view, plan, images, candidates)
 
     def _scored(
         self,
         view: MemoryView,
         plan: SearchPlan,
+        images: ImageEncoder | None,
         candidates: CandidateLines,
     ) -> QueryContext:
         found = candidates.lines.cell_count
@@ -93,7 +95,7 @@ class SearchPreparation:
             more = self._store.run_read_only(
                 lambda connection: add_clips(connection, plan, candidates, self._read, wanted)
             )
-            return self._scored(view, plan, more)
+            return self._scored(view, plan, images, more)
 
         return QueryContext(
             query=plan.question.text,
@@ -113,7 +115,7 @@ class SearchPreparation:
             small=plan.everything,
             span=_span(plan.scopes, plan.size, candidates),
             text=self._tools.text,
-            images=self._store.run_read_only(partial(image_encoder, model=self._tools.images)),
+            images=images,
             share=plan.share,
         )
 

@@ -13,7 +13,7 @@ now then there here not no don t s re m ll ve d last time first before after dur
 usually always most mostly currently today yesterday tonight tomorrow ago about next more other
 else one some any also so if into up out said say"""
 STOP = frozenset(_STOP.split())
-"""Stop words, including words of order and time, which ``temporal_expressions`` handles."""
+"""Stop words, including words of order and time, which ``temporal_fit`` handles."""
 
 _TAG = re.compile(r"<((?:face|voice|character)_\d+)>")
 _WORD = re.compile(r"[^\W_]+")

@@ -27,6 +27,7 @@ from domain.base import Frozen
 from domain.errors import InputError
 from domain.limits import DEFAULT_LIMITS, GB, MB, ImportLimits
 from store.files import atomic_file
+from store.queries.encoders import MOST_NAME
 from store.tables.library import GrantRow, GroupMemberRow
 
 # Untrusted zip files: limits on their size, and damage reported in one line.
@@ -139,7 +140,7 @@ _SHA = r"^[0-9a-f]{64}$"
 _SHA_NAME = re.compile(_SHA)
 
 
-_EncoderName = Annotated[str, Field(max_length=300)] | None
+_EncoderName = Annotated[str, Field(max_length=MOST_NAME)] | None
 
 
 class BackupPart(Frozen):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -15,9 +14,6 @@ from services.supervisor import ScheduleWorker
 from store.home import Home
 from ui.app_state import page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_date
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLE = "homer schedule set watch folder=~/Videos"
 """A schedule that is created in a terminal."""

@@ -307,13 +307,20 @@ def replace_memberships(
     """Write which characters identities (rows) are in: as learned, and with corrections."""
     where = is_any_of(CharacterMemberRow.identity_id, identities)
     session.execute(delete(CharacterMemberRow).where(where))
+    as_learned, as_corrected = set(learned), set(in_force)
     rows = [
-        one._asdict() | {"learned": one in set(learned), "in_force": one in set(in_force)}
+        {
+            "identity_id": one.identity,
+            "number": one.number,
+            "from_clip": one.from_clip,
+            "to_clip": one.to_clip,
+            "learned": one in as_learned,
+            "in_force": one in as_corrected,
+        }
         for one in dict.fromkeys((*learned, *in_force))
     ]
-    columns = [{("identity_id" if k == "identity" else k): v for k, v in r.items()} for r in rows]
-    if columns:
-        session.execute(insert(CharacterMemberRow), columns)
+    if rows:
+        session.execute(insert(CharacterMemberRow), rows)
 
 
 def replace_given_names(

@@ -6,8 +6,6 @@ the profile has one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
 from domain.later import Later
 from models.profile import NO_MODEL
@@ -22,9 +20,6 @@ from strategies.eventmem.settings import (
     SearchMemoryArguments,
     ShortTermArguments,
 )
-
-if TYPE_CHECKING:
-    pass
 
 NAME = "eventmem"
 SETTINGS = EventMemorySettings()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
 from domain.built import OutlineLevel
 from domain.later import Later
@@ -27,9 +25,6 @@ from strategies.memdreamer.settings import (
     SuperEventsArguments,
     TimeArguments,
 )
-
-if TYPE_CHECKING:
-    pass
 
 NAME = "memdreamer"
 SETTINGS = HierarchySettings()

@@ -6,8 +6,6 @@ graph and without a second look.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
 from agent.strategy import (
@@ -20,10 +18,6 @@ from agent.strategy import (
     ToolArguments,
 )
 from domain.later import Later
-
-if TYPE_CHECKING:
-    pass
-
 
 # The arguments of the one tool of plain RAG.
 

@@ -6,8 +6,6 @@ profile has one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
 from domain.later import Later
 from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE, LocalWalk, PlanningPolicy
@@ -22,9 +20,6 @@ from strategies.vam.settings import (
     VisualMemorySettings,
 )
 from strategies.vam.visual_memory import tier_names
-
-if TYPE_CHECKING:
-    pass
 
 NAME = "vam"
 SETTINGS = VisualMemorySettings()

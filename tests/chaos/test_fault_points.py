@@ -184,6 +184,7 @@ def test_a_model_that_fails_for_a_while_leaves_no_trace_in_memory_and_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
+    monkeypatch.setattr("models.retries.PROBE_S", 1.0)
     known, _calls = expected(name, prepared, undisturbed)
     scenario, store, met = SCENARIOS[name], prepared(name), 0
 

@@ -30,6 +30,7 @@ from library.rights import (
 )
 from store.database import Store
 from store.queries.audit import audit_entries
+from store.queries.encoders import LibraryEncoders
 from store.queries.rights import enforce_rights, visible_to
 from store.queries.trajectories import count_trajectories, find_trajectory
 from store.queries.videos import find_video, video_titles
@@ -166,7 +167,7 @@ class TestGrants:
     @pytest.fixture
     def pool(self, two: Store) -> Iterator[AgentPool]:
         class Pool(AgentPool):
-            def _make_toolbox(self, profile: str) -> WordToolbox:
+            def _make_toolbox(self, profile: str, _: LibraryEncoders) -> WordToolbox:
                 return WordToolbox()
 
         pool = Pool(two, "local")

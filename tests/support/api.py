@@ -15,6 +15,7 @@ from api.application import make_app
 from api.auth import AccessRules
 from graphs.runner import Runner
 from models.toolbox import Toolbox
+from store.queries.encoders import LibraryEncoders
 from tests.support.asking import WordToolbox
 from tests.support.machine import ScriptedContexts
 
@@ -36,9 +37,10 @@ class WordState(ApiState):
         if self.whole is not None:
             return self.whole.runner(profile).for_store(self.store)
         with self._lock:
-            if "every" not in self._runners:
-                self._runners["every"] = Runner(self.store, self.toolbox(), self.contexts)
-            return self._runners["every"]
+            key = ("every", LibraryEncoders(None, None))
+            if key not in self._runners:
+                self._runners[key] = Runner(self.store, self.toolbox(), self.contexts)
+            return self._runners[key]
 
 
 @contextmanager

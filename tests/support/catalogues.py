@@ -1,7 +1,7 @@
 """The catalogues of translations: ``make catalogues`` takes in new words and compiles them.
 
 Words that are not in the code any more are dropped. New ones are empty until somebody translates
-them; ``tests/unit/test_catalogues.py`` says which are.
+them; ``tests/unit/test_translation.py`` says which are.
 """
 
 from __future__ import annotations
