@@ -36,6 +36,7 @@ class RunBudget:
         self.looks = 0
         self.on_time_up: Callable[[int], None] | None = None
         self._late = False
+        self._recorder: Recorder | None = None
 
     def add(self, tokens_in: int, tokens_out: int) -> None:
         """Count the tokens of a model call."""
@@ -51,8 +52,12 @@ class RunBudget:
             self._late = self._late or isinstance(event, TimeUp)
 
     def follow(self, recorder: Recorder, looks: int) -> None:
-        """Restore from a recorder's events, and have it record when time runs out."""
+        """Restore from a recorder's events, and have it record when time runs out.
+
+        While the recorder repeats a record, time is up where it was up before.
+        """
         self.recall(recorder.events, looks)
+        self._recorder, recorder.clock = recorder, lambda: self.clock
         self.on_time_up = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
 
     @property
@@ -103,6 +108,9 @@ class RunBudget:
         return self._late or self._is_over()
 
     def _is_over(self) -> bool:
+        ahead = self._recorder.ahead if self._recorder else None
+        if ahead is not None:
+            return isinstance(ahead, TimeUp) and ahead.look <= self.looks
         return self.seconds_left <= 0
 
     def _short_of(self, tokens: int, *, late: bool) -> str:
@@ -111,14 +119,3 @@ class RunBudget:
         if self.tokens_left <= 0 or self.tokens_left < tokens:
             return marked(f"the {self._settings.tokens} tokens are spent")
         return ""
-
-
-class RecordedBudget(RunBudget):
-    """A budget with a stopped clock, whose time is up at the look where it was up before."""
-
-    def __init__(self, settings: AskSettings, tokens: int = 0, over_at: int | None = None) -> None:
-        super().__init__(settings, tokens, now=lambda: 0.0)
-        self._over_at = over_at
-
-    def _is_over(self) -> bool:
-        return self._over_at is not None and self.looks >= self._over_at

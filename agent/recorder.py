@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agent.harness.inform import CardLine
 from agent.replay_source import ReplaySource
+from agent.state import State
 from domain.asking import Evidence
+from domain.errors import Diverged
 from domain.skills import RoutedSkill
 from domain.trajectory import (
     Event,
@@ -19,6 +21,7 @@ from domain.trajectory import (
     QuestionAsked,
     RunListener,
     Setup,
+    canonical_event,
     choice_of,
 )
 from store.queries.trajectories import Mark, delete_events, events_of
@@ -35,10 +38,10 @@ Append = Callable[[str, int, Sequence[Event], Sequence[Mark]], None]
 class Recorder:
     """Records the events of one run, also in memory, where nodes look evidence up.
 
-    Events are numbered by the machine's state. When a run resumes after a crash, ``rewind`` drops
-    the events of the interrupted step, so that repeating it records nothing twice. ``past`` is the
-    source of recorded calls and results; ``step`` is the machine's current step. ``hold``, if set,
-    buffers what a step flushes for the checkpoint that follows at once.
+    A run that resumes is made again from its record: what it adds is compared with the events that
+    are ``ahead`` on record, without recording or telling them twice. ``replay_source`` has the
+    recorded calls and results; ``step`` is the machine's current step, ``boundary`` the state
+    before the last one that calls a model or a tool. ``clock`` returns the seconds spent.
     """
 
     def __init__(
@@ -56,7 +59,9 @@ class Recorder:
         self.cards: dict[tuple[int, int], tuple[CardLine, ...]] = {}
         self.replay_source = ReplaySource()
         self.step = ""
-        self.hold: Append | None = None
+        self.boundary: State | None = None
+        self.clock: Callable[[], float] = float
+        self._recorded: Sequence[Event] = ()
         self._saved = 0
         self._marks: list[Mark] = []
         self._evidence: dict[str, Evidence] = {}
@@ -84,18 +89,23 @@ class Recorder:
         """Return the round of the last event."""
         return self.events[-1].round if self.events else 0
 
+    @property
+    def ahead(self) -> Event | None:
+        """Return the next event on record while it is repeated; None once the run goes on."""
+        return self._recorded[self.seq] if self.seq < len(self._recorded) else None
+
     def rewind(self, seq: int) -> None:
         """Load the events before ``seq`` and delete those from there on."""
         with self._store.begin() as session:
             delete_events(session, self.trajectory, seq)
-            self.events = events_of(session, self.trajectory)
-        self._saved, self._counted, self._evidence = self.seq, 0, {}
-        self._marks.clear()
-        self.cards.clear()
+            self.begin_with(events_of(session, self.trajectory))
 
-    def begin_with(self, events: Sequence[Event]) -> None:
-        """Start with events that are on record, or are those of another run."""
-        self.events, self._saved, self._marks = list(events), len(events), []
+    def begin_with(self, events: Sequence[Event], repeated: Sequence[Event] = ()) -> None:
+        """Start with events that are on record, or those of another run; ``repeated`` follow."""
+        self.events, self._recorded = list(events), (*events, *repeated)
+        self._saved, self._marks = len(self._recorded), []
+        self._counted, self._evidence = 0, {}
+        self.cards.clear()
 
     def begin(self, first: Event) -> None:
         """Start with the first event, which is on record with the question, and tell it."""
@@ -104,10 +114,25 @@ class Recorder:
             self._on_event(first)
 
     def add(self, *events: Event) -> None:
-        """Add events; they are on disk after the next ``flush``."""
+        """Add events; they are on disk after the next ``flush``.
+
+        Raises:
+            Diverged: the run was to repeat its record, and does something else.
+        """
         for event in events:
+            recorded = self.ahead
+            if recorded is not None:
+                same = canonical_event(event) == canonical_event(recorded)
+                self.events.append(recorded if same else event)
+                if not same:
+                    raise Diverged(
+                        f"trajectory {self.trajectory} cannot be taken up again: at event "
+                        f"{self.seq - 1} its record says {recorded.kind}, which does not come "
+                        f"about any more; ask the question anew"
+                    )
+                continue
             self.events.append(event)
-            self._marks.append(Mark(datetime.now(UTC), self.step))
+            self._marks.append(Mark(datetime.now(UTC), self.step, self.clock()))
             if self._on_event is not None:
                 self._on_event(event)
 
@@ -118,14 +143,11 @@ class Recorder:
             return None
         return lambda text: listener(PartialReply(round=number, purpose=purpose, text=text))
 
-    def flush(self, *, step: bool = False) -> None:
-        """Write the new events; at the end of a ``step``, with the checkpoint after it."""
-        new = self.events[self._saved :]
-        write = self.hold if step and self.hold is not None else self._append
-        if new:
-            write(self.trajectory, self._saved, new, self._marks)
-        self._saved = self.seq
-        self._marks = []
+    def flush(self) -> None:
+        """Write the new events."""
+        if new := self.events[self._saved :]:
+            self._append(self.trajectory, self._saved, new, self._marks)
+            self._saved, self._marks = self.seq, []
 
     def of(self, kind: type[E]) -> list[E]:
         """Return the events of one kind so far, in order."""

@@ -7,7 +7,7 @@ what a person edited.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.state import State
@@ -16,7 +16,6 @@ from domain.calls import CallRecord
 from domain.errors import ReplayMiss
 from domain.skills import RoutedSkill
 from domain.trajectory import (
-    Acted,
     Ended,
     Event,
     EvidenceRetrieved,
@@ -30,10 +29,10 @@ from retrieval.result import ResolvedRefs
 
 
 class Halt(Exception):
-    """Raised where a person stopped the recorded run; ``state`` is the machine's state there."""
+    """Raised where a repeated run is to end; ``state`` is the machine's state there."""
 
     def __init__(self, state: State) -> None:
-        super().__init__("the run was stopped here")
+        super().__init__("the run is to end here")
         self.state = state
 
 
@@ -45,7 +44,7 @@ class ReplaySource:
         events: searches are taken from these.
         action: the next action, decided beforehand.
         alone: a request that is not next in the record is an error: nothing may be asked again.
-        stop: the number of the event before which a person stopped the run.
+        stop: says at which state of the machine, before a boundary, it is halted.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class ReplaySource:
         action: Action | None = None,
         *,
         alone: bool = False,
-        stop: int | None = None,
+        stop: Callable[[State], bool] | None = None,
     ) -> None:
         recorded = list(events)
         self.alone = alone
@@ -69,13 +68,13 @@ class ReplaySource:
         self._support = deque(e for e in recorded if isinstance(e, SupportScored))
         self._citations = _citations(recorded)
 
-    def halt(self, seq: int, state: State) -> None:
-        """Stop where the person stopped the run.
+    def halt(self, state: State) -> None:
+        """Stop if the run is to end in this state.
 
         Raises:
-            Halt: the run was stopped before event ``seq``.
+            Halt: it is.
         """
-        if seq == self._stop:
+        if self._stop is not None and self._stop(state):
             raise Halt(state)
 
     def call(self, request: str, purpose: str) -> CallRecord | None:
@@ -169,22 +168,26 @@ def _citations(events: Iterable[Event]) -> Mapping[str, Citation]:
     return {citation.ref: citation for answer in answers[-1:] for citation in answer.citations}
 
 
-def resume_source(calls: Sequence[CallRecord], events: Sequence[Event]) -> ReplaySource:
-    """Return the source for a run that resumes after ``events``.
+def source_of(
+    calls: Sequence[CallRecord],
+    events: Sequence[Event],
+    *,
+    alone: bool = False,
+    stop: Callable[[State], bool] | None = None,
+) -> ReplaySource:
+    """Return the source for a run that repeats ``events``, and then goes on if it is not ``alone``.
 
-    It has the calls without an event, and a fork's edit. A fork's events begin with its parent's,
-    whose calls belong to the parent.
+    A fork's events begin with its parent's, whose calls belong to the parent; its edit is the first
+    that it repeats. A call that failed and has no event is made again.
     """
     own_events = events[inherited_count(events) :]
-    _, later = split_recorded_calls(calls, own_events)
-    left = [call for call in later if call.reply is not None]
+    matched, later = split_recorded_calls(calls, own_events)
+    left = [call for call in later if alone or call.reply is not None]
     fork = own_events[0] if own_events and isinstance(own_events[0], Forked) else None
-    if fork is None:
-        return ReplaySource(left)
-    acted = any(isinstance(event, Acted) for event in own_events)
     searched = any(isinstance(event, EvidenceRetrieved) for event in own_events)
-    retrievals = [fork.found] if fork.found and not searched else []
-    return ReplaySource(left, retrievals, None if acted else fork.edit.action)
+    found = [fork.found] if fork and fork.found and not searched else []
+    action = fork.edit.action if fork else None
+    return ReplaySource([*matched, *left], [*own_events, *found], action, alone=alone, stop=stop)
 
 
 def split_recorded_calls(

@@ -1,7 +1,7 @@
 """The machine's state: small, and of plain JSON types only.
 
 Evidence, cards and images are in the trajectory's events and in the store; the state holds their
-refs. So a checkpoint takes a few kilobytes and reads back exactly as written.
+refs. So it takes a few kilobytes where a fork records it, and reads back exactly as written.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _STATE = TypeAdapter(State)
 
 
 def check_state(values: dict[str, Any], trajectory: str) -> State:
-    """Return the checked state from a trajectory's checkpoint, which may be imported.
+    """Return the checked state from a trajectory's record, which may be imported.
 
     Raises:
         InputError: it is not a state of the machine, or of another trajectory.
@@ -116,8 +116,8 @@ def check_state(values: dict[str, Any], trajectory: str) -> State:
         same = False
     if not same:
         raise InputError(
-            f"trajectory {trajectory} has a checkpoint that Homer did not write: it came with an "
-            "import that was altered; ask the question again"
+            f"trajectory {trajectory} has a state on record that Homer did not write: it came with "
+            "an import that was altered; ask the question again"
         )
     return state
 

@@ -32,8 +32,8 @@ class FaultPoint(StrEnum):
     # Asking
     QUESTION_ADDED = "after a question is on record"
     SEARCHED = "after a search"
-    CHECKPOINT_WRITING = "before a checkpoint"
-    CHECKPOINT_WRITTEN = "after a checkpoint"
+    EVENTS_WRITING = "before a step's events"
+    EVENTS_WRITTEN = "after a step's events"
     ANSWER_WRITING = "before an answer is written"
     ANSWER_WRITTEN = "after an answer is written"
     # Changing the text encoder

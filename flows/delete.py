@@ -159,7 +159,7 @@ def _delete_uploads(home: Home, video: str) -> list[Path]:
 
 
 def delete_video_rows(store: Store, name: str) -> int:
-    """Delete every row, blob, checkpoint and trajectory of a video; return how many files.
+    """Delete every row, blob and trajectory of a video; return how many files.
 
     Files that a killed ingestion left without a row are deleted too.
 

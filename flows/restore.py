@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from domain.limits import DEFAULT_LIMITS, ImportLimits
-from graphs.checkpoints import make_checkpoint_tables
 from store.archive import Manifest
 from store.backup import check_archive, require_empty_library, restore_backup
 from store.database import Store, open_store
@@ -33,11 +32,9 @@ def restore_library(
             library is not empty; nothing was changed.
         DatabaseError: the database cannot be reached or failed; no row was stored.
     """
-    manifest = check_archive(path, progress, limits)
+    check_archive(path, progress, limits)
     with _open(home) as store:
         require_empty_library(store)
-        if any(table.schema_name for table in manifest.tables):
-            make_checkpoint_tables(store)
         return restore_backup(store, path, progress, limits, rights=rights)
 
 
@@ -52,10 +49,7 @@ def import_exported_video(
         DatabaseError: the database failed; nothing of the video was stored.
     """
     with open_export(path, limits) as parcel:
-        contents = parcel.contents()
-        if contents.has_checkpoints:
-            make_checkpoint_tables(store)
-        return import_video(store, parcel, contents, progress)
+        return import_video(store, parcel, parcel.contents(), progress)
 
 
 def _open(home: Home) -> Store:

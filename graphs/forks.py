@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from agent.harness.inform import by_evidence, pictures_of
 from agent.state import State, ledger_of, plain
@@ -29,9 +29,6 @@ from domain.trajectory import (
     RoundOpened,
 )
 
-if TYPE_CHECKING:
-    from langgraph.types import StateSnapshot
-
 UNLIMITED = 99
 
 
@@ -42,21 +39,6 @@ class Parent:
     trajectory: str
     events: Sequence[Event]
     state: State
-
-
-def round_state(history: Iterable[StateSnapshot], trajectory: str, number: int, step: str) -> State:
-    """Find the state at the first ``step`` of round ``number`` among a run's checkpoints.
-
-    Raises:
-        NotFound: no checkpoint of that round is stored.
-    """
-    states = [cast(State, snapshot.values) for snapshot in history if snapshot.next == (step,)]
-    matching = [s for s in states if s.get("round") == number and not s.get("tries")]
-    if not matching:
-        rounds = sorted({s.get("round", 0) for s in states})
-        available = f"it has the rounds {rounds[0]} to {rounds[-1]}" if rounds else "it has none"
-        raise NotFound(f"trajectory {trajectory} cannot be forked at round {number}: {available}")
-    return matching[-1]
 
 
 def editable(events: Sequence[Event], number: int) -> ForkEdit:
@@ -82,8 +64,10 @@ def editable(events: Sequence[Event], number: int) -> ForkEdit:
     )
 
 
-def forked(parent: Parent, number: int, edit: ForkEdit, trajectory: str) -> tuple[Event, ...]:
-    """Return the events that a fork begins with; the last is ``Forked``, with its state.
+def forked(
+    parent: Parent, number: int, edit: ForkEdit, trajectory: str
+) -> tuple[list[Event], Forked]:
+    """Return a parent's events that a fork begins with, and the event after them, with its state.
 
     Values that the edit leaves unchanged do not count as edits.
 
@@ -115,7 +99,7 @@ def forked(parent: Parent, number: int, edit: ForkEdit, trajectory: str) -> tupl
         found=retrieved,
         start=state,
     )
-    return (*events, last)
+    return events, last
 
 
 def _edited_search(

@@ -13,7 +13,6 @@ from domain.errors import BudgetExceeded
 from domain.trajectory import Failed
 
 if TYPE_CHECKING:
-    from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
 
@@ -48,17 +47,15 @@ class Machine:
         """Return the most steps of a run: those of its rounds, two more a retry, and the ends."""
         return rounds * (self.steps_a_round + 2 * (retries + 1)) + 10
 
-    def build(
-        self, checkpointer: BaseCheckpointSaver[str] | None = None
-    ) -> CompiledStateGraph[Any, Any]:
-        """Compile the machine; its context is a ``RunContext``, its thread id the trajectory's."""
+    def build(self) -> CompiledStateGraph[Any, Any]:
+        """Compile the machine; its context is a ``RunContext``."""
         # LangGraph is slow to import; views of a trajectory need only the names of the steps.
         from langgraph.graph import END, START, StateGraph
 
         graph = StateGraph(State, context_schema=RunContext)
         self.add_steps(graph, END)
         graph.add_conditional_edges(START, first, {name: name for name in self.entries})
-        return graph.compile(checkpointer=checkpointer)
+        return graph.compile()
 
     def add_steps(
         self, graph: StateGraph[Any, Any, Any, Any], end: str, context_of: ContextOf | None = None
@@ -74,10 +71,7 @@ class Machine:
             graph.add_node(name, self._step(name, end, context_of), destinations=destinations)
 
     def _step(self, name: str, end: str, context_of: ContextOf | None) -> Any:
-        """Wrap a node for LangGraph: its events are on disk before its checkpoint is.
-
-        If a step fails, the runner flushes the recorder.
-        """
+        """Wrap a node for LangGraph; if it fails, the runner flushes the recorder."""
         # Slow to import, as in ``build``.
         from langgraph.runtime import Runtime
         from langgraph.types import Command
@@ -100,7 +94,8 @@ class Machine:
         with context.rounds.during(name, state.get("round", 0)):
             node, _ = self.steps[name]
             if name in self.boundaries:
-                context.recorder.replay_source.halt(context.recorder.seq, state)
+                context.recorder.boundary = state
+                context.recorder.replay_source.halt(state)
             try:
                 update = node(state, context)
             except BudgetExceeded as error:
@@ -110,7 +105,7 @@ class Machine:
                 )
                 update = {"next": "synthesize", "outcome": plain(LoopOutcome(why=message))}
             if update["next"] in self.boundaries or update["next"] == "end":
-                context.recorder.flush(step=True)
+                context.recorder.flush()
             counters: State = {
                 "seq": context.recorder.seq,
                 "tokens": context.budget.tokens,

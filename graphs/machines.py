@@ -10,9 +10,6 @@ from graphs.tool_loop import TOOL_LOOP
 
 MACHINES = {"homer": HOMER, "tool_loop": TOOL_LOOP}
 
-BOUNDARIES = frozenset().union(*(machine.boundaries for machine in MACHINES.values()))
-"""Of all machines: a step that is one in two machines calls a model or a tool in both."""
-
 
 def machine_of(strategy: Strategy) -> Machine:
     """Return the machine that a strategy runs on.

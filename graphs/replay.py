@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from langchain_core.runnables import RunnableConfig
 
-from agent.budget import RecordedBudget, RunBudget
+from agent.budget import RunBudget
 from agent.model_calls import Calls, recorded_calls
 from agent.reasoners.port import Reasoner, reads_cards
 from agent.recorder import Recorder
-from agent.replay_source import Halt, ReplaySource, inherited_count, split_recorded_calls
+from agent.replay_source import Halt, inherited_count, source_of
 from agent.run_context import RunContext
+from agent.state import State
 from agent.strategy import PolicyParts, Tool, ToolArguments
 from domain.asking import Mode
 from domain.calls import CallRecord
@@ -32,15 +33,12 @@ from domain.trajectory import (
     Event,
     EvidenceRetrieved,
     Failed,
-    Forked,
     Interrupted,
     QuestionAsked,
-    TimeUp,
     canonical_event,
 )
 from graphs.context_factory import ROLES, reasoner_of, tool_loop_of
 from graphs.machines import machine_of
-from graphs.runner import INTERRUPTED_AT
 from graphs.start_state import start_of
 from models.chat import Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
@@ -52,6 +50,9 @@ from strategies.registry import find_strategy
 
 if TYPE_CHECKING:
     from store.database import Store
+
+INTERRUPTED_AT = "machine"
+"""The ``where`` of the ``Failed`` event that ends an interrupted run."""
 
 MakeReasoner = Callable[[Recorder, RunBudget], Reasoner]
 
@@ -113,12 +114,11 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
         events, calls = events_of(session, row.id), recorded_calls(session, row.id)
     if not events:
         raise InputError(f"trajectory {row.id} was broken off before anything was recorded")
-    _check_version(row.id, events)
-    recorder, why = run_from_record(store, row, events, calls, reasoner)
     ended = any(isinstance(event, Ended) for event in events)
     recorded = [
         e for e in events if ended or not (isinstance(e, Failed) and e.where == INTERRUPTED_AT)
     ]
+    recorder, why = run_from_record(store, row, recorded, calls, reasoner)
     replayed = recorder.events if ended else recorder.events[: len(recorded)]
     divergence = first_divergence(recorded, replayed, why)
     return Replayed(
@@ -131,13 +131,64 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
     )
 
 
-def _check_version(trajectory: str, events: Sequence[Event]) -> None:
+def run_from_record(
+    store: Store,
+    row: StoredTrajectory,
+    events: Sequence[Event],
+    calls: Sequence[CallRecord],
+    reasoner: MakeReasoner | None,
+) -> tuple[Recorder, str]:
+    """Return the recorder of another run, and why it ended before its end, if it did."""
+    stopped = [at for at, event in enumerate(events) if isinstance(event, Interrupted)]
+    context, state = _context_of(
+        store, row, events, calls, lambda state: state["seq"] in stopped[-1:], reasoner
+    )
+    try:
+        halted = _run(state, context)
+        if halted is not None:
+            stop(halted, context)
+    except HomerError as error:
+        return context.recorder, str(error)
+    return context.recorder, ""
+
+
+def round_state(
+    store: Store,
+    row: StoredTrajectory,
+    events: Sequence[Event],
+    number: int,
+) -> State:
+    """Return the state of a recorded run in which it first acts in round ``number``.
+
+    Raises:
+        NotFound: it did not get there.
+        MachineChanged: another version of the machine made it.
+        Diverged: the record was changed, and cannot be run again.
+        ReplayMiss: so it was.
+    """
+    step = machine_of(find_strategy(row.machine)).round_step
+
+    def opens(state: State) -> bool:
+        return state["next"] == step and state["round"] == number and not state.get("tries")
+
+    with store.begin() as session:
+        calls = recorded_calls(session, row.id)
+    context, start = _context_of(store, row, events, calls, opens, None)
+    state = _run(start, context)
+    if state is None:
+        raise NotFound(
+            f"trajectory {row.id} cannot be forked at round {number}: it did nothing in it"
+        )
+    return state
+
+
+def check_version(trajectory: str, events: Sequence[Event]) -> None:
     """Check that this version of the strategy made the record.
 
     Raises:
         MachineChanged: another did, or one that is not here.
     """
-    first = events[0]
+    first = events[0] if events else None
     if not isinstance(first, QuestionAsked):
         return
     try:
@@ -169,43 +220,37 @@ def first_divergence(
     return None
 
 
-def run_from_record(
+def _context_of(
     store: Store,
     row: StoredTrajectory,
     events: Sequence[Event],
     calls: Sequence[CallRecord],
+    until: Callable[[State], bool],
     reasoner: MakeReasoner | None,
-) -> tuple[Recorder, str]:
-    """Return the recorder of another run, and its unanswered request if that ended it."""
-    own_events = events[inherited_count(events) :]
-    action = own_events[0].edit.action if isinstance(own_events[0], Forked) else None
-    strategy = find_strategy(row.machine)
-    recorder = Recorder(store, row.id, lambda *_: None, strategy=strategy)
-    recorder.begin_with(events[: len(events) - len(own_events) + 1])
-    matched, later = split_recorded_calls(calls, own_events)
-    interruptions = [at for at, event in enumerate(events) if isinstance(event, Interrupted)]
-    stop_seq = interruptions[-1] if interruptions else None
-    recorder.replay_source = ReplaySource(
-        [*matched, *later], own_events, action, alone=True, stop=stop_seq
-    )
+) -> tuple[RunContext, State]:
+    """Return what a run needs that repeats ``events`` without any model, and its first state."""
+    check_version(row.id, events)
+    recorder = Recorder(store, row.id, lambda *_: None, strategy=find_strategy(row.machine))
+    own = inherited_count(events)
+    recorder.begin_with(events[: own + 1], events[own + 1 :])
+    recorder.replay_source = source_of(calls, events, alone=True, stop=until)
     state = start_of(row, events)
-    # A budget whose time is up where it was up before.
-    late_looks = [event.look for event in own_events if isinstance(event, TimeUp)]
-    setup = _first(recorder).setup
-    budget = RecordedBudget(
-        setup.settings, state.get("tokens", 0), late_looks[0] if late_looks else None
-    )
+    # The clock stands still: time is up where the record says so.
+    settings = _first(recorder).setup.settings
+    budget = RunBudget(settings, state.get("tokens", 0), now=lambda: 0.0)
     budget.follow(recorder, state.get("looks", 0))
-    context = _make_context(store, recorder, budget, calls, reasoner)
-    machine = machine_of(strategy)
-    limit = machine.recursion_limit(context.settings.rounds, context.settings.retries)
+    return _make_context(store, recorder, budget, calls, reasoner), state
+
+
+def _run(state: State, context: RunContext) -> State | None:
+    """Run the machine from a state; return the one where its source halted it, if it did."""
+    machine, settings = machine_of(context.recorder.strategy), context.settings
+    limit = machine.recursion_limit(settings.rounds, settings.retries)
     try:
         machine.build().invoke(state, RunnableConfig(recursion_limit=limit), context=context)
     except Halt as halt:
-        stop(halt.state, context)
-    except HomerError as error:
-        return recorder, str(error)
-    return recorder, ""
+        return halt.state
+    return None
 
 
 def _first(recorder: Recorder) -> QuestionAsked:

@@ -14,9 +14,9 @@ from langchain_core.runnables import RunnableConfig
 from agent.budget import RunBudget
 from agent.model_calls import record_call_of, recorded_calls
 from agent.recorder import Recorder
-from agent.replay_source import resume_source
+from agent.replay_source import inherited_count, source_of
 from agent.run_context import RunContext
-from agent.state import State, check_state
+from agent.state import State
 from agent.state import view_of as scope_of
 from agent.strategy import Strategy
 from domain import faults
@@ -31,30 +31,33 @@ from domain.trajectory import (
     Failed,
     Forked,
     ForkEdit,
+    Interrupted,
     QuestionAsked,
     RunListener,
     choice_of,
 )
 from graphs.ask_result import AskResult, StoppedEarly
-from graphs.checkpoints import Checkpoints
 from graphs.context_factory import ProfileContexts, StrategyChooser
-from graphs.forks import Parent, forked, round_state
-from graphs.machines import BOUNDARIES, machine_of
+from graphs.forks import Parent, editable, forked
+from graphs.machines import machine_of
+from graphs.replay import INTERRUPTED_AT, check_version, round_state
 from graphs.start_state import first_event, first_state, models_on_record, start_of
 from models.text_endpoint import recorded_embeddings
 from nodes.finish import stop
 from retrieval.built_views import check_any_built
+from store.advisory_locks import TrajectoryLocks
 from store.driver import driver_of
 from store.queries.audit import record_deed
 from store.queries.clips import memory_view
 from store.queries.trajectories import (
+    Mark,
     StoredTrajectory,
     add_trajectory,
     append_events,
     end_trajectory,
     events_of,
     find_trajectory,
-    prune_checkpoints,
+    marks_of,
     reopen_trajectory,
     stop_abandoned,
     trajectory_exists,
@@ -70,9 +73,6 @@ if TYPE_CHECKING:
     from graphs.context_factory import ContextFactory
     from models.toolbox import Toolbox
     from store.database import Store
-
-INTERRUPTED_AT = "machine"
-"""The ``where`` of the ``Failed`` event that ends an interrupted run."""
 
 DONE = "done"
 
@@ -105,8 +105,7 @@ class Runner:
         self._settings = settings or self._profile.settings.ask
         self._contexts = contexts or ProfileContexts(store, toolbox)
         self._chooser = StrategyChooser(store, toolbox)
-        self._checkpoints = Checkpoints(store, BOUNDARIES)
-        self._claims = self._checkpoints.claims
+        self._claims = TrajectoryLocks(store)
         self._graphs: dict[str, CompiledStateGraph[Any, Any]] = {}
         with store.begin() as session:
             stop_abandoned(session)
@@ -184,13 +183,16 @@ class Runner:
     def resume(self, name: str, on_event: RunListener | None = None) -> AskResult:
         """Resume an interrupted question from its last finished step.
 
-        Recorded calls are not made again. ``on_event`` gets the events from there on. A question
-        that was answered is not asked again.
+        The machine takes the steps on record again, with the recorded calls and results, and goes
+        on. ``on_event`` gets the events from there on. A question that was answered is not asked
+        again.
 
         Raises:
             NotFound: there is no such trajectory.
             Ambiguous: several match ``name``.
             InputError: another process is running it.
+            MachineChanged: another version of the machine made what is on record.
+            Diverged: what is on record was changed.
         """
         with self._store.begin() as session:
             row = find_trajectory(session, name)
@@ -200,20 +202,24 @@ class Runner:
             row = find_trajectory(session, row.id)
             if row.state != DONE:
                 reopen_trajectory(session, row.id)
-            events, calls = events_of(session, row.id), recorded_calls(session, row.id)
+            events, marks = events_of(session, row.id), marks_of(session, row.id)
+            calls = recorded_calls(session, row.id)
         if row.answer is not None and row.state == DONE:
             self._claims.give_back(row.id)
             spent = (row.tokens, row.seconds)
             rounds = max((event.round for event in events), default=0)
             return AskResult(row.id, row.answer, rounds, *spent, choice_of(events))
-        strategy = find_strategy(row.machine)
-        recorder = self._recorder(row.id, on_event, strategy)
-        with self._store.explaining_failures():
-            saved = self._graph_of(strategy).get_state(_config(row.id)).values
-        state = check_state(saved or dict(start_of(row, events)), row.id)
-        recorder.rewind(state["seq"])
-        recorder.replay_source = resume_source(calls, recorder.events)
-        return self.run(state, self._ready(state, recorder, row.view), saved=bool(saved))
+        check_version(row.id, events)
+        marks = marks[: finished_steps(events, marks)]
+        events = events[: len(marks)]
+        recorder = self._recorder(row.id, on_event, find_strategy(row.machine))
+        recorder.rewind(len(events))
+        begun = inherited_count(events) + 1
+        recorder.begin_with(events[:begun], events[begun:])
+        recorder.replay_source = source_of(calls, events)
+        state = start_of(row, events)
+        state["clock"] = max([state.get("clock", 0.0), *(mark.clock for mark in marks)])
+        return self.run(state, self._ready(state, recorder, row.view))
 
     def fork(
         self, name: str, number: int, edit: ForkEdit, on_event: RunListener | None = None
@@ -237,42 +243,42 @@ class Runner:
         """
         with self._store.begin() as session:
             row = find_trajectory(session, name)
-            events = events_of(session, row.id)
+            events, marks = events_of(session, row.id), marks_of(session, row.id)
         forks = [e for e in events if isinstance(e, Forked)][-1:]
         if forks and number < forks[0].at:
             return self.begin_fork(forks[0].parent, number, edit, on_event)
         strategy = find_strategy(row.machine)
-        history = self._graph_of(strategy).get_state_history(_config(row.id))
-        state = round_state(history, row.id, number, machine_of(strategy).round_step)
+        editable(events, number)
+        state = round_state(self._store, row, events, number)
+        state["clock"] = max(mark.clock for mark in marks[: state["seq"]])
         trajectory = secrets.token_hex(8)
-        parent = Parent(row.id, events, check_state(dict(state), row.id))
-        fork = forked(parent, number, edit, trajectory)
-        events = [self._first_event(fork[0], edit, strategy), *fork[1:]]
-        self._check_edit(row, events, strategy)
+        parent = Parent(row.id, events, state)
+        before, fork = forked(parent, number, edit, trajectory)
+        events = [self._first_event(before[0], edit, strategy), *before[1:], fork]
+        self._check_edit(row, events, fork, strategy)
         recorder = self._recorder(trajectory, on_event, strategy)
         with self._locked(trajectory), self._store.begin() as session:
             self._add(session, recorder, row.question, row.view)
             with recording(session):
                 append_events(driver_of(session.connection()), trajectory, 0, events)
         recorder.begin_with(events)
-        recorder.replay_source = resume_source((), recorder.events)
-        start = start_of(row, recorder.events)
+        recorder.replay_source = source_of((), recorder.events)
+        start = cast(State, fork.start)
         return start, self._ready(start, recorder, row.view)
 
     def _check_edit(
-        self, row: StoredTrajectory, events: Sequence[Event], strategy: Strategy
+        self, row: StoredTrajectory, events: Sequence[Event], fork: Forked, strategy: Strategy
     ) -> None:
         """Check that the harness will accept a fork's action, which it would skip otherwise.
 
         Raises:
             InputError: it will not; the message says why.
         """
-        fork = events[-1]
-        if not isinstance(fork, Forked) or fork.edit.action is None:
+        if fork.edit.action is None:
             return
         recorder = self._recorder(row.id, None, strategy)
         recorder.begin_with(events)
-        start = start_of(row, events)
+        start = cast(State, fork.start)
         context = self._make_context(row.view, recorder, start)
         complaint = machine_of(strategy).complaint(fork.edit.action, start, context)
         if complaint:
@@ -314,15 +320,21 @@ class Runner:
     def _graph_of(self, strategy: Strategy) -> CompiledStateGraph[Any, Any]:
         """Return the machine of a strategy, compiled when first used."""
         if strategy.machine not in self._graphs:
-            machine = machine_of(strategy)
-            self._graphs[strategy.machine] = machine.build(self._checkpoints.saver)
+            self._graphs[strategy.machine] = machine_of(strategy).build()
         return self._graphs[strategy.machine]
 
     def _recorder(
         self, trajectory: str, on_event: RunListener | None, strategy: Strategy
     ) -> Recorder:
-        append = self._checkpoints.append
-        return Recorder(self._store, trajectory, append, on_event, strategy=strategy)
+        return Recorder(self._store, trajectory, self._append, on_event, strategy=strategy)
+
+    def _append(
+        self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark]
+    ) -> None:
+        faults.fault_point(faults.FaultPoint.EVENTS_WRITING)
+        with self._claims.writing(trajectory) as connection:
+            append_events(connection, trajectory, first, events, marks)
+        faults.fault_point(faults.FaultPoint.EVENTS_WRITTEN)
 
     def _make_context(
         self,
@@ -372,8 +384,8 @@ class Runner:
                     ) from error
             raise
 
-    def run(self, state: State, context: RunContext, *, saved: bool = False) -> AskResult:
-        """Run the machine from ``state``, which may be its last checkpoint, to the end.
+    def run(self, state: State, context: RunContext) -> AskResult:
+        """Run the machine from ``state`` to the end.
 
         Raises:
             NotFound: the question was deleted meanwhile, perhaps with its video.
@@ -386,20 +398,17 @@ class Runner:
             self._unless_deleted(trajectory),
             recorded_embeddings(partial(record_call_of, self._store, trajectory)),
         ):
-            result = self._run(state, context, saved)
+            result = self._run(state, context)
             span.fields |= {"rounds": result.rounds, "tokens": result.tokens}
         return result
 
-    def _run(self, state: State, context: RunContext, saved: bool) -> AskResult:
+    def _run(self, state: State, context: RunContext) -> AskResult:
         strategy, settings = context.recorder.strategy, context.settings
         limit = machine_of(strategy).recursion_limit(settings.rounds, settings.retries)
-        config = _config(context.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
-        context.recorder.hold = self._checkpoints.hold
+        config = RunnableConfig(recursion_limit=limit)
         try:
             with self._priority(), self._store.explaining_failures():
-                start = None if saved else state
-                graph = self._graph_of(strategy)
-                graph.invoke(start, config, context=context, durability="sync")
+                self._graph_of(strategy).invoke(state, config, context=context)
         except KeyboardInterrupt as error:
             raise self._stopped(context, error) from error
         except BaseException as error:
@@ -411,16 +420,13 @@ class Runner:
             return self.finish(context)
         finally:
             context.rounds.end()
-            self._checkpoints.saver.forget(context.recorder.trajectory)
             self._claims.give_back(context.recorder.trajectory)
 
     def _stopped(self, context: RunContext, error: KeyboardInterrupt) -> KeyboardInterrupt:
         """End with the best answer so far; the run can still be resumed from its last step."""
         recorder, budget, spent = context.recorder, context.budget, context.budget.tokens
-        self._checkpoints.saver.forget(recorder.trajectory)
-        graph = self._graph_of(recorder.strategy)
-        state = cast(State, graph.get_state(_config(recorder.trajectory)).values)
-        if not state:
+        state = recorder.boundary
+        if state is None or recorder.ahead is not None:
             self._break_off(context, error)
             return error
         recorder.rewind(state["seq"])
@@ -431,13 +437,12 @@ class Runner:
         return StoppedEarly(self._ended(context))
 
     def finish(self, context: RunContext) -> AskResult:
-        """Store the answer, and delete all checkpoints except those that a fork starts from."""
-        self._checkpoints.saver.forget(context.recorder.trajectory)
-        result = self._ended(context, prune=True)
+        """Store the answer."""
+        result = self._ended(context)
         self._claims.give_back(result.trajectory_id)
         return result
 
-    def _ended(self, context: RunContext, *, prune: bool = False) -> AskResult:
+    def _ended(self, context: RunContext) -> AskResult:
         recorder, budget = context.recorder, context.budget
         ended = recorder.of(Ended)[-1]
         answer, seconds, name = ended.answer, budget.clock, recorder.trajectory
@@ -447,24 +452,23 @@ class Runner:
         with self._store.begin() as session:
             self._claims.check(driver_of(session.connection()), name)
             end_trajectory(session, name, ended.state, answer, budget.tokens, seconds)
-            if prune:
-                prune_checkpoints(session, name, [machine_of(recorder.strategy).round_step])
         faults.fault_point(faults.FaultPoint.ANSWER_WRITTEN)
         choice = choice_of(recorder.events)
         return AskResult(name, answer, ended.rounds, budget.tokens, seconds, choice)
 
     def _break_off(self, context: RunContext, error: BaseException) -> None:
-        """Record why there is no answer; the checkpoints stay, to resume from."""
+        """Record why there is no answer, unless what is on record was not even repeated yet."""
         recorder, budget = context.recorder, context.budget
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
-        recorder.add(Failed(where=INTERRUPTED_AT, message=f"{type(error).__name__}: {error}"))
-        recorder.flush()
+        if recorder.ahead is None:
+            recorder.add(Failed(where=INTERRUPTED_AT, message=f"{type(error).__name__}: {error}"))
+            recorder.flush()
         with self._store.begin() as session:
             end_trajectory(session, recorder.trajectory, state, None, budget.tokens, budget.clock)
 
     def close(self) -> None:
         """Close the database connections."""
-        self._checkpoints.close()
+        self._claims.close()
 
     def __enter__(self) -> Self:
         return self
@@ -473,5 +477,17 @@ class Runner:
         self.close()
 
 
-def _config(trajectory: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": trajectory}}
+def finished_steps(events: Sequence[Event], marks: Sequence[Mark]) -> int:
+    """Return how many events of an interrupted run are of steps that were finished.
+
+    A step that failed wrote its events before the last one, which says so. Where a person stopped
+    the run, everything before that is finished.
+    """
+    for at, event in enumerate(events):
+        if isinstance(event, Interrupted):
+            return at
+    count = len(events)
+    if events and isinstance(events[-1], Failed) and events[-1].where == INTERRUPTED_AT:
+        while count > inherited_count(events) + 1 and marks[count - 1].step == marks[-1].step:
+            count -= 1
+    return count

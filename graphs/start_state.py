@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from agent.state import State, plain
+from agent.state import State, check_state, plain
 from domain.trajectory import Event, Forked, QuestionAsked, Setup
 from graphs.context_factory import ROLES
 from graphs.machines import machine_of
@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 
 def start_of(row: StoredTrajectory, events: Sequence[Event]) -> State:
-    """Return the state that a trajectory began from: its own fork's, else the very first."""
+    """Return the state that a trajectory began from: its own fork's, else the very first.
+
+    Raises:
+        InputError: the fork's is not a state of the machine: its record was changed.
+    """
     for event in reversed(events):
         if isinstance(event, Forked):
-            return cast(State, event.start)
+            return check_state(event.start, row.id)
     return first_state(row.id, row.question, row.view, find_strategy(row.machine))
 
 

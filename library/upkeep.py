@@ -183,7 +183,7 @@ def backup(
 ) -> Manifest:
     """Back up the whole library to one file.
 
-    It contains all rows, vectors and images, answers with their checkpoints, and skills. It does
+    It contains all rows, vectors and images, answers and skills. It does
     not contain video files, weights or homer.toml. Videos can be watched and questions asked
     meanwhile.
 

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, LiteralString
 import psycopg
 import sqlalchemy
 from psycopg.rows import scalar_row
+from psycopg_pool import ConnectionPool
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from domain.errors import DatabaseError
 
 if TYPE_CHECKING:
-    from psycopg_pool import ConnectionPool
-
     from store.database import Store
 
-MIGRATIONS, CHECKPOINT_SCHEMA, BLOBS = 0x484F4D4552, 0x434845434B, 0x424C4F42
+MIGRATIONS, BLOBS = 0x484F4D4552, 0x424C4F42
 """Locks with a single key. That of a video's writes has the key `video_key`."""
 
 TRAJECTORIES, VIDEOS, ENCODERS = 7_201, 7_202, 7_203
@@ -259,18 +258,47 @@ def claimed_videos(session: Session) -> frozenset[str]:
     return frozenset(session.execute(text(query), {"class": VIDEOS}).scalars())
 
 
-class TrajectoryLocks:
-    """Locks on trajectories over one connection of ``pool``, released with it. Thread-safe.
+PATIENCE_S = 10.0
+"""How long to wait for a connection before the database counts as unreachable, in seconds."""
 
-    ``check`` fails for a run whose lock has ended, before it writes: another process may have taken
-    the trajectory since, and a database that crashed may have lost the last writes.
+
+class TrajectoryLocks:
+    """Locks on trajectories over one connection, and the connections of those who write them.
+
+    ``writing`` fails for a run whose lock has ended: another process may have taken the trajectory
+    since, and a database that crashed may have lost the last writes. Commits do not wait for the
+    disk: a killed process loses nothing by it, and a crash of the database itself releases the lock
+    and loses the last moment, which the run then repeats. Thread-safe.
     """
 
-    def __init__(self, pool: ConnectionPool[Any]) -> None:
-        self._pool = pool
+    def __init__(self, store: Store, connections: int = 5) -> None:
+        self._pool: ConnectionPool[Any] = ConnectionPool(
+            store.psycopg_url,
+            min_size=2,
+            max_size=connections,
+            kwargs={
+                "autocommit": True,
+                "prepare_threshold": 0,
+                "options": "-c synchronous_commit=off",
+            },
+            check=ConnectionPool.check_connection,
+            timeout=PATIENCE_S,
+            open=True,
+        )
         self._held_by: dict[str, int] = {}
         self._lock = threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None
+
+    @contextmanager
+    def writing(self, trajectory: str) -> Iterator[psycopg.Connection[Any]]:
+        """Open a transaction in which to write a trajectory.
+
+        Raises:
+            DatabaseError: the lock was lost with its connection.
+        """
+        with self._pool.connection() as connection, connection.transaction():
+            self.check(connection, trajectory)
+            yield connection
 
     def take(self, trajectory: str, grace_s: float = GRACE_S) -> bool:
         """Lock a trajectory; False if another run holds it."""
@@ -300,13 +328,13 @@ class TrajectoryLocks:
             )
 
     def close(self) -> None:
-        """Return the connection, which releases the locks."""
+        """Close the connections, which releases the locks."""
         with self._lock:
             self._held_by.clear()
             if self._connection is not None:
-                # The pool is closed after this, and all locks are released with its connections.
                 self._pool.putconn(self._connection)
                 self._connection = None
+            self._pool.close()
 
     def _taken(self, trajectory: str) -> bool:
         with self._lock:

@@ -152,12 +152,8 @@ class BackupPart(Frozen):
 
 
 class TablePart(Frozen):
-    """The rows of a table.
+    """The rows of a table; ``counters`` are the last ids given."""
 
-    ``schema_name`` "" is Homer's own schema; ``counters`` are the last ids given.
-    """
-
-    schema_name: Literal["", "checkpoints"]
     table: str = Field(pattern=_NAME)
     columns: tuple[str, ...]
     counters: dict[str, Annotated[int, Field(ge=0, le=HIGHEST_ID)]]
@@ -184,9 +180,7 @@ class Manifest(Frozen):
 
     def rows(self, table: str) -> int:
         """Return the number of rows of one of Homer's tables."""
-        return sum(
-            part.rows for part in self.tables if (part.schema_name, part.table) == ("", table)
-        )
+        return sum(part.rows for part in self.tables if part.table == table)
 
     @property
     def rights(self) -> int:

@@ -28,7 +28,6 @@ from store.archive import (
     open_archive,
     write_images,
 )
-from store.checkpoint_values import check_value
 from store.database import Store, remove_orphaned_blobs
 from store.driver import is_database_failure
 from store.migrations import HEAD
@@ -37,7 +36,6 @@ from store.queries.audit import record_deed
 from store.queries.backup import (
     CopiedTable,
     analyze_tables,
-    checkpoint_values,
     copied_tables,
     copy_in,
     copy_out,
@@ -98,14 +96,13 @@ def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
 def _write_tables(
     connection: Connection, archive: ArchiveWriter, progress: Progress
 ) -> Iterator[TablePart]:
-    tables = copied_tables(connection)
+    tables = copied_tables()
     progress.start("rows", count_rows(connection, tables))
     for table in tables:
-        with archive.part(f"tables/{table.schema or 'homer'}.{table.name}") as file:
+        with archive.part(f"tables/{table.name}") as file:
             copy_out(connection, table, file.write)
         progress.step(file.lines)
         yield TablePart(
-            schema_name="checkpoints" if table.schema else "",
             table=table.name,
             columns=table.columns,
             counters=read_counters(connection, table),
@@ -229,8 +226,6 @@ def _restore_rows(
     try:
         _fill_tables(connection, archive, progress, () if rights else RIGHTS_TABLES)
         refresh_viewer_role(connection)
-        for kind, value in checkpoint_values(connection):
-            check_value(kind, value)
     except (DBAPIError, psycopg.Error) as exc:
         if is_database_failure(exc):
             raise
@@ -255,16 +250,16 @@ def _restore_rows(
 def _fill_tables(
     connection: Connection, archive: BackupArchive, progress: Progress, left_out: Collection[str]
 ) -> None:
-    tables = {(table.schema, table.name): table for table in copied_tables(connection)}
+    tables = {table.name: table for table in copied_tables()}
     progress.start("rows", sum(table.rows for table in archive.manifest.tables))
     for part in archive.manifest.tables:
-        table = tables.get((part.schema_name, part.table))
+        table = tables.get(part.table)
         if table is None or set(part.columns) != set(table.columns):
             raise InputError(f"the back-up was altered: no table is like its {part.table}")
         if table.name in left_out:
             progress.step(part.rows)
             continue
-        target = CopiedTable(part.schema_name, part.table, part.columns, table.counted)
+        target = CopiedTable(part.table, part.columns, table.counted)
         # This library's audit log is kept; an emptied library may share lines with its back-up.
         copy = merge_in if target.name == AuditRow.__tablename__ else copy_in
         if copy(connection, target, archive.rows(part.part)) != part.rows:

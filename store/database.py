@@ -77,7 +77,7 @@ class Store:
 
     @property
     def psycopg_url(self) -> str:
-        """The same database for psycopg (LangGraph's checkpointer), password included."""
+        """The same database for psycopg, password included."""
         return libpq_url(self._url)
 
     @cached_property

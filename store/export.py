@@ -23,7 +23,6 @@ from domain.limits import DEFAULT_LIMITS, ImportLimits
 from domain.rights import Deed
 from store.archive import open_zip, read_lines, read_member, report_damage, too_large
 from store.blobs import image_size
-from store.checkpoint_values import WRITES, check_row
 from store.database import Store, remove_orphaned_blobs
 from store.driver import allocate_ids, is_database_failure
 from store.files import atomic_file
@@ -34,7 +33,6 @@ from store.queries.blobs import lock_blobs_shared
 from store.queries.calls import message_hash
 from store.queries.encoders import LibraryEncoders, encoders_of_library, require_encoders
 from store.queries.export import (
-    CHECKPOINT_NAMES,
     EXPERIENCE,
     IDENTITY_TABLES,
     TABLES,
@@ -56,8 +54,8 @@ def export_video(store: Store, video_id: str, out: Path) -> None:
     """Write everything about a video to ``out``, atomically.
 
     In the zip: ``rows.jsonl`` (a head, then one ``[table, row]`` a line: what was learned, vectors
-    in full, and the trajectories over this video alone with questions, events, checkpoints, model
-    calls and their messages), and ``blobs/SHA256`` (keyframes and crops).
+    in full, and the trajectories over this video alone with questions, events, model calls and
+    their messages), and ``blobs/SHA256`` (keyframes and crops).
 
     Raises:
         InputError: ``out`` is a folder, or cannot be written.
@@ -117,7 +115,6 @@ class ExportContents:
         images: The SHA-256 of the blobs that rows name.
         sizes: The widths and heights that rows give to the blobs that are their pictures.
         recordings: The SHA-256 of the blobs that are recordings.
-        has_checkpoints: Whether there are rows of checkpoints.
     """
 
     rows: int = 0
@@ -129,18 +126,14 @@ class ExportContents:
     images: set[str] = field(default_factory=set)
     sizes: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
     recordings: set[str] = field(default_factory=set)
-    has_checkpoints: bool = False
 
     def add(self, table: str, row: Row) -> None:
         """Record a row.
 
         Raises:
             ValueError: It is not valid.
-            InputError: It is a checkpoint with more than plain data.
         """
         self.rows += 1
-        check_row(table, row)
-        self.has_checkpoints |= table in CHECKPOINT_NAMES
         if table in IDENTITY_TABLES:
             self.ids.setdefault(table, []).append(_id_of(row))
         if table == "trajectories":
@@ -197,7 +190,7 @@ class ExportFile:
         Raises:
             InputError: It is damaged or altered, or exceeds a limit.
         """
-        tables = {*exported_tables(), *CHECKPOINT_NAMES, *EXPERIENCE}
+        tables = {*exported_tables(), *EXPERIENCE}
         contents = ExportContents()
         for table, row, _size in self.rows():
             if table not in tables:
@@ -315,7 +308,7 @@ def _import(
     progress.start("rows", contents.rows)
     try:
         for table, rows in groupby(export.rows(), key=lambda row: row.table):
-            columns = known_columns(session, table)
+            columns = known_columns(table)
             for batch in _batches(rows):
                 imported = [
                     mapping.remapped(table, row) for row in batch if mapping.is_imported(table, row)
@@ -362,7 +355,7 @@ def _add_batch(session: Session, table: str, known: frozenset[str], rows: list[R
 
 
 def _computed(table: str, column: str) -> bool:
-    return table in TABLES and TABLES[table].columns[column].computed is not None
+    return TABLES[table].columns[column].computed is not None
 
 
 def _altered(problem: str) -> InputError:
@@ -395,13 +388,7 @@ class RowMapping:
             return row["id"] in self._questions
         if table == "messages":
             return row["hash"] in self._messages
-        if table in CHECKPOINT_NAMES and table.endswith(WRITES):
-            return False  # Homer neither writes nor reads them.
-        owner = row.get(
-            "id"
-            if table == "trajectories"
-            else ("thread_id" if table in CHECKPOINT_NAMES else "trajectory_id")
-        )
+        owner = row.get("id" if table == "trajectories" else "trajectory_id")
         return owner is None or owner in self.answers
 
     def remapped(self, table: str, row: Row) -> Row:
@@ -411,8 +398,6 @@ class RowMapping:
             InputError: It refers to a row that is not in the file, or a list in it is none.
         """
         self.added[table] = self.added.get(table, 0) + 1
-        if table not in TABLES:
-            return row
         new = dict(row)
         if table == VideoRow.__tablename__:
             new["path"] = None

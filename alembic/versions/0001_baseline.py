@@ -10,7 +10,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001_6033d2de"
+revision = "0001_4367230d"
 down_revision = None
 branch_labels = None
 depends_on = None

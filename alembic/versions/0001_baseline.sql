@@ -502,6 +502,7 @@ CREATE TABLE trajectory_events (
     payload jsonb NOT NULL,
     at timestamptz NOT NULL DEFAULT now(),
     step text NOT NULL DEFAULT '',
+    clock double precision NOT NULL DEFAULT 0,
     PRIMARY KEY (trajectory_id, seq)
 );
 CREATE INDEX trajectory_events_of_skills ON trajectory_events (trajectory_id)

@@ -26,8 +26,6 @@ from sqlalchemy.orm import Session, aliased
 
 from store.driver import driver_of
 from store.queries.forget import Copy
-from store.queries.trajectories import CHECKPOINTS, has_checkpoints
-from store.queries.videos import CHECKPOINT_TABLES
 from store.tables.library import GrantRow, SharedLinkRow
 from store.tables.schema import (
     AlertClipRow,
@@ -61,7 +59,6 @@ EXPERIENCE = {JudgementRow.__tablename__, ObservationRow.__tablename__, SkillRow
 WHO_ASKED = TrajectoryRow.viewer.key
 """The column of trajectories that is not exported, nor accepted: it names a user."""
 _OF_ANOTHER = re.compile(" of video [0-9a-f]{16}")
-CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 
 def exported_tables() -> list[str]:
@@ -85,16 +82,6 @@ def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
             if name == CorrectionRow.__tablename__:
                 content = _OF_ANOTHER.sub(" of another video", content)
             yield Copy(name, content)
-    if has_checkpoints(session):
-        yield from _checkpoint_rows(session, video)
-
-
-def _checkpoint_rows(session: Session, video: str) -> Iterator[Copy]:
-    ids = list(session.scalars(_trajectories_of(video)))
-    for name in CHECKPOINT_NAMES:
-        query = f"SELECT to_jsonb(t)::text FROM {name} t WHERE thread_id = ANY(:ids) ORDER BY 1"
-        rows = session.execute(text(query).execution_options(yield_per=100), {"ids": ids})
-        yield from (Copy(name, row) for row in rows.scalars())
 
 
 def _trajectories_of(video: str) -> Select[str]:
@@ -140,13 +127,8 @@ def _condition(
     return key.parent.in_(parent)
 
 
-def known_columns(session: Session, name: str) -> frozenset[str]:
+def known_columns(name: str) -> frozenset[str]:
     """Return the columns that rows of a table may have; none for an unknown table."""
-    if name in CHECKPOINT_NAMES:
-        query = (
-            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(:name) AND attnum > 0"
-        )
-        return frozenset(session.scalars(text(query), {"name": name}))
     if name not in exported_tables():
         return frozenset()
     return frozenset(column.name for column in TABLES[name].columns) - {WHO_ASKED}
@@ -177,9 +159,8 @@ def insert_json_rows(
     session: Session, name: str, columns: Sequence[str], rows: Sequence[str]
 ) -> None:
     """Insert rows given as JSON; messages that exist already are skipped."""
-    table = Identifier(*name.split("."))
     listed = SQL(", ").join(map(Identifier, columns))
-    query = SQL(_ADD).format(table, listed)
+    query = SQL(_ADD).format(Identifier(name), listed)
     if name == MessageRow.__tablename__:
         query += SQL(" ON CONFLICT DO NOTHING")
     driver_of(session.connection()).execute(query, [f"[{','.join(rows)}]"])

@@ -29,8 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from store.queries.blobs import drop_recordings, unused_blobs
-from store.queries.trajectories import has_checkpoints
-from store.queries.videos import CHECKPOINT_TABLES, delete_calls, delete_trajectories
+from store.queries.videos import delete_calls, delete_trajectories
 from store.tables.schema import (
     Base,
     BlobRow,
@@ -131,10 +130,6 @@ def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
     """Yield a copy of every row that ``erase_traces`` deletes or changes."""
     for table, where in _rows_of(traces):
         yield from copy_table_rows(session, table, where)
-    for name in CHECKPOINT_TABLES if has_checkpoints(session) else ():
-        query = f"SELECT to_jsonb(t)::text FROM checkpoints.{name} t WHERE thread_id = ANY(:ids)"
-        for row in session.scalars(text(query), {"ids": list(traces.trajectories)}):
-            yield Copy(f"checkpoints.{name}", row)
 
 
 def copy_builds(session: Session, video_id: str) -> Iterator[Copy]:
@@ -314,9 +309,6 @@ def restore_rows(session: Session, copied: Sequence[Copy]) -> None:
 
 
 def _restore_statement(name: str) -> str:
-    if name.startswith("checkpoints."):
-        source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"
-        return f"INSERT INTO {name} SELECT * FROM {source} ON CONFLICT DO NOTHING"
     table = Base.metadata.tables[name]
     columns = [f'"{column.name}"' for column in table.columns if column.computed is None]
     keys = [f'"{column.name}"' for column in table.primary_key]

@@ -1,4 +1,4 @@
-"""Questions, trajectories and their events; and the pruning of the machine's checkpoints."""
+"""Questions, trajectories and their events."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from store.advisory_locks import TRAJECTORIES, claimed_condition
 from store.queries.videos import lock_videos_for_share
 from store.tables.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
 from store.viewers import VIEWER, recording
-
-CHECKPOINTS = "checkpoints"
-"""The schema of LangGraph's own tables, which Alembic does not manage."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +83,11 @@ def trajectory_exists(session: Session, trajectory: str) -> bool:
 
 
 class Mark(NamedTuple):
-    """The time of an event, and its step of the machine."""
+    """When an event happened, at which step of the machine, and after how many seconds of it."""
 
     at: datetime
     step: str = ""
+    clock: float = 0.0
 
 
 def append_events(
@@ -109,16 +107,16 @@ def append_events(
     now = datetime.now(UTC)
     records = [
         f'{{"kind":"{event.kind}","payload":{event.model_dump_json()},'
-        f'"at":"{mark.at.isoformat()}","step":{json.dumps(mark.step)}}}'
+        f'"at":"{mark.at.isoformat()}","step":{json.dumps(mark.step)},"clock":{mark.clock}}}'
         for event, mark in zip(events, marks or [Mark(now)] * len(events), strict=True)
     ]
     connection.execute(_APPEND, (trajectory, first, f"[{','.join(records)}]"))
 
 
 _APPEND = """
-INSERT INTO trajectory_events (trajectory_id, seq, kind, payload, at, step)
+INSERT INTO trajectory_events (trajectory_id, seq, kind, payload, at, step, clock)
 SELECT %s, %s + n - 1, event ->> 'kind', event -> 'payload', (event ->> 'at')::timestamptz,
-    event ->> 'step'
+    event ->> 'step', (event ->> 'clock')::float
 FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS told (event, n)
 """
 
@@ -126,9 +124,8 @@ FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS told (event, n)
 def marks_of(session: Session, trajectory: str) -> list[Mark]:
     """Return the marks of all events of a trajectory, in order."""
     event = TrajectoryEventRow
-    query = (
-        select(event.at, event.step).where(event.trajectory_id == trajectory).order_by(event.seq)
-    )
+    query = select(event.at, event.step, event.clock).where(event.trajectory_id == trajectory)
+    query = query.order_by(event.seq)
     return [Mark(*row) for row in session.execute(query)]
 
 
@@ -292,69 +289,3 @@ def _trajectory(
         seconds=row.seconds,
         started_at=row.started_at,
     )
-
-
-def own_schema(session: Session) -> str:
-    """Return the schema of Homer's own tables."""
-    return str(session.scalar(select(func.current_schema())))
-
-
-def has_checkpoints(session: Session) -> bool:
-    """Check whether LangGraph's tables exist."""
-    return bool(session.scalar(select(func.to_regclass("checkpoints.checkpoint_migrations"))))
-
-
-def checkpoint_level(session: Session) -> int:
-    """Return the number of LangGraph's last completed migration; -1 for none."""
-    if not has_checkpoints(session):
-        return -1
-    last = session.scalar(text("SELECT max(v) FROM checkpoints.checkpoint_migrations"))
-    return -1 if last is None else int(last)
-
-
-def add_checkpoint_schema(session: Session) -> None:
-    """Create the schema of LangGraph's tables if it does not exist."""
-    session.execute(text("CREATE SCHEMA IF NOT EXISTS checkpoints"))
-
-
-def omit_checkpoint_statistics(session: Session) -> None:
-    """Have Postgres keep no samples of what checkpoints hold, which would outlive them."""
-    contents = (
-        *(("checkpoints", "checkpoint"), ("checkpoints", "metadata")),
-        *(("checkpoint_blobs", "blob"), ("checkpoint_writes", "blob")),
-    )
-    for table, column in contents:
-        session.execute(
-            text(f"ALTER TABLE checkpoints.{table} ALTER COLUMN {column} SET STATISTICS 0")
-        )
-
-
-def prune_checkpoints(session: Session, trajectory: str, before: Sequence[str]) -> None:
-    """Delete all checkpoints except those whose next step is one of ``before``.
-
-    LangGraph records in a checkpoint the channels that trigger its next step; a step ``x`` is
-    triggered by ``branch:to:x``, whose version is then the newest of all.
-    """
-    parameters = {"thread": trajectory, "channels": [f"branch:to:{step}" for step in before]}
-    with recording(session):
-        for statement in (_PRUNE_CHECKPOINTS, _PRUNE_WRITES, _PRUNE_BLOBS):
-            session.execute(text(statement), parameters)
-
-
-_PRUNE_CHECKPOINTS = """
-DELETE FROM checkpoints.checkpoints WHERE thread_id = :thread
-AND NOT checkpoint -> 'channel_values' ?| cast(:channels AS text[])
-"""
-
-_PRUNE_WRITES = """
-DELETE FROM checkpoints.checkpoint_writes w WHERE thread_id = :thread AND NOT EXISTS (
-    SELECT FROM checkpoints.checkpoints c WHERE c.thread_id = w.thread_id
-    AND c.checkpoint_ns = w.checkpoint_ns AND c.checkpoint_id = w.checkpoint_id)
-"""
-
-_PRUNE_BLOBS = """
-DELETE FROM checkpoints.checkpoint_blobs b WHERE thread_id = :thread AND NOT EXISTS (
-    SELECT FROM checkpoints.checkpoints c WHERE c.thread_id = b.thread_id
-    AND c.checkpoint_ns = b.checkpoint_ns
-    AND c.checkpoint -> 'channel_versions' ->> b.channel = b.version)
-"""

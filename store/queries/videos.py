@@ -36,7 +36,6 @@ FINISHED_STATES = (ClipState.DONE, ClipState.DELETED)
 """States of clips that need no watching any more."""
 NEAR = 3
 """Titles that are suggested at most where no video has a name."""
-CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,7 @@ def protect_video(session: Session, video_id: str) -> bool:
 def delete_video(session: Session, video_id: str) -> list[str]:
     """Delete every row of a video, and every trajectory over it.
 
-    Its questions, events, model calls and checkpoints are deleted too, and messages only they used.
+    Its questions, events and model calls are deleted too, and messages only they used.
 
     Returns:
         SHA-256 of the blobs that no video uses any more, for ``store.database.remove_unused_blobs``
@@ -242,22 +241,16 @@ def lock_videos_for_share(session: Session, video_ids: Sequence[str]) -> None:
 
 
 def delete_trajectories(session: Session, video_id: str) -> None:
-    """Delete every trajectory over a video, with its question, calls and checkpoints."""
+    """Delete every trajectory over a video, with its question and calls."""
     looked = TrajectoryVideoRow.video_id == video_id
     query = select(TrajectoryVideoRow.trajectory_id).where(looked)
     delete_runs(session, list(session.scalars(query)))
 
 
 def delete_runs(session: Session, ids: Sequence[str]) -> None:
-    """Delete trajectories with their calls, checkpoints, and questions that no other has."""
+    """Delete trajectories with their calls, and questions that no other has."""
     question_ids = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(ids))
     questions = list(session.scalars(question_ids))
-    # Delete LangGraph's rows; its tables may not exist.
-    for table in CHECKPOINT_TABLES:
-        name = f"checkpoints.{table}"
-        if session.scalar(select(func.to_regclass(name))) is not None:
-            query = f"DELETE FROM {name} WHERE thread_id = ANY(:ids)"
-            session.execute(text(query), {"ids": list(ids)})
     delete_calls(session, ModelCallRow.trajectory_id.in_(ids))
     session.execute(delete(TrajectoryRow).where(TrajectoryRow.id.in_(ids)))
     others = select(TrajectoryRow.question_id)

@@ -64,7 +64,10 @@ class TrajectoryVideoRow(Base):
 
 
 class TrajectoryEventRow(Base):
-    """One typed event of a trajectory, append-only; ``step`` is the machine's step it came from."""
+    """One typed event of a trajectory, append-only.
+
+    ``step`` is the machine's step it came from, ``clock`` the seconds that the run had spent.
+    """
 
     __tablename__ = "trajectory_events"
     __table_args__ = (
@@ -83,6 +86,7 @@ class TrajectoryEventRow(Base):
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
     at: Mapped[datetime] = added_at()
     step: Mapped[str] = mapped_column(server_default="")
+    clock: Mapped[float] = mapped_column(server_default=text("0"))
 
 
 class SkillRow(Base):

@@ -44,7 +44,7 @@ IN_FLIGHT = (P.CALL_SENDING, P.CALL_ANSWERED)
 """Where a reply may be lost that nobody wrote down: what was under way alone is paid for again."""
 SHORT = {
     "watch": {(P.CLIP_COMMITTING, KILL), (P.CLIP_COMMITTED, KILL_POSTGRES)},
-    "ask": {(P.CHECKPOINT_WRITTEN, KILL)},
+    "ask": {(P.EVENTS_WRITTEN, KILL)},
     "back up": {(P.BACKUP_PLACING, FULL_DISK)},
     "import": {(P.IMPORTED_ROWS, DROP)},
     "delete": {(P.BLOB_REMOVED, KILL)},

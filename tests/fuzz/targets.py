@@ -284,13 +284,12 @@ def read_settings(path: Path) -> None:
     load_profile(None, path)
 
 
-STATE = {"trajectory": "0" * 16, "seq": 3, "question": {"text": "who?"}, "tried": [1, 2.5, None]}
 IMAGE = b"a picture"
 SHA = hashlib.sha256(IMAGE).hexdigest()
 
 
 def exports(folder: Path) -> Seeds:
-    """An export with an image, and checkpoints as Homer writes them."""
+    """An export with an image."""
     import cv2
     import numpy as np
 
@@ -303,8 +302,6 @@ def exports(folder: Path) -> Seeds:
         head = {"revision": HEAD, "video": "0123456789abcdef", "encoders": [None, None]}
         held: list[Any] = [["videos", {"id": "0123456789abcdef", "title": "a long talk " * 300}]]
         held += [["clips", {"clip": 0}], ["blobs", {"sha256": sha}], ["memories", {"id": 7}]]
-        row = {"type": "json", "blob": "\\x" + json.dumps(STATE).encode().hex()}
-        held.append(["checkpoints.checkpoint_blobs", row])
         out.writestr(ROWS, "\n".join(map(json.dumps, [head, *held])))
         out.writestr(f"blobs/{sha}", image)
     return {"a.export": (folder / "a").read_bytes()}
@@ -321,27 +318,13 @@ def backups(folder: Path) -> Seeds:
             rows.write(b"0123456789abcdef\tt\n")
         with writer.part("images.tar", packed=False) as pictures:
             write_images(pictures, [(SHA, IMAGE)])
-        fields = {"schema_name": "", "table": "videos", "columns": ["id"], "rows": 1}
+        fields = {"table": "videos", "columns": ["id"], "rows": 1}
         table = TablePart.model_validate({**fields, "counters": {}, "part": rows.manifest_entry()})
         output = {"library": "0" * 32, "revision": HEAD, "made_at": "now", "tables": (table,)}
         writer.close(
             Manifest.model_validate(output | {"blobs": 1, "images": pictures.manifest_entry()})
         )
     return {"b.backup": (folder / "b").read_bytes()}
-
-
-def values(_folder: Path) -> Seeds:
-    """The values of checkpoints."""
-    odd: list[Any] = [2**63, "x" * 40, {"": -1.5}]
-    return {"a.json": json.dumps(STATE).encode(), "b.json": json.dumps(odd).encode()}
-
-
-def read_value(path: Path) -> None:
-    """As a run that goes on, or a fork, reads it; then it can be written again."""
-    from store.checkpoint_values import pack_value, unpack_value
-
-    found = unpack_value(path.suffix.removeprefix("."), path.read_bytes())
-    assert unpack_value(*pack_value(found)) == found
 
 
 def spoil_zip(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
@@ -429,7 +412,6 @@ TARGETS = {
         Target("replies", 0.15, replies, read_reply, mutated_json),
         Target("exports", 0.05, exports, read_export, spoil_zip),
         Target("back-ups", 0.05, backups, read_backup, spoil_zip),
-        Target("checkpoints", 0.05, values, read_value),
         Target("settings", 0.05, settings, read_settings, mutated_text),
         Target("data sets", 0.05, datasets, read_dataset, mutated_json),
         Target("names", 0.05, names, read_name),

@@ -7,9 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-import psycopg
 import pytest
-from psycopg.rows import dict_row
 from sqlalchemy import text
 
 from agent.prompt_context import decision_context_of
@@ -18,10 +16,8 @@ from domain.errors import NotFound
 from domain.skills import JudgedTrajectory
 from domain.trajectory import EvidenceRetrieved, RunEvent
 from flows.delete import delete_video_rows
-from graphs.checkpoints import make_checkpoint_tables
 from graphs.runner import Runner
 from skills.learn import judge
-from store.advisory_locks import CHECKPOINT_SCHEMA, try_lock
 from store.database import Store
 from store.queries import trajectories
 from store.queries.trajectories import list_trajectories
@@ -131,17 +127,3 @@ def test_a_question_that_goes_while_questions_are_listed_is_left_out(
 
     monkeypatch.setattr(trajectories, "_trajectory", read_late)
     assert asked(store) == 0
-
-
-def test_one_alone_makes_the_tables_of_checkpoints(store: Store) -> None:
-    """Two that ask the first questions of a library at once do not get into each other's way."""
-    with ThreadPoolExecutor(1) as other:
-        with psycopg.connect(store.psycopg_url, autocommit=True, row_factory=dict_row) as first:
-            assert try_lock(first, CHECKPOINT_SCHEMA)
-            second = other.submit(make_checkpoint_tables, store)
-            time.sleep(0.2)
-            assert not second.done()
-        second.result(30)
-    remember_party(store)
-    with Runner(store, WordToolbox()) as runner:
-        assert runner.ask(GATE).answer.citations

@@ -13,7 +13,6 @@ from sqlalchemy import text
 from domain.time import TimeSpan
 from flows.delete import delete_video, delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
-from graphs.checkpoints import make_checkpoint_tables
 from library.removal import export_video
 from models.profile import load_profile
 from people.forget import forget
@@ -55,9 +54,7 @@ def test_every_column_of_content_is_sorted_and_has_the_marker(marked: Store) -> 
     found = traces(marked)
     assert planted <= found, "plant it, or say in STRUCTURE why there is no content in it"
     beside = {"blobs", "uploads", "logs", "run"}
-    checkpoints = {f"checkpoints.checkpoint_{of}.blob" for of in ("blobs", "writes")}
-    computed = {"checkpoints.checkpoints.body", "memories.words"}
-    assert found - planted == {*beside, *checkpoints, *computed}
+    assert found - planted == {*beside, "memories.words"}
 
 
 def test_a_deleted_video_leaves_no_trace(marked: Store) -> None:
@@ -74,15 +71,6 @@ def test_postgres_keeps_no_samples_of_what_was_said(marked: Store) -> None:
     assert "memories" in statistics
     assert MARK.lower() not in statistics.lower()
     assert f"[{NUMBER}," not in statistics
-    with marked.begin() as session:
-        session.execute(text("DROP SCHEMA checkpoints CASCADE"))
-    make_checkpoint_tables(marked)
-    with marked.begin() as session:
-        sampled = (
-            "SELECT attname FROM pg_attribute WHERE attrelid::regclass::text LIKE 'checkpoints.%' "
-            "AND atttypid::regtype::text IN ('bytea', 'jsonb') AND attstattarget IS DISTINCT FROM 0"
-        )
-        assert session.scalars(text(sampled)).all() == []
 
 
 def exported(store: Store, folder: Path) -> bytes:

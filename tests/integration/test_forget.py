@@ -1,4 +1,4 @@
-"""A person who is forgotten is nowhere any more: no table, file, checkpoint or message has them."""
+"""A person who is forgotten is nowhere any more: no table, file or message has them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ from tests.support.evaluation_rows import evaluated, slot
 from tests.support.event_graphs import update_event_graph
 from tests.support.full_video import ask
 from tests.support.library_templates import FilledLibraries
-from tests.support.marked_library import CHECKPOINTS
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -106,7 +105,7 @@ def talk(store: Store, libraries: FilledLibraries) -> Store:
 
 
 def watch_talk(store: Store) -> None:
-    """The video with patches, a judged answer, its checkpoint and messages, and corrections."""
+    """The video with patches, a judged answer, its messages, and corrections."""
     known_video(store, 3)
     files = {SHA[data]: data for data in (CROP, FRAME, OTHER)}
     for one in scenes():
@@ -118,12 +117,6 @@ def watch_talk(store: Store) -> None:
     assert update_event_graph(store, VIDEO, local_writers(), Tools(), SETTINGS, is_final=True) == 1
     ask(store, "t1", "What did Ada say?", VIDEO)
     with store.begin() as session:
-        for statement in filter(str.strip, CHECKPOINTS.split(";")):
-            session.execute(text(statement))
-        session.execute(
-            text("INSERT INTO checkpoints.checkpoints VALUES ('t1', '{\"who\": \"<face_0>\"}')")
-        )
-        session.execute(text("INSERT INTO checkpoints.checkpoint_blobs VALUES ('t1', 'Ada')"))
         session.add(MessageRow(hash="m", content={"role": "user", "content": "<voice_0> is Ada"}))
         session.flush()
         session.add(writer_call())

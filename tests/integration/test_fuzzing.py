@@ -17,7 +17,6 @@ SLICES = {
     "replies": 80,
     "exports": 120,
     "back-ups": 120,
-    "checkpoints": 80,
     "settings": 30,
     "data sets": 20,
     "names": 40,

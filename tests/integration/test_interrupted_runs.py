@@ -80,8 +80,6 @@ def crash(store: Store) -> None:
         connection.execute(
             "DELETE FROM trajectory_events WHERE seq = (SELECT max(seq) FROM trajectory_events)"
         )
-        connection.execute("DELETE FROM checkpoints.checkpoints WHERE checkpoint_id = (SELECT "
-                           "max(checkpoint_id) FROM checkpoints.checkpoints)")  # fmt: skip
 
 
 def test_a_step_that_the_database_lost_is_done_again(store: Store) -> None:

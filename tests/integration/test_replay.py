@@ -45,7 +45,7 @@ def latest(store: Store) -> str:
 ROWS = """
 SELECT (SELECT count(*) FROM trajectories), (SELECT count(*) FROM trajectory_events),
        (SELECT count(*) FROM model_calls), (SELECT count(*) FROM messages),
-       (SELECT count(*) FROM questions), (SELECT count(*) FROM checkpoints.checkpoints)"""
+       (SELECT count(*) FROM questions)"""
 
 
 def kept(store: Store) -> Any:

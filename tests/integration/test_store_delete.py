@@ -11,9 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from psycopg.rows import dict_row, tuple_row
 from sqlalchemy import func, select, text
 
 from domain.errors import DatabaseError, InputError
@@ -133,42 +131,6 @@ def test_a_question_that_was_also_asked_of_another_video_stays(store: Store) -> 
             text("SELECT t.id, q.text FROM trajectories t JOIN questions q ON true")
         )
         assert ("t2", "why?") in [tuple(row) for row in kept]
-
-
-def test_checkpoints_of_its_trajectories_go_too(store: Store) -> None:
-    from langgraph.checkpoint.postgres import PostgresSaver
-
-    fill(store, A)
-    fill(store, B, "kept")
-    ask(store, "t1", "gone", A)
-    ask(store, "t2", "kept", B)
-    with psycopg.connect(
-        store.psycopg_url,
-        autocommit=True,
-        options="-c search_path=checkpoints",
-        row_factory=dict_row,
-    ) as connection:
-        connection.execute("CREATE SCHEMA checkpoints")
-        saver = PostgresSaver(connection)
-        saver.setup()
-        for thread in ("t1", "t2"):
-            _checkpoint(saver, thread)
-        delete(store, A)
-        cursor = connection.cursor(row_factory=tuple_row)
-        for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
-            rows = cursor.execute(f"SELECT DISTINCT thread_id FROM {table}").fetchall()  # noqa: S608
-            assert rows == [("t2",)], table
-
-
-def _checkpoint(saver: Any, thread: str) -> None:
-    from langgraph.checkpoint.base import empty_checkpoint
-
-    checkpoint = empty_checkpoint()
-    checkpoint["channel_values"] = {"notes": ["long enough to be a blob of its own"]}
-    checkpoint["channel_versions"] = {"notes": "1"}
-    config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
-    written = saver.put(config, checkpoint, {}, {"notes": "1"})
-    saver.put_writes(written, [("notes", "more")], "task")
 
 
 def export_lines(store: Store, video_id: str) -> list[str]:

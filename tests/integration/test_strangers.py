@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from api.app_state import OPEN_ACTS, OPEN_TO_VIEWERS
@@ -36,8 +35,6 @@ TRAJECTORY = "t1"
 def shared(store: Store) -> Store:
     """A library with a video that strangers may not see, and a party that they may."""
     plant(store, VIDEO)
-    with store.begin() as session:  # Made up, and in the way of real ones.
-        session.execute(text("DROP SCHEMA checkpoints CASCADE"))
     remember_party(store)
     for name in (ANA, "key:reader"):
         give_right(store, name, video=PARTY)

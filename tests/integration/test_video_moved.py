@@ -153,7 +153,7 @@ def test_beside_other_videos_rows_are_numbered_anew_and_answers_stay_behind(
 
 
 def messages(store: Store) -> list[tuple[Any, ...]]:
-    return all_rows(store)["public.messages"]
+    return all_rows(store)["messages"]
 
 
 def test_nothing_about_other_videos_is_exported(exported: Path) -> None:

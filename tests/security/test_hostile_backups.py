@@ -30,7 +30,6 @@ from tests.support.altered_exports import (
     Members,
     backup_with,
     members_of,
-    runs,
     set_column,
     table_of,
     written,
@@ -66,36 +65,6 @@ def restored(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     restore_library(store.home, path, Quiet(), rights=True)
 
 
-def set_values(kind: str, value: bytes) -> Change:
-    def change(manifest: Manifest, members: Members) -> None:
-        set_column(manifest, members, "checkpoint_blobs", "type", kind)
-        set_column(manifest, members, "checkpoint_blobs", "blob", "\\\\x" + value.hex())
-
-    return change
-
-
-@pytest.mark.parametrize("kind", ["msgpack", "pickle", "json"])
-def test_a_checkpoint_that_carries_code_is_not_restored(
-    backup: Path, tmp_path: Path, refused: Callable[..., None], kind: str
-) -> None:
-    value = runs(f"touch {tmp_path / 'mark'}")
-    refused(backup_with(backup, tmp_path / "odd", set_values(kind, value)), "a checkpoint holds")
-    assert not (tmp_path / "mark").exists()
-
-
-def test_a_checkpoint_as_plain_data_is_restored_but_is_no_state(
-    library: tuple[Store, str],
-    backup: Path,
-    empty: Store,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    change = set_values("json", b'{"lc":2,"type":"constructor","id":["os","getcwd"],"args":[]}')
-    restored(empty, backup_with(backup, tmp_path / "odd", change), monkeypatch)
-    with Runner(empty, WordToolbox()) as runner, pytest.raises(InputError, match="import"):
-        runner.fork(library[1], 1, ForkEdit())
-
-
 def test_a_path_that_a_backup_brings_serves_no_other_file(
     backup: Path, empty: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,10 +83,6 @@ def test_a_path_that_a_backup_brings_serves_no_other_file(
 
 def other_table(manifest: Manifest, members: Members) -> None:
     table_of(manifest, "videos")["table"] = "pg_authid"
-
-
-def other_schema(manifest: Manifest, members: Members) -> None:
-    table_of(manifest, "videos")["schema_name"] = "pg_catalog"
 
 
 def other_column(manifest: Manifest, members: Members) -> None:
@@ -160,7 +125,6 @@ def other_library(manifest: Manifest, members: Members) -> None:
 
 ODD: dict[str, tuple[Change, str]] = {
     "a table of the system": (other_table, "no table is like its pg_authid"),
-    "a schema of the system": (other_schema, "no back-up that this Homer knows"),
     "a column that is a command": (other_column, "no table is like its videos"),
     "a counter at the end of all": (huge_counter, "no back-up that this Homer knows"),
     "a counter below none": (counter_of_another, "no back-up that this Homer knows"),

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import tracemalloc
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -34,7 +33,7 @@ from store.database import Store
 from store.export import ROWS
 from store.queries.calls import add_call, call_of_video, messages_of
 from store.tables.schema import ModelCallRow, VideoRow
-from tests.support.altered_exports import export_with, members_of, runs, written
+from tests.support.altered_exports import export_with, members_of, written
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.full_suite import examples, in_full
 from tests.support.full_video import SHARED, picture
@@ -66,45 +65,6 @@ def left_empty(store: Store) -> None:
     assert all_images(store) == {}
 
 
-def poisoned(rows: Rows, kind: str, value: bytes, table: str = "checkpoint_blobs") -> None:
-    found = [row for name, row in rows if name == f"checkpoints.{table}"]
-    for row in found:
-        row |= {"type": kind, "blob": "\\x" + value.hex()}
-    assert found
-
-
-CODE: dict[str, Callable[[str], bytes]] = {
-    "msgpack": runs,
-    "json": lambda command: json.dumps(
-        {"lc": 2, "type": "constructor", "id": ["os", "system"], "args": [command]}
-    ).encode(),
-    "pickle": lambda command: b"cos\nsystem\n(S'" + command.encode() + b"'\ntR.",
-}
-
-
-@pytest.mark.parametrize("kind", ["msgpack", "pickle"])
-def test_code_is_not_imported(exported: Path, victim: Store, tmp_path: Path, kind: str) -> None:
-    value = CODE[kind](f"touch {tmp_path / 'mark'}")
-    odd = export_with(
-        exported / f"{PARTY}.zip", tmp_path / "odd", lambda r: poisoned(r, kind, value)
-    )
-    refused(victim, odd, "a checkpoint holds")
-    assert not (tmp_path / "mark").exists()
-
-
-@pytest.mark.parametrize("blob", ["616263", "abc", "\\x6", "\\X61", 7, "\\x\u0661\u0661"])
-def test_a_value_that_postgres_would_read_otherwise_is_not_imported(
-    exported: Path, victim: Store, tmp_path: Path, blob: object
-) -> None:
-    def change(rows: Rows) -> None:
-        poisoned(rows, "json", b"{}")
-        for name, row in rows:
-            if name == "checkpoints.checkpoint_blobs":
-                row["blob"] = blob
-
-    refused(victim, export_with(exported / f"{PARTY}.zip", tmp_path / "odd", change), "no plain")
-
-
 @pytest.mark.parametrize("writers", [[["a"], ["b"]], [None], "{{a},{b}}"])
 def test_a_list_of_lists_or_of_nothing_is_not_imported(
     exported: Path, victim: Store, tmp_path: Path, writers: object
@@ -120,64 +80,23 @@ def test_a_list_of_lists_or_of_nothing_is_not_imported(
     refused(victim, export_with(exported / f"{FULL}.zip", tmp_path / "odd", change), "a list in it")
 
 
-def test_writes_of_a_checkpoint_stay_behind(exported: Path, empty: Store, tmp_path: Path) -> None:
-    def change(rows: Rows) -> None:
-        one = next(dict(row) for name, row in rows if name == "checkpoints.checkpoints")
-        ids = {name: one[name] for name in ("thread_id", "checkpoint_ns", "checkpoint_id")}
-        more = {"task_id": "t", "idx": 0, "channel": "__pregel_tasks", "task_path": ""}
-        blob = {"type": "json", "blob": "\\x" + b"[]".hex()}
-        rows.append(["checkpoints.checkpoint_writes", ids | more | blob])
-
-    import_exported_video(
-        empty, export_with(exported / f"{PARTY}.zip", tmp_path / "odd", change), Quiet()
-    )
-    assert all_rows(empty)["checkpoints.checkpoint_writes"] == []
-
-
-@pytest.mark.parametrize("kind", CODE)
-@pytest.mark.parametrize("table", ["checkpoint_blobs", "checkpoint_writes"])
-def test_a_fork_runs_nothing_that_lies_in_the_library_already(
-    library: tuple[Store, str], exported: Path, empty: Store, tmp_path: Path, kind: str, table: str
-) -> None:
-    import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
-    value = CODE[kind](f"touch {tmp_path / 'mark'}")
-    with empty.begin() as session:
-        place = {"kind": kind, "value": value}
-        if table == "checkpoint_blobs":
-            session.execute(
-                text("UPDATE checkpoints.checkpoint_blobs SET type = :kind, blob = :value"), place
-            )
-        else:
-            session.execute(
-                text(
-                    "INSERT INTO checkpoints.checkpoint_writes (thread_id, checkpoint_ns, "
-                    "checkpoint_id, task_id, idx, channel, type, blob) SELECT thread_id, "
-                    "checkpoint_ns, checkpoint_id, 't', 0, 'question', :kind, :value "
-                    "FROM checkpoints.checkpoints"
-                ),
-                place,
-            )
-    with Runner(empty, WordToolbox()) as runner:
-        if table == "checkpoint_blobs":
-            with pytest.raises(InputError, match="came with an import"):
-                runner.fork(library[1], 1, ForkEdit())
-        else:
-            assert runner.fork(library[1], 1, ForkEdit()).answer is not None
-    assert not (tmp_path / "mark").exists()
-
-
 @pytest.mark.parametrize(
-    "value", [b"[]", b'"a text"', b'{"text": 7}', b'{"no": "question"}', b"NaN", b"1e999", b"{"]
+    "start", [{}, {"no": "question"}, {"lc": 2, "type": "constructor", "id": ["os", "getcwd"]}]
 )
 def test_a_state_that_fits_no_machine_is_reported_in_a_line(
-    library: tuple[Store, str], exported: Path, empty: Store, value: bytes
+    library: tuple[Store, str], exported: Path, empty: Store, start: dict[str, Any]
 ) -> None:
     import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
-    with empty.begin() as session:
-        change = "UPDATE checkpoints.checkpoint_blobs SET type = 'json', blob = :value "
-        session.execute(text(change + "WHERE channel = 'question'"), {"value": value})
-    with Runner(empty, WordToolbox()) as runner, pytest.raises(InputError, match="import"):
-        runner.fork(library[1], 1, ForkEdit())
+    with Runner(empty, WordToolbox()) as runner:
+        fork = runner.fork(library[1], 1, ForkEdit()).trajectory_id
+        with empty.begin() as session:
+            change = "jsonb_set(payload, '{start}', CAST(:start AS jsonb)) WHERE kind = 'fork'"
+            session.execute(
+                text(f"UPDATE trajectory_events SET payload = {change} AND trajectory_id = :id"),  # noqa: S608
+                {"start": json.dumps(start), "id": fork},
+            )
+        with pytest.raises(InputError, match="an import that was altered"):
+            runner.fork(fork, 1, ForkEdit())
 
 
 def test_an_import_never_says_where_file_lies(exported: Path, empty: Store, tmp_path: Path) -> None:
@@ -324,9 +243,9 @@ def test_experience_stays_behind(exported: Path, empty: Store, tmp_path: Path) -
     odd = export_with(exported / f"{FULL}.zip", tmp_path / "odd", change)
     import_exported_video(empty, odd, Quiet())
     found = all_rows(empty)
-    assert found["public.clips"]
+    assert found["clips"]
     for table in ("judgements", "observations", "skills"):
-        assert found[f"public.{table}"] == []
+        assert found[table] == []
 
 
 def test_a_message_takes_its_own_name(exported: Path, empty: Store, tmp_path: Path) -> None:

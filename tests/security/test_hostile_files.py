@@ -14,10 +14,9 @@ from domain.errors import InputError
 from domain.limits import ImportLimits
 from memory.captions import read_captions, read_cues
 from skills.library import MOST_BYTES, read_skills
-from store.checkpoint_values import check_row, pack_value, unpack_value
 from store.forgotten_file import read_forgotten_file
 from store.queries.encoders import LibraryEncoders
-from tests.support.altered_exports import runs, written
+from tests.support.altered_exports import written
 
 HEAD = {
     "keepsake": 1,
@@ -34,11 +33,7 @@ def keepsake(out: Path, *rows: tuple[str, object], **blobs: bytes) -> Path:
     return written(out, members | {f"blobs/{sha}": data for sha, data in blobs.items()})
 
 
-def test_a_keepsake_brings_no_code_no_other_table_and_no_other_image(tmp_path: Path) -> None:
-    code = {"thread_id": "t", "type": "msgpack", "blob": "\\x" + runs("true").hex()}
-    for name in ("checkpoint_blobs", "checkpoint_writes"):
-        with pytest.raises(InputError, match="a checkpoint holds"):
-            read_forgotten_file(keepsake(tmp_path / name, (f"checkpoints.{name}", code)))
+def test_a_keepsake_brings_no_other_table_and_no_other_image(tmp_path: Path) -> None:
     for name in ("library", "audit", "taken", "search_indexes", "pg_authid", "checkpoints.x"):
         with pytest.raises(InputError, match="file of --keep-undo"):
             read_forgotten_file(keepsake(tmp_path / "table", (name, {"id": 1})))
@@ -74,44 +69,6 @@ def test_skills_that_are_too_large_are_refused(tmp_path: Path) -> None:
     file.write_bytes(b"#" * (MOST_BYTES + 1))
     with pytest.raises(InputError, match="no more than 4 MB"):
         read_skills(file)
-
-
-VALUES: dict[str, tuple[str, bytes]] = {
-    "a constructor": ("msgpack", runs("true")),
-    "plain data in another format": ("msgpack", b"\x01"),
-    "a pickle": ("pickle", b"cos\nsystem\n(S'true'\ntR."),
-    "plain bytes": ("bytes", b"x"),
-    "very deep JSON": ("json", b"[" * 100_000),
-    "not UTF-8": ("json", b'"\xff"'),
-    "no number": ("json", b"Infinity"),
-    "very large": ("json", b" " * (9 << 20) + b"1"),
-    "no format": ("", b""),
-}
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_a_value_that_is_more_than_plain_data_is_refused_in_a_line(name: str) -> None:
-    with pytest.raises(InputError, match="a checkpoint holds") as error:
-        unpack_value(*VALUES[name])
-    assert "\n" not in str(error.value)
-    kind, value = VALUES[name]
-    with pytest.raises(InputError):
-        check_row("checkpoints.checkpoint_blobs", {"type": kind, "blob": "\\x" + value.hex()})
-
-
-@pytest.mark.parametrize(
-    "value", [{1: 2}, {"a": (1,)}, {"a": b"x"}, [object()], float("nan"), {"a": Path()}, [{1}]]
-)
-def test_no_other_value_is_ever_written(value: object) -> None:
-    with pytest.raises(TypeError, match="in a checkpoint is"):
-        pack_value(value)
-
-
-@pytest.mark.parametrize(
-    "value", [None, True, 0, -1.5, "", "é\0\ud800", [], {}, {"a": [{"b": [None, 2**70]}]}]
-)
-def test_plain_values_come_back_as_they_were(value: object) -> None:
-    assert unpack_value(*pack_value(value)) == value
 
 
 @pytest.mark.parametrize("names", [None, [], ["x"], [1, None], ["x" * 301, None], [None, ["x"]]])

@@ -198,7 +198,7 @@ class Ask(Scenario):
     name = "ask"
     points = (
         P.QUESTION_ADDED, P.CALL_SENDING, P.CALL_ANSWERED, P.CALL_RECORDED, P.SEARCHED,
-        P.CHECKPOINT_WRITING, P.CHECKPOINT_WRITTEN, P.ANSWER_WRITING, P.ANSWER_WRITTEN,
+        P.EVENTS_WRITING, P.EVENTS_WRITTEN, P.ANSWER_WRITING, P.ANSWER_WRITTEN,
     )  # fmt: skip
 
     def prepare(self, store: Store) -> None:

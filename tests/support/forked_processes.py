@@ -13,11 +13,9 @@ LOADED = (
     "tests.support.storm",
     # What is imported where it is first needed: else each process would do so anew.
     "graphs.context_factory",
-    "graphs.checkpoints",
     "httpcore2",
     "langchain.chat_models.base",
     "langchain_openai",
-    "langgraph.checkpoint.postgres",
     "langgraph.graph",
     "retrieval.retrievers",
     "retrieval.encoders",

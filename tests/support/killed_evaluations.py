@@ -10,7 +10,6 @@ from typing import Any
 
 from evals import judging
 from evals.running import EvaluationSteps
-from graphs.checkpoints import BoundarySaver
 from graphs.runner import Runner
 from memory import import_captions
 from store.database import open_store
@@ -26,7 +25,7 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
     "before the questions are planned": (evaluations, "plan_slots", False),
     "before a question is on record": (evaluations, "set_trajectory", False),
     "after a question is on record": (Runner, "begin", True),
-    "in the midst of a question": (BoundarySaver, "put", True),
+    "in the midst of a question": (Runner, "_append", True),
     "after an answer": (Runner, "finish", True),
     "after the judge has spoken": (judging, "judge_words", True),
     "before a verdict": (evaluations, "set_verdict", False),

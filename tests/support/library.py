@@ -54,18 +54,18 @@ def fill_library(store: Store) -> str:
 
 
 def all_rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of every table, LangGraph's too, as Postgres writes it.
+    """Every row of every table, as Postgres writes it.
 
     Without the versions of videos, which are transactions of one database.
     """
     with store.begin(snapshot=True) as session:
         connection = session.connection()
         found = {}
-        for table in (one for one in copied_tables(connection) if one.name != "audit"):
-            name = f"{table.schema or 'public'}.{table.name}"
+        for table in (one for one in copied_tables() if one.name != "audit"):
             output = "t" if table.name != "videos" else "(to_jsonb(t) - 'rewritten')"
-            rows = driver_of(connection).execute(f"SELECT {output}::text FROM {name} t ORDER BY 1")  # noqa: S608
-            found[name] = rows.fetchall()
+            query = f"SELECT {output}::text FROM {table.name} t"  # noqa: S608
+            rows = driver_of(connection).execute(f"{query} ORDER BY 1")
+            found[table.name] = rows.fetchall()
         return found
 
 

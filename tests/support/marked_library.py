@@ -118,23 +118,7 @@ def plant(store: Store, video: str) -> str:
             if name not in sorted_out():
                 output = f"UPDATE {table.name} SET {column.name} = CAST(:value AS {_type(column)})"  # noqa: S608
                 session.execute(text(output), {"value": _value(name, column)})
-        for statement in filter(str.strip, (CHECKPOINTS + IN_CHECKPOINTS).split(";")):
-            session.execute(text(statement.replace('": "', '"\\: "')))
     return beside(store, video)
-
-
-CHECKPOINTS = """
-CREATE SCHEMA IF NOT EXISTS checkpoints;
-CREATE TABLE checkpoints.checkpoint_migrations (v int);
-CREATE TABLE checkpoints.checkpoints (thread_id text PRIMARY KEY, body jsonb);
-CREATE TABLE checkpoints.checkpoint_blobs (thread_id text PRIMARY KEY, blob bytea);
-CREATE TABLE checkpoints.checkpoint_writes (thread_id text PRIMARY KEY, blob bytea);
-"""
-IN_CHECKPOINTS = """
-INSERT INTO checkpoints.checkpoints VALUES ('t1', '{"said": "Zqwaldo"}');
-INSERT INTO checkpoints.checkpoint_blobs VALUES ('t1', 'Zqwaldo');
-INSERT INTO checkpoints.checkpoint_writes VALUES ('t1', 'Zqwaldo');
-"""
 
 
 def fill(store: Store, video: str) -> None:

@@ -47,7 +47,6 @@ def written(out: Path) -> Path:
                 part.write(rows)
             tables.append(
                 TablePart(
-                    schema_name="",
                     table=f"t{number}",
                     columns=("a", "b"),
                     counters={"id": 7},

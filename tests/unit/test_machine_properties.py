@@ -34,7 +34,6 @@ from domain.trajectory import (
     Resolution,
     RoundOpened,
     Setup,
-    TimeUp,
 )
 from graphs.homer import HOMER
 from graphs.machines import MACHINES
@@ -231,32 +230,35 @@ def record(
     options: Sequence[str],
     seconds: float,
     stop_at: int | None,
+    repeated: Sequence[Event] = (),
 ) -> tuple[StoredTrajectory, list[Event]]:
     """One run and its record, read back from JSON as a store would give it.
 
-    The clock goes on by a second at each look; ``stop_at`` is when a person stops the run.
+    The clock goes on by a second at each look; ``stop_at`` is when a person stops the run. It takes
+    up the run that recorded the ``repeated`` events.
     """
     clock = iter(range(10_000))
     question = Question(text="What does Ann open?", videos=(VIDEO,), options=tuple(options))
     short = ASK.model_copy(update={"seconds": seconds})
     recorder = Recorder(None, "aa", lambda *_: None, strategy=STRATEGY)  # type: ignore[arg-type]
     meter = RunBudget(short, now=lambda: float(next(clock)))
-    meter.on_time_up = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
-    memory = ScriptedMemory(finds)
+    meter.follow(recorder, 0)
+    searched = sum(isinstance(event, EvidenceRetrieved) for event in repeated)
+    memory = ScriptedMemory(finds[min(searched, len(finds) - 1) :])
     workspace = RunContext(reasoner, memory, memory.cite, short, recorder, meter)
-    setup = Setup(settings=short)
-    recorder.add(
-        QuestionAsked(
-            question=question,
-            machine="homer",
-            version=1,
-            profile="p",
-            reasoner="scripted",
-            view=VIEW,
-            setup=setup,
-        )
+    first = QuestionAsked(
+        question=question,
+        machine="homer",
+        version=STRATEGY.version,
+        profile="p",
+        reasoner="scripted",
+        view=VIEW,
+        setup=Setup(settings=short),
     )
-    recorder.replay_source = ReplaySource(stop=stop_at)
+    recorder.begin_with([first], repeated[1:])
+    recorder.replay_source = ReplaySource(
+        events=repeated, stop=lambda state: state["seq"] == stop_at
+    )
     state: State = {
         "trajectory": "aa",
         "seq": 1,
@@ -299,3 +301,15 @@ def test_a_run_comes_out_of_its_record_again(
     assert first_divergence(events, recorder.events, why) is None
     stops = [event for event in events if isinstance(event, Interrupted)]
     assert (events[-1].state == "stopped") is bool(stops)
+
+
+@settings(max_examples=examples(15, 60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(SCRIPTS, FINDS, st.sampled_from([(), ("a door", "B", "a gate")]), st.integers(1, 60))
+def test_a_run_that_is_taken_up_again_is_the_run_that_was_not_broken_off(
+    scripts: dict[str, Any], finds: list[Any], options: tuple[str, ...], cut: int
+) -> None:
+    reasoner = ScriptedReasoner(**scripts)
+    _, events = record(reasoner, finds, options, 9_000.0, None)
+    decided = DecidedReasoner(reasoner.decided)
+    _, again = record(decided, finds, options, 9_000.0, None, events[:cut])
+    assert again == events

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.replay_source import ReplaySource, resume_source, split_recorded_calls
+from agent.replay_source import ReplaySource, source_of, split_recorded_calls
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Answer, Mode, Question, Subtask, SubtaskState, Support
 from domain.calls import CallRecord
@@ -220,7 +220,10 @@ def test_calls_that_no_event_tells_of_are_what_goes_on_takes() -> None:
     assert [c.request_hash for c in output] == ["h0", "h1"]
     assert output[1].error is None
     assert [c.request_hash for c in later] == ["h2", "h3"]
-    assert resume_source(calls, [FIRST, called(0), called(1)]).call("h3", "act") is not None
+    goes_on = source_of(calls, [FIRST, called(0), called(1)])
+    assert [goes_on.call(request, "act") is not None for request in ("h0", "h1", "h3")] == [
+        True
+    ] * 3
 
 
 def test_what_is_edited_is_shown_as_it_was() -> None:
@@ -236,7 +239,8 @@ def test_what_is_edited_is_shown_as_it_was() -> None:
 
 
 def fork_of(edit: ForkEdit) -> tuple[Event, ...]:
-    return forked(Parent("aa", EVENTS, AT_TWO), 2, edit, "bb")
+    before, fork = forked(Parent("aa", EVENTS, AT_TWO), 2, edit, "bb")
+    return (*before, fork)
 
 
 def test_a_fork_begins_with_its_parents_events_and_state() -> None:

@@ -133,7 +133,7 @@ def _decorated(path: Path) -> Iterator[str]:
 
 
 def steps() -> list[str]:
-    """The names of the machine's steps, which checkpoints have."""
+    """The names of the machine's steps, which records have."""
     from graphs.homer import HOMER
 
     return sorted(HOMER.steps)
