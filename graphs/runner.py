@@ -196,30 +196,34 @@ class Runner:
         """
         with self._store.begin() as session:
             row = find_trajectory(session, name)
-        if row.state != DONE and not self._lock_trajectory(row.id):
-            raise InputError(f"trajectory {row.id} is being searched at this moment: wait for it")
-        with self._store.begin() as session:
-            row = find_trajectory(session, row.id)
-            if row.state != DONE:
+        with self._locked(row.id) as locked:
+            if not locked and row.state != DONE:
+                raise InputError(
+                    f"trajectory {row.id} is being searched at this moment: wait for it"
+                )
+            with self._store.begin() as session:
+                row = find_trajectory(session, row.id)
+                events, marks = events_of(session, row.id), marks_of(session, row.id)
+                if row.answer is not None and row.state == DONE:
+                    if locked:
+                        self._claims.give_back(row.id)
+                    spent = (row.tokens, row.seconds)
+                    rounds = max((event.round for event in events), default=0)
+                    return AskResult(row.id, row.answer, rounds, *spent, choice_of(events))
+                check_version(row.id, events)
+                marks = marks[: finished_steps(events, marks)]
+                events = events[: len(marks)]
+                state = start_of(row, events)
+                calls = recorded_calls(session, row.id)
                 reopen_trajectory(session, row.id)
-            events, marks = events_of(session, row.id), marks_of(session, row.id)
-            calls = recorded_calls(session, row.id)
-        if row.answer is not None and row.state == DONE:
-            self._claims.give_back(row.id)
-            spent = (row.tokens, row.seconds)
-            rounds = max((event.round for event in events), default=0)
-            return AskResult(row.id, row.answer, rounds, *spent, choice_of(events))
-        check_version(row.id, events)
-        marks = marks[: finished_steps(events, marks)]
-        events = events[: len(marks)]
-        recorder = self._recorder(row.id, on_event, find_strategy(row.machine))
-        recorder.rewind(len(events))
-        begun = inherited_count(events) + 1
-        recorder.begin_with(events[:begun], events[begun:])
-        recorder.replay_source = source_of(calls, events)
-        state = start_of(row, events)
-        state["clock"] = max([state.get("clock", 0.0), *(mark.clock for mark in marks)])
-        return self.run(state, self._ready(state, recorder, row.view))
+            recorder = self._recorder(row.id, on_event, find_strategy(row.machine))
+            recorder.rewind(len(events))
+            begun = inherited_count(events) + 1
+            recorder.begin_with(events[:begun], events[begun:])
+            recorder.replay_source = source_of(calls, events)
+            state["clock"] = max([state.get("clock", 0.0), *(mark.clock for mark in marks)])
+            context = self._ready(state, recorder, row.view)
+        return self.run(state, context)
 
     def fork(
         self, name: str, number: int, edit: ForkEdit, on_event: RunListener | None = None
@@ -308,13 +312,14 @@ class Runner:
             return self._claims.take(trajectory)
 
     @contextmanager
-    def _locked(self, trajectory: str) -> Iterator[None]:
-        """Lock a new trajectory first, so that it never seems to run without a process."""
-        self._lock_trajectory(trajectory)
+    def _locked(self, trajectory: str) -> Iterator[bool]:
+        """Lock a trajectory, so that it never seems to run without a process; False if it is."""
+        locked = self._lock_trajectory(trajectory)
         try:
-            yield
+            yield locked
         except BaseException:
-            self._claims.give_back(trajectory)
+            if locked:
+                self._claims.give_back(trajectory)
             raise
 
     def _graph_of(self, strategy: Strategy) -> CompiledStateGraph[Any, Any]:

@@ -10,13 +10,15 @@ from sqlalchemy import text
 
 from agent.reasoners.port import DecisionContext
 from domain.asking import Question
-from domain.errors import DatabaseError, NotFound
+from domain.errors import DatabaseError, MachineChanged, NotFound
 from domain.ledger import SubtaskDraft
+from domain.trajectory import EvidenceRetrieved, RunEvent
 from graphs.runner import Runner
 from store.database import Store
 from store.queries.clips import memory_view
 from store.queries.trajectories import (
     add_trajectory,
+    events_of,
     find_trajectory,
     is_claimed,
     list_trajectories,
@@ -68,6 +70,32 @@ def test_a_question_that_cannot_begin_leaves_no_claim(party: Store) -> None:
         with pytest.raises(NotFound):
             runner.ask(Question(text="Who?", videos=("f" * 16,)))
         assert runner._claims._held_by == {}
+
+
+@pytest.mark.usefixtures("tampered")
+def test_a_record_of_another_version_is_refused_and_stays_as_it_is(party: Store) -> None:
+    def break_off(event: RunEvent) -> None:
+        if isinstance(event, EvidenceRetrieved):
+            raise RuntimeError("the power went out")
+
+    with Runner(party, WordToolbox()) as runner:
+        with pytest.raises(RuntimeError):
+            runner.ask(GATE, on_event=break_off)
+        with party.begin() as session:
+            (one,) = list_trajectories(session)
+            session.execute(
+                text(
+                    "UPDATE trajectory_events SET payload = jsonb_set(payload, '{version}', '99') "
+                    "WHERE kind = 'question'"
+                )
+            )
+            before = events_of(session, one.id)
+        for _ in range(2):  # The lock is given back.
+            with pytest.raises(MachineChanged, match="version 99"):
+                runner.resume(one.id)
+    with party.begin() as session:
+        assert events_of(session, one.id) == before
+    assert state(party, one.id) == "failed"
 
 
 def crash(store: Store) -> None:
