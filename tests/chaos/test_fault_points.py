@@ -162,6 +162,22 @@ def test_one_more_run_and_all_is_as_if_nothing_had_happened(
 
 LATER = {"segment", "segment_revision", "patch"}
 """How the event graph grows when a clip had to be left for another run, and comes late."""
+
+
+def standing(found: Any) -> Any:
+    """What holds, whatever its number: a clip whose model fails is stored with lines by rules,
+    which what the model writes later supersedes at once."""
+    if isinstance(found, dict):
+        return {name: standing(one) for name, one in found.items() if name != "name"}
+    if isinstance(found, list | tuple):
+        return [
+            standing(one)
+            for one in found
+            if not (isinstance(one, dict) and one.get("superseded_at") == one.get("clip", ""))
+        ]
+    return found
+
+
 MODEL_FAULTS = {
     "no reply in time": Answer(delay_s=3),
     "hangs up": Answer(drop=True),
@@ -197,5 +213,6 @@ def test_a_model_that_fails_for_a_while_leaves_no_trace_in_memory_and_answers(
         for _ in range(2 + times):
             with suppress(HomerError):
                 scenario.work(store, model.base_url, timeout_s=1.0)
-    left = LATER if times > 1 else set[str]()
-    assert scenario.gist(scenario.outcome(store), left) == scenario.gist(known, left)
+    left = LATER if name == "watch" else set[str]()
+    found = scenario.gist(scenario.outcome(store), left)
+    assert standing(found) == standing(scenario.gist(known, left))

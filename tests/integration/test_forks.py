@@ -187,7 +187,7 @@ def test_broken_fork_keeps_its_edit(party: Store, server: OpenAIServer, parent: 
 @pytest.mark.parametrize(
     ("number", "edit", "output"),
     [
-        (99, ForkEdit(), "rounds 1 to"),
+        (99, ForkEdit(), "no round 99"),
         (1, ForkEdit(plan=(PlanLine(id="t7", text="what"),)), "t7"),
         (1, ForkEdit(plan=(PlanLine(id="t2", text="who sings"),)), "dependencies"),
         (1, ForkEdit(plan=tuple(PlanLine(text=f"fact {i}") for i in range(9))), "at most 5"),
