@@ -70,7 +70,7 @@ def test_the_player_stays_where_it_is_when_the_page_is_drawn_again(page: Page) -
     page.wait_for_function("document.querySelector('video')?.currentTime >= 40")
 
 
-# In test_planted_words of the integration tests every page is tested for it.
+# In test_page_words of the integration tests every page is tested for it.
 @pytest.mark.full
 def test_options_are_distinguished_by_letters(page: Page, address: str) -> None:
     ask(page, address, "What colour was the lighthouse?", "red\ngreen\nwhite")

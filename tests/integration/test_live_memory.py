@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import io
 
 import numpy as np
 import pytest
+from rich.console import Console
 from sqlalchemy import update
 
+from cli import answers
+from domain.asking import Question
 from domain.built import FrameDraft, KeptClip
 from domain.media import Clip
 from domain.streams import Stream
+from domain.trajectory import Event, PartialReply
 from library.live_memory import MAX_OF_TIER, KeptNow, load_live_memory
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame
 from store.database import Store, remove_unused_blobs
+from store.queries.calls import calls_of
 from store.queries.clips import clips_of
 from store.queries.frames import store_kept
 from store.queries.streams import add_stream
@@ -25,8 +31,12 @@ from strategies.eventmem.strategy import SETTINGS
 from strategies.registry import all_strategies, find_strategy
 from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY
+from tests.support.listeners import collect_events
+from tests.support.obedient_model import LlmToolbox, obedient
+from tests.support.openai_server import OpenAIServer
 from tests.support.picture_cards import striped_jpeg
 from tests.support.remembered import Said, watch
+from tests.support.runs import ask
 
 CLIPS = 4
 DARK_S = 40
@@ -147,3 +157,69 @@ def test_a_state_that_an_import_altered_breaks_no_page(stream: Store, state: obj
     with stream.begin() as session:
         session.execute(update(KeeperRow).values(state=state))
     assert not any(event.frames for event in kept_by(stream, "eventmem").events or ())
+
+
+# What the model writes is seen while it writes it, and leaves no other trace than its call.
+
+
+GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
+
+
+def test_who_listens_changes_neither_the_answer_nor_what_is_recorded(party: Store) -> None:
+    events: list[Event] = []
+    said: list[PartialReply] = []
+    with OpenAIServer(obedient) as server:
+        toolbox = LlmToolbox(server)
+        seen = ask(party, toolbox, GATE, collect_events(events, said))
+        alone = ask(party, toolbox, GATE)
+    assert said
+    assert seen.answer == alone.answer
+    with party.begin() as session:
+        one, other = (calls_of(session, asked.trajectory_id) for asked in (seen, alone))
+    assert [(c.request_hash, c.reply, c.tokens_out) for c in one] == [
+        (c.request_hash, c.reply, c.tokens_out) for c in other
+    ]
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[io.StringIO, list[str]]:
+    """A terminal: what stays on it, and what its last line shows one after another."""
+    screen, shown = io.StringIO(), list[str]()
+    monkeypatch.setattr(answers, "is_terminal", lambda: True)
+    monkeypatch.setattr(
+        "cli.answers.Console",
+        lambda **_: Console(file=screen, force_terminal=True, width=width, height=30),
+    )
+    monkeypatch.setattr(
+        "rich.status.Status.update", lambda _self, status, **_: shown.append(str(status))
+    )
+    return screen, shown
+
+
+def test_a_terminal_shows_words_then_lines(party: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, shown = terminal(monkeypatch, width=100)
+    with OpenAIServer(obedient) as server, answers.progress_listener(verbose=True) as tell:
+        ask(party, LlmToolbox(server), GATE, tell)
+    assert any(line.startswith("act: ") and len(line) > 5 for line in shown)
+    assert all(len(line) <= 100 and line.isprintable() for line in shown)
+    assert "plan t1:" in screen.getvalue()
+    assert "round 1: t1:" in screen.getvalue()
+
+
+def test_a_terminal_is_left_with_the_answer_alone_unless_all_is_asked_for(
+    party: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen, shown = terminal(monkeypatch, width=60)
+    with OpenAIServer(obedient) as server, answers.progress_listener() as tell:
+        ask(party, LlmToolbox(server), GATE, tell)
+    assert any(line.startswith("round 1: t1") for line in shown)
+    assert all(len(line) <= 60 for line in shown)
+    assert "round 1" not in screen.getvalue()
+
+
+def test_json_wants_no_lines_and_a_log_no_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with answers.progress_listener(silent=True) as tell:
+        assert tell is None
+    with answers.progress_listener(verbose=True) as tell:
+        assert tell is not None
+        tell(PartialReply(round=1, purpose="act", text='{"query": "the gate'))
+    assert capsys.readouterr().err == ""

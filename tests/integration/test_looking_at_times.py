@@ -15,18 +15,22 @@ from domain.rights import Deed
 from domain.settings import Settings
 from domain.time import TimeSpan
 from library.rights import give_right, rights_on
+from models.toolbox import Toolbox
 from perception.decode import decode_frames
 from perception.source import video_id
 from retrieval.citations import cite
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from store.home import Home
 from store.queries.audit import is_erased, record_deed
 from store.queries.records import dump_video
 from store.tables.schema import KeyframeRow, VideoRow
+from tests.conftest import WEIGHTS
 from tests.support.picture_cards import COLOURS, SIZE, Card, make_slides
 from tests.support.remembered import Said, Tools, recording, watch
-from tests.support.seeing_model import decoded, main_colour
+from tests.support.seeing_model import Eyes, decoded, main_colour
+from tests.support.seen_films import CHANGES, FilmAnswers, ask_about_films, watch_films
 
 COLOURS_SHOWN = list(COLOURS)[:6]
 SLIDE_S = 10
@@ -181,3 +185,21 @@ def test_what_is_forgotten_while_the_file_is_decoded_is_not_stored(
     files = [*store.blobs.walk()]
     assert "erased" in str(look(store, 5, 5.5))
     assert (frames(store), [*store.blobs.walk()]) == (2, files)
+
+
+# Twenty questions about what two films show and nobody says, to a model that really sees.
+
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
+
+
+def test_a_model_that_sees_is_right_about_pictures_and_only_with_the_pictures_and_their_refs(
+    home: Home, store: Store, toolbox: Toolbox, tmp_path: Path
+) -> None:
+    asked = watch_films(home, store, toolbox, tmp_path)
+    eyes = Eyes(toolbox.screen, toolbox.objects, toolbox.faces)
+    found = ask_about_films(store, WEIGHTS, eyes, asked)
+    assert (found.asked, found.replayed) == (20, 20)
+    assert found.right >= 18
+    for change in CHANGES.values():
+        assert ask_about_films(store, WEIGHTS, eyes, asked, change) == FilmAnswers(20, 0, 20)

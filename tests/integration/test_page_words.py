@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from domain.media import ClipState, Percept, Video
+from library.memory import events
 from memory.write_clip import remember
+from people.across_videos import rename
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, add_video, set_video_state
-from tests.support.app_pages import open_page, words
+from tests.support.app_pages import app_over, open_page, words
+from tests.support.asking import PARTY
 from tests.support.event_graphs import update_event_graph
+from tests.support.markup_video import BAIT, MARKS, markup_of, plant
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -88,3 +93,44 @@ def test_many_videos_are_shown_a_page_at_a_time_and_searched(app_library: Store)
     assert "talk 07" in found
     assert "talk 08" not in found
     assert "No title matches" in words(open_page("library", q="zebra"))
+
+
+# Words quoted from a video or a model are words on every page: no link, picture or sign.
+
+
+@pytest.fixture
+def planted(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, str]]:
+    store.home.config.write_text('[profiles.scripted]\nbase = "local"\n')
+    with app_over(store, monkeypatch):
+        yield store, plant(store)
+
+
+def pages_of(store: Store, asked: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every page, in each of its views."""
+    event = events(store, PARTY).items[0].number
+    yield "ask", {"trajectory": asked}
+    yield "trajectory", {}
+    for number in (0, 1, 2):
+        yield "trajectory", {"trajectory": asked, "round": number, "with_": asked}
+    yield "library", {"delete": PARTY}
+    yield "video", {"video": PARTY, "segment": event}
+    yield "video", {"video": PARTY, "show": "Clips"}
+    yield "video", {"video": PARTY, "show": "Search", "q": "said"}
+    yield "people", {"video": PARTY, "person": 1}
+    yield "health", {}
+
+
+def test_no_page_gives_a_word_from_outside_to_markdown(planted: tuple[Store, str]) -> None:
+    store, asked = planted
+    rename(store, PARTY, "2", f"Zoe {BAIT}"[:200])
+    for name, query in pages_of(store, asked):
+        page = open_page(name, **query)
+        assert "evil" in words(page), (name, query)
+        for text in markup_of(page):
+            assert [mark for mark in MARKS if mark in text] == [], (name, query, text)
+
+
+def test_what_is_shown_has_every_word(planted: tuple[Store, str]) -> None:
+    _store, asked = planted
+    assert BAIT in words(open_page("ask", trajectory=asked))
+    assert BAIT in words(open_page("video", video=PARTY, show="Clips"))

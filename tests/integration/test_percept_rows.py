@@ -1,7 +1,6 @@
 """What was perceived goes into rows and comes out as it was, whatever is in it.
 
-Each example lives in a transaction that is rolled back.
-"""
+Each example lives in a transaction that is rolled back."""
 
 from __future__ import annotations
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from domain.media import (
     Box,
+    ClipState,
     Group,
     IdentityKind,
     Keyframe,
@@ -23,14 +23,18 @@ from domain.media import (
     Sighting,
     Utterance,
 )
+from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.streams import Gap, GapReason
 from domain.time import TimeSpan
+from library.memory import show_video
 from store.database import Store
+from store.queries.clips import mark_clip
 from store.queries.identities import add_identities, change_exemplars, exemplars_of
+from store.queries.memories import add_memories, memories_of_clips, tags_of
 from store.queries.percepts import add_blobs, add_percept, clip_state, title_of
 from store.queries.records import Record, video_records
 from tests.support.full_suite import examples
-from tests.support.memory import VIDEO, clip, direction, known_video, undone
+from tests.support.memory import VIDEO, clip, direction, known_video, span, undone
 
 CLIP = 1
 START, END = 30_000, 60_000
@@ -213,3 +217,32 @@ def test_a_blob_is_noted_once_a_video_and_unknown_clips_have_no_state(known: Sto
         assert clip_state(session, VIDEO, 99) is None
         assert clip_state(session, "f" * 16, 0) is None
         assert (title_of(session, VIDEO) != "", title_of(session, "f" * 16)) == (True, "")
+
+
+# Rows by the ten thousand go in and come out at once.
+
+
+COUNT = 70_000
+"""Rows of ten values: more values than the 65,535 parameters of a statement."""
+
+
+@pytest.mark.full
+def test_more_lines_than_a_statement_takes_parameters(store: Store) -> None:
+    video = known_video(store, 1)
+    draft = MemoryDraft(
+        kind=MemoryKind.EPISODIC,
+        text="Nothing happens.",
+        span=span(0, 1),
+        source=MemorySource.CAPTION,
+    )
+    vector = [0.5, -0.5]
+    with store.begin() as session:
+        ids = add_memories(session, video, 0, [draft] * COUNT, [vector] * COUNT)
+        mark_clip(session, video, 0, ClipState.DONE)
+    assert len(set(ids)) == COUNT
+    with store.begin() as session:
+        found = memories_of_clips(session, video, range(80_000), 0)
+        assert tags_of(session, ids) == {}
+    assert [one.memory.id for one in found] == ids
+    assert found[-1].vector.tolist() == vector
+    assert len(show_video(store, video).clips[0].lines) == COUNT

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import threading
+from contextlib import aclosing, suppress
 from typing import Any
 
 import pytest
@@ -14,13 +16,15 @@ from agent.reasoners.port import Assessment, DecisionContext
 from domain.asking import Question
 from domain.errors import InputError
 from domain.ledger import SubtaskDraft
-from domain.trajectory import Ended, Interrupted, canonical_event
+from domain.trajectory import Ended, Interrupted, RoundOpened, canonical_event
 from graphs.ask_result import StoppedEarly
 from graphs.replay import replay
+from graphs.runner import Runner
+from graphs.stream import stream
 from nodes.finish import NOTHING_YET, SO_FAR
 from store.database import Store
-from store.queries.trajectories import events_of, find_trajectory, list_trajectories
-from tests.support.asking import PARTY, remember_party
+from store.queries.trajectories import events_of, find_trajectory, is_claimed, list_trajectories
+from tests.support.asking import PARTY, latest, remember_party
 from tests.support.cli_process import homer
 from tests.support.full_suite import in_full
 from tests.support.machine import (
@@ -217,3 +221,88 @@ def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: S
         assert other.resume(asked.trajectory_id).answer == asked.answer
     assert len(tried) == 2
     assert kinds(store, asked.trajectory_id)[-1] == "end"
+
+
+# Events as they happen, as an async iterator; closing it stops the search.
+
+
+QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
+WAIT_S = 60
+
+
+def contexts(**scripts: Any) -> ScriptedContexts:
+    return ScriptedContexts(ScriptedReasoner(plan=[PLAN], **scripts), ScriptedMemory(list(FINDS)))
+
+
+def test_a_round_is_reported_while_the_next_is_still_to_come(store: Store) -> None:
+    watched(store)
+    go_on = threading.Event()
+
+    def waits(turn: DecisionContext) -> Any:
+        if turn.round == 2:
+            assert go_on.wait(WAIT_S), "nobody was told of the second round"
+        return varied(turn)
+
+    async def follow(runner: Runner) -> int:
+        rounds = 0
+        async for output in stream(runner, QUESTION):
+            if isinstance(output, RoundOpened):
+                rounds = output.round
+                if rounds == 2:
+                    go_on.set()
+        return rounds
+
+    with runner_for(store, contexts(act=[waits])) as runner:
+        assert asyncio.run(follow(runner)) > 2
+
+
+def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_stored(store: Store) -> None:
+    watched(store)
+    left = threading.Event()
+
+    def waits(turn: DecisionContext) -> Any:
+        if turn.round == 2:
+            assert left.wait(WAIT_S)
+        return varied(turn)
+
+    async def leave(runner: Runner) -> None:
+        async with aclosing(stream(runner, QUESTION)) as events:
+            async for output in events:
+                if isinstance(output, RoundOpened) and output.round == 2:
+                    break
+        left.set()
+        for _ in range(WAIT_S * 10):
+            if latest(store).state != "running":
+                return
+            await asyncio.sleep(0.1)
+
+    with runner_for(store, contexts(act=[waits])) as runner:
+        asyncio.run(leave(runner))
+        row = latest(store)
+        assert row.state == "stopped"
+        assert row.answer is not None
+        assert SO_FAR in row.answer.note
+        assert [c.ref for c in row.answer.citations] == ["m1"]
+        again = runner.resume(row.id)
+    assert SO_FAR not in again.answer.note
+
+
+def test_who_leaves_before_first_event_leaves_no_search_that_seems_to_go_on(store: Store) -> None:
+    watched(store)
+    begun: list[str] = []
+    ended = threading.Event()
+
+    async def leave(runner: Runner) -> None:
+        coming = asyncio.ensure_future(anext(stream(runner, QUESTION, begun.append, ended.set)))
+        await asyncio.sleep(0)
+        coming.cancel()
+        with suppress(asyncio.CancelledError):
+            await coming
+        assert await asyncio.to_thread(ended.wait, WAIT_S)
+
+    with runner_for(store, contexts()) as runner:
+        asyncio.run(leave(runner))
+        row = latest(store)
+        assert (begun, row.state) == ([row.id], "stopped")
+        with store.begin() as session:
+            assert not is_claimed(session, row.id)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit
 
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
 from domain.asking import Action, Standing, SubtaskState, Support
+from domain.errors import InputError
+from domain.media import Video
+from domain.time import TimeSpan
 from domain.trajectory import Assessed, Resolution, RoundClosed, SupportScored
 from store.database import Store
 from tests.support.machine import (
@@ -19,6 +25,7 @@ from tests.support.machine import (
     run,
     search,
 )
+from ui import saving
 
 DOOR, CAT = "Ann opens the door of the house", "the cat sleeps in the sun"
 BOTH = found(evidence(1, DOOR), evidence(2, CAT))
@@ -92,3 +99,43 @@ def test_an_option_may_be_a_guess(watched_store: Store, support: float, standing
     )
     assert ran.asked.answer.option == "A"
     assert ran.asked.answer.standing is standing
+
+
+# Which moments the app saves as files, whose content its server holds in memory.
+
+
+VIDEO = Video(id="ab" * 8, title="a day", path=None, duration_ms=3_600_000)
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], bytes]]:
+    found: list[Callable[[], bytes]] = []
+    monkeypatch.setattr(saving, "is_playable", lambda *_: True)
+    monkeypatch.setattr(
+        streamlit, "download_button", lambda _label, cut, *_, **__: found.append(cut)
+    )
+    return found
+
+
+def test_a_chapter_is_no_moment(drawn: list[Callable[[], bytes]], store: Store) -> None:
+    saving.save_button(store, VIDEO, TimeSpan.of(0, 60_000), "a")
+    assert len(drawn) == 1
+    saving.save_button(store, VIDEO, TimeSpan.of(0, 3_600_000), "b")
+    assert len(drawn) == 1
+
+
+def test_a_large_file_is_not_read_into_memory(
+    drawn: list[Callable[[], bytes]], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 1_000
+
+    def cut(_store: Store, _video: str, _span: TimeSpan, out: Path) -> None:
+        with out.open("wb") as file:
+            file.truncate(size)
+
+    monkeypatch.setattr(saving, "cut_moment", cut)
+    saving.save_button(store, VIDEO, TimeSpan.of(0, 60_000), "a")
+    assert len(drawn[0]()) == 1_000
+    size = saving.MOST_BYTES + 1
+    with pytest.raises(InputError, match="larger than 1 GB"):
+        drawn[0]()
