@@ -6,11 +6,11 @@ import hashlib
 from typing import Any
 
 from domain.asking import Answer, Question
-from domain.trajectory import Ended, Event, EvidenceRetrieved, ModelCalled, QuestionAsked
-from graphs.replay import replay
+from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved, ModelCalled, QuestionAsked
+from graphs.replay import replay, round_state
 from graphs.runner import Runner
 from store.database import Store
-from store.queries.trajectories import events_of, list_trajectories
+from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
@@ -37,6 +37,11 @@ def replay_all(store: Store, known: set[str] | None = None, most: int = 1000) ->
         if record not in before:
             made = replay(store, name)
             assert made.divergence is None, f"{name} does not replay: {made.divergence}"
+            # Where a fork of its last round would begin.
+            for acted in [event for event in events if isinstance(event, Acted)][-1:]:
+                with store.begin() as session:
+                    row = find_trajectory(session, name)
+                assert round_state(store, row, events, acted.round)["round"] == acted.round
             before.add(record)
     return len(ran)
 
