@@ -98,7 +98,14 @@ class Calls:
             rest = self._room - request_tokens((), schema, len(images), labels)
             messages = shortened(messages, rest)
         tokens_in = request_tokens(messages, schema, len(images), labels)
-        tokens_left = self._afford(tokens_in, last=last, for_tool=for_tool)
+        reserve = self._budget.largest if for_tool else 0
+        tokens_left = self._budget.tokens_left - reserve - tokens_in
+        if for_tool:
+            exhausted = self._budget.gone_for_tool()
+        else:
+            exhausted = self._budget.final_answer_exhausted() if last else self._budget.gone()
+        if exhausted or tokens_left < LEAST_REPLY:
+            raise BudgetExceeded(exhausted or marked("too few tokens are left for another call"))
         self._last, self._round, self._purpose = None, round, purpose
         try:
             reply = self._chat.ask(
@@ -119,26 +126,6 @@ class Calls:
         note_writer(self._chat.model)
         return reply.value
 
-    def _afford(self, tokens_in: int, *, last: bool, for_tool: bool) -> int:
-        """Return how many tokens the reply may have within the budget.
-
-        A tool's reply leaves the reserve of the final answer.
-
-        Raises:
-            BudgetExceeded: there is no room for a reply.
-        """
-        reserve = self._budget.largest if for_tool else 0
-        tokens_left = self._budget.tokens_left - reserve - tokens_in
-        exhausted = self._exhausted(last=last, for_tool=for_tool)
-        if exhausted or tokens_left < LEAST_REPLY:
-            raise BudgetExceeded(exhausted or marked("too few tokens are left for another call"))
-        return tokens_left
-
-    def _exhausted(self, *, last: bool, for_tool: bool) -> str:
-        if for_tool:
-            return self._budget.gone_for_tool()
-        return self._budget.final_answer_exhausted() if last else self._budget.gone()
-
     def _classified(self, error: ModelError, *, for_tool: bool) -> Exception:
         """Turn a model error into spent time, an unreadable reply or an unreachable model."""
         if self._budget.late_for_tool() if for_tool else self._budget.late():
@@ -149,11 +136,8 @@ class Calls:
 
     def _note(self, call: CallRecord) -> None:
         """Store a call at once, so that it is not paid for twice, and count it."""
-        self._store_call(call)
-        self._count(call)
-
-    def _store_call(self, call: CallRecord) -> None:
         record_call_of(self._store, self._recorder.trajectory, call)
+        self._count(call)
 
     def _recorded_reply(self, request: str) -> Recorded | None:
         """Return the recorded call, counted as if it were made now; None if there is none."""
@@ -161,21 +145,12 @@ class Calls:
         self._recorder.add(prompted)
         call = self._recorder.replay_source.call(request, self._purpose)
         if call is None:
-            self._check_not_deleted()
+            with self._store.begin() as session:
+                if not trajectory_exists(session, self._recorder.trajectory):
+                    raise NotFound(f"question {self._recorder.trajectory} was deleted meanwhile")
             return None
         self._count(call)
         return Recorded(call.reply, call.error, call.tokens_in, call.tokens_out, call.cost_usd)
-
-    def _check_not_deleted(self) -> None:
-        """Check that the reply can still be recorded before paying for a call.
-
-        Raises:
-            NotFound: the question was deleted meanwhile.
-            DatabaseError: the database is gone.
-        """
-        with self._store.begin() as session:
-            if not trajectory_exists(session, self._recorder.trajectory):
-                raise NotFound(f"question {self._recorder.trajectory} was deleted meanwhile")
 
     def _count(self, call: CallRecord) -> None:
         self._last = call

@@ -134,7 +134,28 @@ class ApiAuth:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         try:
-            user = self._user(scope)
+            headers, public = Headers(scope=scope), scope["path"] in PUBLIC_PATHS
+            # The host name of a ``Host`` header, without the port.
+            header = headers.get("host", "")
+            name, colon, port = header.rpartition(":")
+            host = (name if colon and port.isdigit() else header).lower()
+            if self._rules.names and host not in self._rules.names and not public:
+                raise RequestRefused(
+                    HTTPStatus.MISDIRECTED_REQUEST,
+                    "host",
+                    "this server does not answer to that name",
+                    f"use {', '.join(self._rules.names)}, or have the operator add the host to "
+                    f"{HOSTS_VARIABLE}",
+                )
+            if not same_origin(headers):
+                hint = "send it from a program, or from a page of this server"
+                raise RequestRefused(
+                    HTTPStatus.FORBIDDEN, "origin", "sent by a page of another site", hint
+                )
+            if public:
+                user = _client_address(scope)
+            else:
+                user = self._bearer(headers) if self._rules.keys else _direct_client(scope, headers)
         except RequestRefused as refused:
             return await problem_response(refused)(scope, receive, send)
         scope[USER_KEY] = f"{KEY_PREFIX}{user}" if self._rules.keys else None
@@ -143,29 +164,6 @@ class ApiAuth:
             return await self._app(scope, receive, send)
         finally:
             acting_user.reset(token)
-
-    def _user(self, scope: Scope) -> str:
-        headers, public = Headers(scope=scope), scope["path"] in PUBLIC_PATHS
-        # The host name of a ``Host`` header, without the port.
-        header = headers.get("host", "")
-        name, colon, port = header.rpartition(":")
-        host = (name if colon and port.isdigit() else header).lower()
-        if self._rules.names and host not in self._rules.names and not public:
-            raise RequestRefused(
-                HTTPStatus.MISDIRECTED_REQUEST,
-                "host",
-                "this server does not answer to that name",
-                f"use {', '.join(self._rules.names)}, or have the operator add the host to "
-                f"{HOSTS_VARIABLE}",
-            )
-        if not same_origin(headers):
-            hint = "send it from a program, or from a page of this server"
-            raise RequestRefused(
-                HTTPStatus.FORBIDDEN, "origin", "sent by a page of another site", hint
-            )
-        if public:
-            return _client_address(scope)
-        return self._bearer(headers) if self._rules.keys else _direct_client(scope, headers)
 
     def _bearer(self, headers: Headers) -> str:
         kind, _, given = headers.get("authorization", "").partition(" ")

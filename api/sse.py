@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from api.app_state import ApiState
-from api.problems import Problem, RequestRefused, to_logged_problem
+from api.problems import RequestRefused, to_logged_problem
 from domain.asking import Question
 from domain.moments import Answered
 from domain.people import tags_in_words
@@ -80,7 +80,10 @@ async def until_disconnect(
     finally:
         gone.cancel()
         closed.cancel()
-        await _close_events(events, next_event)
+        next_event.cancel()
+        with suppress(BaseException):
+            await next_event
+        await events.aclose()
 
 
 async def _wait_for_disconnect(request: Request | None) -> None:
@@ -93,16 +96,6 @@ async def _wait_for_disconnect(request: Request | None) -> None:
         return
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-async def _close_events(
-    events: AsyncGenerator[T, None], next_event: asyncio.Future[T | NoEvent]
-) -> None:
-    """Cancel the wait for the next event, and close the events."""
-    next_event.cancel()
-    with suppress(BaseException):
-        await next_event
-    await events.aclose()
 
 
 StreamItem = RunEvent | NoEvent | AskResult
@@ -225,10 +218,7 @@ class EventStream(Response):
         except ClientGone:
             return
         except Exception as error:  # noqa: BLE001 - an edge: the status is sent, so the error becomes an event
-            yield self._problem(to_logged_problem(error))
-
-    def _problem(self, problem: Problem) -> bytes:
-        return format_event("problem", problem.model_dump(mode="json"))
+            yield format_event("problem", to_logged_problem(error).model_dump(mode="json"))
 
     async def _line(self, item: StreamItem) -> bytes:
         match item:
@@ -240,11 +230,11 @@ class EventStream(Response):
             case PartialReply():
                 return format_event("words", reply_payload(item))
             case _:
-                return format_event(item.kind, self._payload(item))
-
-    def _payload(self, event: RunEvent) -> dict[str, Any]:
-        payload = event.model_dump(mode="json")
-        return {"id": self._search.id, **payload} if event.kind == "question" else payload
+                payload = item.model_dump(mode="json")
+                return format_event(
+                    item.kind,
+                    {"id": self._search.id, **payload} if item.kind == "question" else payload,
+                )
 
 
 async def _send(send: Send, message: Message) -> None:

@@ -125,7 +125,15 @@ class RequireSignIn:
             return self._session_store.is_signed_in(cookies)
 
         if not is_signed_in():
-            return await _refuse(scope, receive, send)
+            headers = Headers(scope=scope)
+            wants_html = scope["type"] == "http" and "text/html" in headers.get("accept", "")
+            if wants_html and scope["method"] == "GET":
+                query = scope["query_string"].decode("latin-1")
+                wanted = scope["path"] + (f"?{query}" if query else "")
+                response = RedirectResponse(f"/sign-in?next={quote(wanted, safe='')}", 303)
+                response.headers["Cache-Control"] = "no-store"
+                return await response(scope, receive, send)
+            return await _close(scope, receive, send, "sign in first", 401)
         admit(scope)
         if scope["type"] == "websocket":
             stream = _CheckedWebSocket(receive, send, is_signed_in)
@@ -159,19 +167,6 @@ class SameOrigin:
         if self._admits:
             admit(scope)
         return await self._app(scope, receive, send)
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    """Redirect page loads to the sign-in page; refuse everything else."""
-    headers = Headers(scope=scope)
-    wants_html = scope["type"] == "http" and "text/html" in headers.get("accept", "")
-    if wants_html and scope["method"] == "GET":
-        query = scope["query_string"].decode("latin-1")
-        wanted = scope["path"] + (f"?{query}" if query else "")
-        response = RedirectResponse(f"/sign-in?next={quote(wanted, safe='')}", 303)
-        response.headers["Cache-Control"] = "no-store"
-        return await response(scope, receive, send)
-    return await _close(scope, receive, send, "sign in first", 401)
 
 
 async def _close(scope: Scope, receive: Receive, send: Send, reason: str, code: int = 403) -> None:

@@ -46,14 +46,15 @@ class ErrorBoundary(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except BrokenPipeError:
-            raise typer.Exit(_close_pipe()) from None
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
         except KeyboardInterrupt as stop:
             message, code = str(stop) or "stopped; run the same command to go on", STOPPED
         except HomerError as error:
             message, code = f"{error}{_log_error(error)}", _code(error, ctx)
         except Exception as error:
             if is_usage(error):
-                _sanitize(error)
+                error.message = printable(error.message)
                 raise
             where = _log_error(error) or (
                 "" if _debug(ctx) else " (homer --debug COMMAND shows where)"
@@ -67,11 +68,6 @@ class ErrorBoundary(TyperGroup):
 def is_usage(error: Exception) -> bool:
     """Return whether the command line is wrong: Typer then shows the usage, exit code 2."""
     return hasattr(error, "format_message") and hasattr(error, "exit_code")
-
-
-def _sanitize(error: Any) -> None:
-    """Remove control characters from a message that Typer prints, which may quote arguments."""
-    error.message = printable(error.message)
 
 
 def _code(error: Exception, ctx: Any) -> int:
@@ -94,9 +90,3 @@ def _log_error(error: Exception) -> str:
 
 def _debug(ctx: Any) -> bool:
     return bool(ctx.obj and ctx.obj.get("debug"))
-
-
-def _close_pipe() -> int:
-    """Discard further output: the reader of the pipe has ended, as in ``homer dump V | head``."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0

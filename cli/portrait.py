@@ -26,7 +26,15 @@ def portrait_lines(portrait: VideoDetails) -> Iterator[str]:
         names = ", ".join(f"{plain_line(name.name)} ({name.source})" for name in person.names)
         tags = " ".join(tag.strip("<>") for tag in person.tags)
         yield f"  {one_line(person.label)}  {tags}  {names}".rstrip()
-    yield from _segments(portrait)
+    labels = {segment.id: one_line(segment.label) for segment in portrait.segments}
+    if labels:
+        yield "segments"
+    for segment in portrait.segments:
+        yield f"  {format_span(segment.span)}  {labels[segment.id]}  [s{segment.id}]"
+        for edge in portrait.edges:
+            if edge.source == segment.id:
+                how = "said so" if edge.explicit else f"{edge.confidence:.2f}"
+                yield f"    {edge.relation} {labels.get(edge.target, '?')} ({how})"
     gaps = list(portrait.stream.gaps) if portrait.stream else []
     for clip in portrait.clips:
         while gaps and gaps[0].span.start_ms < clip.span.start_ms:
@@ -70,18 +78,6 @@ def _image_search(portrait: VideoDetails) -> str:
     if model == "none":
         return "images are found by descriptions and words of their time (no image-text model)"
     return f"images are found by their likeness ({plain_line(model)})"
-
-
-def _segments(portrait: VideoDetails) -> Iterator[str]:
-    labels = {segment.id: one_line(segment.label) for segment in portrait.segments}
-    if labels:
-        yield "segments"
-    for segment in portrait.segments:
-        yield f"  {format_span(segment.span)}  {labels[segment.id]}  [s{segment.id}]"
-        for edge in portrait.edges:
-            if edge.source == segment.id:
-                how = "said so" if edge.explicit else f"{edge.confidence:.2f}"
-                yield f"    {edge.relation} {labels.get(edge.target, '?')} ({how})"
 
 
 def _tries(clip: ShownClip, stream: StreamDetails | None) -> str:

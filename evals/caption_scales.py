@@ -87,7 +87,12 @@ def compare_scales(
         raise InputError(
             f"no reference of {video.title} is here: homer import VIDEO --captions FILE --scale"
         )
-    nodes = {level: _of_level(built.nodes, level) for level in _levels(reference.nodes)}
+    nodes = {
+        level: _of_level(built.nodes, level)
+        for level in sorted(
+            {node.level for node in reference.nodes}, key=lambda level: int(level.split()[0])
+        )
+    }
     shared = [level for level in nodes if nodes[level]]
     if not shared:
         raise InputError(
@@ -111,10 +116,6 @@ def compare_scales(
         )
         for level in shared
     ]
-
-
-def _levels(nodes: Iterable[StoredNode]) -> list[str]:
-    return sorted({node.level for node in nodes}, key=lambda level: int(level.split()[0]))
 
 
 def _of_level(nodes: Iterable[StoredNode], level: str) -> list[StoredNode]:

@@ -241,7 +241,13 @@ class EvaluationSteps:
             if video.captions is None:
                 raise InputError("it is not there")
             workspace, profile = self.workspace, self.workspace.profile
-            track = self._track(video.captions, video)
+            if not video.among:
+                track = read_captions(video.captions)
+            else:
+                with self._lock:
+                    if video.captions not in self._tracks:
+                        self._tracks[video.captions] = read_tracks(video.captions)
+                track = select_track(video.captions, self._tracks[video.captions], video.name)
             self._touched_videos.add(track.id)
             with workspace.store.begin() as session:
                 if known_video(session, track.id) is not None:
@@ -271,15 +277,6 @@ class EvaluationSteps:
         if not outcome.video or outcome.failed:
             raise ModelError("clips of it are left to try again")
         return outcome.video
-
-    def _track(self, path: Path, video: EvalVideo) -> CaptionTrack:
-        """Read the captions of a video; a file of many videos is read once."""
-        if not video.among:
-            return read_captions(path)
-        with self._lock:
-            if path not in self._tracks:
-                self._tracks[path] = read_tracks(path)
-        return select_track(path, self._tracks[path], video.name)
 
     def batches(self) -> Sequence[int]:
         """Return the batches, in order, after reporting how many questions are left."""

@@ -91,31 +91,28 @@ class HttpFile:
             InputError: it is no media, too large, or cannot be had; the message says why.
         """
         try:
-            return self._fetch()
+            for tries_left in reversed(range(TRIES)):
+                try:
+                    about = self._continue()
+                except HTTPError as error:
+                    if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and tries_left:
+                        self.discard()  # The part is not of this file any more.
+                        continue
+                    raise InputError(f"the server says {error.code} {error.reason}") from error
+                except (OSError, HTTPException) as error:
+                    if getattr(error, "errno", None) == errno.ENOSPC:
+                        self.discard()  # The database needs room too.
+                    if not tries_left or not self._part.exists():
+                        raise InputError(_reason(error)) from error
+                    time.sleep(WAIT_S)
+                    continue
+                self._about.unlink(missing_ok=True)
+                return self._part, about.name
+            raise AssertionError("unreachable")
         except InputError:
             if self._known() is None:
                 self.discard()
             raise
-
-    def _fetch(self) -> tuple[Path, str]:
-        for tries_left in reversed(range(TRIES)):
-            try:
-                about = self._continue()
-            except HTTPError as error:
-                if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and tries_left:
-                    self.discard()  # The part is not of this file any more.
-                    continue
-                raise InputError(f"the server says {error.code} {error.reason}") from error
-            except (OSError, HTTPException) as error:
-                if getattr(error, "errno", None) == errno.ENOSPC:
-                    self.discard()  # The database needs room too.
-                if not tries_left or not self._part.exists():
-                    raise InputError(_reason(error)) from error
-                time.sleep(WAIT_S)
-                continue
-            self._about.unlink(missing_ok=True)
-            return self._part, about.name
-        raise AssertionError("unreachable")
 
     def discard(self) -> None:
         """Delete what was fetched of it."""
@@ -145,10 +142,15 @@ class HttpFile:
                 raise InputError(f"it is no video or audio file, but {kind}")
             etag = response.headers.get("ETag", "")
             strong = "" if etag.startswith("W/") else etag
+            stated = response.headers.get("Content-Range", "").rpartition("/")[2]
+            if response.status != HTTPStatus.PARTIAL_CONTENT:
+                stated = response.headers.get("Content-Length", "")
             about = Partial(
                 name=_name(self._url, response.headers, kind),
                 validator=strong or response.headers.get("Last-Modified", ""),
-                total=_total(response),
+                total=int(stated)
+                if stated.isascii() and stated.isdigit() and len(stated) < 20
+                else None,
             )
             if response.status == HTTPStatus.PARTIAL_CONTENT:
                 # Where a part of a file begins; -1 where it does not say.
@@ -233,14 +235,6 @@ def _name(url: str, headers: Message, kind: str) -> str:
     name = safe_name(stated or unquote(urlsplit(url).path))
     guessed = mimetypes.guess_extension(kind)
     return name if Path(name).suffix or guessed not in SUFFIXES else f"{name}{guessed}"
-
-
-def _total(response: HTTPResponse) -> int | None:
-    """Return the size of the whole file in bytes, None where it is not said."""
-    stated = response.headers.get("Content-Range", "").rpartition("/")[2]
-    if response.status != HTTPStatus.PARTIAL_CONTENT:
-        stated = response.headers.get("Content-Length", "")
-    return int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else None
 
 
 def _reason(error: Exception) -> str:

@@ -266,7 +266,11 @@ class Jobs:
         is_here = host == HostIdentity.here()
         # Checked before the stage: a process that ends in between has then written down how.
         is_alive = is_process_alive(running) if is_here else self._is_alive(job, host)
-        stage = self._stage(job, is_alive)
+        if is_alive:
+            stage = JobState.WATCHING
+        else:
+            end = state_at_end(self._end_path(job))
+            stage = JobState.UNKNOWN if is_alive is None and end is JobState.KILLED else end
         lines = tuple(_tail(self._log_path(job)))
         fetched = tuple(
             str(file)
@@ -287,12 +291,6 @@ class Jobs:
         with suppress(FileNotFoundError), self._lock_path(job).open() as lock:
             return not try_lock_file(lock, shared=True)
         return None
-
-    def _stage(self, job: str, is_alive: bool | None) -> JobState:
-        if is_alive:
-            return JobState.WATCHING
-        end = state_at_end(self._end_path(job))
-        return JobState.UNKNOWN if is_alive is None and end is JobState.KILLED else end
 
     def _lock_path(self, job: str) -> Path:
         return self.home.run / f"{PREFIX}{job}.lock"

@@ -295,35 +295,29 @@ class StrategyChooser:
         reasons: list[str] = []
         for skill in routed:
             try:
-                strategy = self._usable(skill, question.videos)
+                strategy = find_strategy(skill.policy.strategy or "")
+                if strategy.builder is not None:
+                    with self._store.begin() as session:
+                        built = built_encoders(session, strategy.memory, question.videos)
+                    if missing := len(set(question.videos) - built.keys()):
+                        one, some = marked("of this video"), marked(f"of {missing} of the videos")
+                        of = one if len(question.videos) == 1 else some
+                        raise InputError(f"the memory of {strategy.memory} is not built {of}")
             except (InputError, NotFound) as error:
                 reasons.append(f"{skill.name}: {error}")
                 continue
             why = f"{strategy.name} answered questions like this best ({_matched(skill)})"
             choice = StrategyChoice(skill=skill, why=why)
-            limited = _limited(settings, strategy, skill)
+            if skill.policy.rounds is None:
+                limited = settings
+            else:
+                rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
+                limited = settings.model_copy(update={"rounds": rounds})
             return Chosen(strategy, limited, choice, tuple(calls))
         default = default_strategy(settings)
         why = "; ".join(reasons) or "no strategy was learned for questions like this"
         choice = StrategyChoice(why=f"{default.name} is the default: {why}")
         return Chosen(default, settings, choice, tuple(calls))
-
-    def _usable(self, skill: RoutedSkill, videos: tuple[str, ...]) -> Strategy:
-        """Return the strategy that a skill chooses.
-
-        Raises:
-            NotFound: there is no such strategy any more.
-            InputError: its memory is not built of all videos.
-        """
-        strategy = find_strategy(skill.policy.strategy or "")
-        if strategy.builder is not None:
-            with self._store.begin() as session:
-                built = built_encoders(session, strategy.memory, videos)
-            if missing := len(set(videos) - built.keys()):
-                one, some = marked("of this video"), marked(f"of {missing} of the videos")
-                of = one if len(videos) == 1 else some
-                raise InputError(f"the memory of {strategy.memory} is not built {of}")
-        return strategy
 
 
 def _matched(skill: RoutedSkill) -> str:
@@ -335,11 +329,3 @@ def default_strategy(settings: AskSettings) -> Strategy:
     """Return the strategy that ``auto`` asks by where nothing was learned."""
     named = settings.strategy
     return find_strategy(AskSettings().strategy if named == AUTO else named)
-
-
-def _limited(settings: AskSettings, strategy: Strategy, skill: RoutedSkill) -> AskSettings:
-    """Return the settings with no more rounds than a skill says, nor than the strategy has."""
-    if skill.policy.rounds is None:
-        return settings
-    rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
-    return settings.model_copy(update={"rounds": rounds})

@@ -268,7 +268,16 @@ def _make_context(
     reasoner: MakeReasoner | None,
 ) -> RunContext:
     question_event = _first(recorder)
-    calls_made = _calls(store, recorder, budget, question_event, calls)
+    if question_event.reasoner not in ROLES:
+        calls_made = None
+    else:
+        model = question_event.setup.model or (calls[0].model if calls else "none:none")
+        endpoint = Endpoint(ChatSpec(model=model, images=question_event.setup.sees))
+
+        def open_chat(sink: Sink, source: Replay) -> StructuredChat:
+            return StructuredChat(endpoint, question_event.profile, sink, source)
+
+        calls_made = Calls(store, recorder, budget, open_chat, question_event.setup.room)
     kind, settings = question_event.reasoner, question_event.setup.settings
     made = (
         reasoner(recorder, budget) if reasoner else reasoner_of(kind, calls_made, settings, store)
@@ -294,25 +303,6 @@ def _make_context(
         writers=question_event.setup.writers,
         tool_loop=tool_loop_of(recorder.strategy, parts, _no_tool, question_event.setup.tools),
     )
-
-
-def _calls(
-    store: Store,
-    recorder: Recorder,
-    budget: RunBudget,
-    question_event: QuestionAsked,
-    calls: Sequence[CallRecord],
-) -> Calls | None:
-    """Return the recorded calls of a run; None if it was made without a language model."""
-    if question_event.reasoner not in ROLES:
-        return None
-    model = question_event.setup.model or (calls[0].model if calls else "none:none")
-    endpoint = Endpoint(ChatSpec(model=model, images=question_event.setup.sees))
-
-    def open_chat(sink: Sink, source: Replay) -> StructuredChat:
-        return StructuredChat(endpoint, question_event.profile, sink, source)
-
-    return Calls(store, recorder, budget, open_chat, question_event.setup.room)
 
 
 def _no_tool(

@@ -254,7 +254,23 @@ class Runner:
         trajectory = secrets.token_hex(8)
         parent = Parent(row.id, events, state)
         before, fork = forked(parent, number, edit, trajectory)
-        events = [self._first_event(before[0], edit, strategy), *before[1:], fork]
+        first = before[0]
+        if not isinstance(first, QuestionAsked):
+            raise InputError("the trajectory's record does not begin with a question")
+        tools = strategy.narrowed_tools(self._profile)
+        models = models_on_record(self._profile)
+        setup = first.setup.model_copy(update={"tools": tools, **models})
+        if edit.profile is not None:
+            settings = strategy.settings_from(self._profile.settings.ask)
+            setup = setup.model_copy(update={"settings": settings})
+        kind = self._profile.answering if edit.profile is not None else first.reasoner
+        changes = {
+            "profile": self._profile.name,
+            "reasoner": kind,
+            "setup": setup,
+            "version": strategy.version,
+        }
+        events = [first.model_copy(update=changes), *before[1:], fork]
         self._check_edit(row, events, fork, strategy)
         recorder = self._recorder(trajectory, on_event, strategy)
         with self._locked(trajectory), self._store.begin() as session:
@@ -284,25 +300,6 @@ class Runner:
         if complaint:
             raise InputError(f"round {fork.at} cannot do that: {complaint}")
 
-    def _first_event(self, first: Event, edit: ForkEdit, strategy: Strategy) -> Event:
-        """Return a parent's first event with the models and tools of the fork."""
-        if not isinstance(first, QuestionAsked):
-            raise InputError("the trajectory's record does not begin with a question")
-        tools = strategy.narrowed_tools(self._profile)
-        models = models_on_record(self._profile)
-        setup = first.setup.model_copy(update={"tools": tools, **models})
-        if edit.profile is not None:
-            settings = strategy.settings_from(self._profile.settings.ask)
-            setup = setup.model_copy(update={"settings": settings})
-        kind = self._profile.answering if edit.profile is not None else first.reasoner
-        changes = {
-            "profile": self._profile.name,
-            "reasoner": kind,
-            "setup": setup,
-            "version": strategy.version,
-        }
-        return first.model_copy(update=changes)
-
     def _lock_trajectory(self, trajectory: str) -> bool:
         with self._store.explaining_failures():
             return self._claims.take(trajectory)
@@ -316,12 +313,6 @@ class Runner:
         except BaseException:
             self._claims.give_back(trajectory)
             raise
-
-    def _graph_of(self, strategy: Strategy) -> CompiledStateGraph[Any, Any]:
-        """Return the machine of a strategy, compiled when first used."""
-        if strategy.machine not in self._graphs:
-            self._graphs[strategy.machine] = machine_of(strategy).build()
-        return self._graphs[strategy.machine]
 
     def _recorder(
         self, trajectory: str, on_event: RunListener | None, strategy: Strategy
@@ -408,7 +399,9 @@ class Runner:
         config = RunnableConfig(recursion_limit=limit)
         try:
             with self._priority(), self._store.explaining_failures():
-                self._graph_of(strategy).invoke(state, config, context=context)
+                if strategy.machine not in self._graphs:
+                    self._graphs[strategy.machine] = machine_of(strategy).build()
+                self._graphs[strategy.machine].invoke(state, config, context=context)
         except KeyboardInterrupt as error:
             raise self._stopped(context, error) from error
         except BaseException as error:

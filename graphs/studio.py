@@ -83,19 +83,17 @@ class StudioRuns:
         with self._lock:
             context = self._contexts.get(state["trajectory"])
             if context is None or context.recorder.seq != state["seq"]:
-                self._refuse_answered(state["trajectory"])
+                trajectory = state["trajectory"]
+                with self.store.begin() as session:
+                    answered = find_trajectory(session, trajectory).state == DONE
+                if answered:
+                    raise InputError(
+                        f"trajectory {trajectory} has its answer: go on from one of its rounds with "
+                        f"homer fork {trajectory} --round K"
+                    )
                 context = self.runner.context_at(state)
                 self._contexts[state["trajectory"]] = context
         return context
-
-    def _refuse_answered(self, trajectory: str) -> None:
-        with self.store.begin() as session:
-            answered = find_trajectory(session, trajectory).state == DONE
-        if answered:
-            raise InputError(
-                f"trajectory {trajectory} has its answer: go on from one of its rounds with "
-                f"homer fork {trajectory} --round K"
-            )
 
     def end(self, state: State) -> Answered:
         """Close the trajectory, and return its answer."""

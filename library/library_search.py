@@ -153,6 +153,15 @@ def search_library(
         people = {video: ClipPeople(characters=tuple(found)) for video, found in in_view.items()}
         groups = {group_of(MemorySource(source)) for source in found.sources}
         ranked = sorted(found.videos, key=lambda video: -found.videos[video])
+        counts = Counter(
+            person.name
+            for line in [*lines, *close]
+            for person in people[line.video].characters
+            if person.name
+            and any(
+                tag in f"{line.text} {line.speaker or ''}" for tag in (*person.tags, person.name)
+            )
+        )
         return LibraryResults(
             with_words=_results(lines, people, titles, blobs),
             close=_results(close, people, titles, blobs),
@@ -160,7 +169,7 @@ def search_library(
             total=sum(found.videos.values()),
             more=found.more,
             videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
-            people=tuple(_names([*lines, *close], people)[:MAX_CHIPS]),
+            people=tuple(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_CHIPS]),
             groups=tuple(group for group in GROUPS if group in groups),
         )
 
@@ -228,18 +237,6 @@ def _results(
         for line in lines
         for shown in shown_lines([line], people[line.video])
     )
-
-
-def _names(lines: Iterable[LineAt], people: Mapping[str, ClipPeople]) -> list[str]:
-    """Return the names of the people whom these lines mention, the most frequent first."""
-    counts = Counter(
-        person.name
-        for line in lines
-        for person in people[line.video].characters
-        if person.name
-        and any(tag in f"{line.text} {line.speaker or ''}" for tag in (*person.tags, person.name))
-    )
-    return sorted(counts, key=lambda name: (-counts[name], name))
 
 
 def list_searches(store: Store) -> dict[str, LibraryQuery]:

@@ -33,7 +33,11 @@ def assess(state: State, context: RunContext) -> State:
     *earlier, retrieval = context.recorder.of(EvidenceRetrieved)
     share = increment(retrieval, earlier)
     low = not is_first_look(state) and is_low(retrieval, earlier, share, context.settings)
-    claims = _claims(state, context, retrieval)
+    if not retrieval.evidence or (context.by_rules and retrieval.nothing_close):
+        claims = Assessment()
+    else:
+        decision = decision_context_of(state, context, found=retrieval)
+        claims = attempt(context, "assess", decision, context.reasoner.assess, 1) or Assessment()
     for blob in claims.unseen:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
         context.recorder.add(Failed(round=state["round"], where=IMAGE_FAILURE, message=message))
@@ -53,13 +57,6 @@ def assess(state: State, context: RunContext) -> State:
         )
     )
     return {"ledger": plain(ledger), "next": "record"}
-
-
-def _claims(state: State, context: RunContext, retrieval: EvidenceRetrieved) -> Assessment:
-    if not retrieval.evidence or (context.by_rules and retrieval.nothing_close):
-        return Assessment()
-    decision = decision_context_of(state, context, found=retrieval)
-    return attempt(context, "assess", decision, context.reasoner.assess, 1) or Assessment()
 
 
 def _with_image_notes(

@@ -258,25 +258,21 @@ def _checked(context: RunContext, decision: DecisionContext) -> Conclusion:
         raise Unreadable(f"Nothing with the id {', '.join(unknown)} was retrieved: cite others.")
     options = decision.question.options
     if not options:
-        return _open(conclusion, shown_tags(decision.question, context))
+        if conclusion.not_in_memory:
+            return conclusion.model_copy(update={"option": None, "refs": ()})
+        if not conclusion.text.strip():
+            raise Unreadable("The answer is empty.")
+        if not conclusion.refs:
+            raise Unreadable("Cite the evidence, or say that the memory does not hold it.")
+        if made_up := made_up_tags(conclusion.text, shown_tags(decision.question, context)):
+            raise Unreadable(f"Nobody goes by {', '.join(made_up)}: use tags as they were shown.")
+        return conclusion.model_copy(update={"option": None})
     option = chosen_letter(conclusion.option or conclusion.text, options)
     if option is None:
         raise Unreadable(f"Choose exactly one letter from A to {letter(len(options) - 1)}.")
     if not conclusion.refs and seen:
         raise Unreadable("Cite the evidence that speaks for the option.")
     return conclusion.model_copy(update={"option": option, "not_in_memory": False})
-
-
-def _open(conclusion: Conclusion, tags: Collection[str]) -> Conclusion:
-    if conclusion.not_in_memory:
-        return conclusion.model_copy(update={"option": None, "refs": ()})
-    if not conclusion.text.strip():
-        raise Unreadable("The answer is empty.")
-    if not conclusion.refs:
-        raise Unreadable("Cite the evidence, or say that the memory does not hold it.")
-    if made_up := made_up_tags(conclusion.text, tags):
-        raise Unreadable(f"Nobody goes by {', '.join(made_up)}: use tags as they were shown.")
-    return conclusion.model_copy(update={"option": None})
 
 
 def fallback(decision: DecisionContext) -> Conclusion:

@@ -9,7 +9,6 @@ from agent.run_context import RunContext
 from agent.state import LoopOutcome, State, focus_of, ledger_of, plain, progress_of, question_of
 from domain.asking import SubtaskState
 from domain.ledger import Edits, apply_edits, begin_attempt, is_open, new_ledger, next_subtask
-from domain.skills import RoutedSkill
 from domain.trajectory import Planned, Progressed, Replanned, RoundOpened, SkillsRouted
 
 # Route: gives the question the skills for questions like it (section 3).
@@ -23,19 +22,16 @@ def route(state: State, context: RunContext) -> State:
     skills = context.recorder.replay_source.routed()
     if skills is None:
         chosen_by = context.recorder.chosen_by
-        routed = _routed(state, context)
+        settings = context.settings
+        if context.skills is None or not settings.skills:
+            routed = None
+        else:
+            text = question_of(state).text
+            routed = context.skills.route(text, settings.skill_cosine, settings.skill_tokens)
         skills = routed if chosen_by is None else (chosen_by, *(routed or ()))
     if skills is not None:
         context.recorder.add(SkillsRouted(skills=skills))
     return {"next": "plan"}
-
-
-def _routed(state: State, context: RunContext) -> tuple[RoutedSkill, ...] | None:
-    settings = context.settings
-    if context.skills is None or not settings.skills:
-        return None
-    text = question_of(state).text
-    return context.skills.route(text, settings.skill_cosine, settings.skill_tokens)
 
 
 # Plan: splits the question into at most five atomic subtasks.

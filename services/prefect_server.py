@@ -58,11 +58,21 @@ class OriginGuard:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         if why := self._refusal(Headers(scope=scope)):
-            return await _refuse(scope, receive, send, why)
+            if scope["type"] == "websocket":
+                return await send(
+                    {"type": "websocket.close", "code": POLICY_VIOLATION, "reason": why}
+                )
+            return await PlainTextResponse(why, 403)(scope, receive, send)
         if scope["path"] != HEALTH and time.monotonic() - self._touched > TOUCH_EVERY_S:
             self._touched = time.monotonic()
             self._used()
-        return await self._app(scope, receive, _with_headers(send))
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        return await self._app(scope, receive, sending)
 
     def _refusal(self, headers: Headers) -> str:
         host = headers.get("host", "")
@@ -103,21 +113,6 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
 def _stop_when_idle() -> Callable[[], None]:
     home = Home.default()
     return stop_when_unused(home, idle_limit_s(home)).touch
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send, why: str) -> None:
-    if scope["type"] == "websocket":
-        return await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": why})
-    return await PlainTextResponse(why, 403)(scope, receive, send)
-
-
-def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(HEADERS)
-        await send(message)
-
-    return sending
 
 
 def parser() -> argparse.ArgumentParser:

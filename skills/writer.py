@@ -43,11 +43,12 @@ def course_of(events: Sequence[Event]) -> Course | None:
     ended = _all(events, Ended)
     if not ended or ended[-1].answer is None:
         return None
+    ledgers = [e for e in events if isinstance(e, Planned | Replanned | RoundClosed)]
     return Course(
         rounds=ended[-1].rounds,
         queries=sum(event.round > 0 for event in _all(events, EvidenceRetrieved)),
         confidence=ended[-1].answer.confidence,
-        subtasks=_subtasks(events),
+        subtasks=ledgers[-1].subtasks if ledgers else (),
     )
 
 
@@ -84,11 +85,6 @@ def _wrong(course: Course, attempts: int) -> Iterator[Signal]:
 
 def _resolved(subtasks: Iterable[Subtask]) -> list[bool]:
     return [task.state is SubtaskState.RESOLVED for task in subtasks]
-
-
-def _subtasks(events: Sequence[Event]) -> tuple[Subtask, ...]:
-    ledgers = [e for e in events if isinstance(e, Planned | Replanned | RoundClosed)]
-    return ledgers[-1].subtasks if ledgers else ()
 
 
 def _all(events: Iterable[Event], kind: type[E]) -> list[E]:

@@ -87,7 +87,18 @@ def show_last_result(store: Store, video: str) -> None:
         st.session_state[SHOWN] = (video, result)
     of_video, shown = st.session_state.get(SHOWN, ("", None))
     if of_video == video and shown is not None:
-        _show_toast(store, shown.video or video, shown)
+        st.html(TOAST)
+        with st.container(horizontal=True, vertical_alignment="center", key="correction_toast"):
+            st.write(escape_markdown(shown.message))
+            if shown.undoable:
+                st.button(
+                    translate("Undo"),
+                    key="undo_last",
+                    help=translate("Undo the last correction"),
+                    on_click=_undo_corrections,
+                    args=(store, shown.video or video, shown.undoable),
+                )
+            st.button(translate("Close"), key="close_toast", type="tertiary", on_click=_close_toast)
     file = st.session_state.get(FORGOTTEN_FILE)
     if file is not None:
         name, data = file
@@ -98,22 +109,6 @@ def show_last_result(store: Store, video: str) -> None:
             "application/zip",
             key="kept",
         )
-
-
-def _show_toast(store: Store, video: str, result: CorrectionResult) -> None:
-    """Show a result above the page until it is closed; Streamlit's own toasts have no buttons."""
-    st.html(TOAST)
-    with st.container(horizontal=True, vertical_alignment="center", key="correction_toast"):
-        st.write(escape_markdown(result.message))
-        if result.undoable:
-            st.button(
-                translate("Undo"),
-                key="undo_last",
-                help=translate("Undo the last correction"),
-                on_click=_undo_corrections,
-                args=(store, video, result.undoable),
-            )
-        st.button(translate("Close"), key="close_toast", type="tertiary", on_click=_close_toast)
 
 
 def _close_toast() -> None:

@@ -200,28 +200,26 @@ def _show_comparison_form(store: Store, run: EvaluationRun) -> None:
     set_params(with_=other)
     if other is not None:
         try:
-            _show_comparison(store, run.name, other)
+            progress = (_progress_key(store, run.name), _progress_key(store, other))
+            comparison = _load_comparison(store, run.name, other, progress)
+            charts.report_table(
+                effect_table(marked("The same questions in both runs"), comparison.effect)
+            )
+            if comparison.alone:
+                st.caption(
+                    translate("{alone} more were judged in only one of the runs.").format(
+                        alone=comparison.alone
+                    )
+                )
+            st.subheader(translate("Questions that changed"), anchor=False)
+            if not comparison.changes:
+                st.caption(translate("None: both runs have the same answers right."))
+            else:
+                offset = paginate(len(comparison.changes), "changed", CHANGES_PER_PAGE)
+                for change in comparison.changes[offset : offset + CHANGES_PER_PAGE]:
+                    _show_change(change, run.name, other)
         except HomerError as error:
             show_error(error)
-
-
-def _show_comparison(store: Store, first: str, second: str) -> None:
-    progress = (_progress_key(store, first), _progress_key(store, second))
-    comparison = _load_comparison(store, first, second, progress)
-    charts.report_table(effect_table(marked("The same questions in both runs"), comparison.effect))
-    if comparison.alone:
-        st.caption(
-            translate("{alone} more were judged in only one of the runs.").format(
-                alone=comparison.alone
-            )
-        )
-    st.subheader(translate("Questions that changed"), anchor=False)
-    if not comparison.changes:
-        st.caption(translate("None: both runs have the same answers right."))
-        return
-    offset = paginate(len(comparison.changes), "changed", CHANGES_PER_PAGE)
-    for change in comparison.changes[offset : offset + CHANGES_PER_PAGE]:
-        _show_change(change, first, second)
 
 
 def _show_change(change: Flip, first: str, second: str) -> None:

@@ -59,7 +59,14 @@ def show_moment(
             title = escape_markdown(_shorten_title(video_title(videos, item.video)))
             mark = "" if number is None else f"**\\[{number}\\]**"
             seek_button(item.video, item.span, title, key, player_key, mark)
-            st.write(escape_markdown(_shorten_text(item.full_text)))
+            shown = short_times(tags_in_words(item.full_text))
+            st.write(
+                escape_markdown(
+                    shown
+                    if len(shown) <= MAX_TEXT_CHARS
+                    else shown[:MAX_TEXT_CHARS].rstrip() + " …"
+                )
+            )
             facts = [translate("cited in the answer")] if cited else []
             st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))
             if item.video in videos:
@@ -93,11 +100,6 @@ def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
             alt=translate("Frame of the video at {time}").format(time=format_span(frame.span)),
             width="stretch",
         )
-
-
-def _shorten_text(text: str) -> str:
-    shown = short_times(tags_in_words(text))
-    return shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rstrip() + " …"
 
 
 def _shorten_title(text: str) -> str:

@@ -29,7 +29,6 @@ from models.profile import profile_names
 from perception.source import find_media
 from services.daemon import JobState
 from store.database import Store
-from store.queries.clips import StoredClip
 from store.queries.library import LibraryEntry
 from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_duration
@@ -285,7 +284,12 @@ def _show_jobs() -> None:
     watched = watched_videos(state.store)
     all_jobs, videos = jobs.every(), being_watched(state.store, PAGE_SIZE, watched)
     ingested = {video.id for video in videos if video.id in watched}
-    others = [video for video in videos if video.id in ingested and not _job_of(video, all_jobs)]
+    others = [
+        video
+        for video in videos
+        if video.id in ingested
+        and not next((job for job in all_jobs if job.running and job.watches(video.path)), None)
+    ]
     if all_jobs or others:
         st.header(translate("In progress"), anchor=False)
     for job in all_jobs:
@@ -306,11 +310,6 @@ def _show_jobs() -> None:
     st.session_state[LAST_SEEN] = list(current)
     if before is not None and before != list(current):
         st.rerun()
-
-
-def _job_of(video: LibraryEntry, all_jobs: Sequence[Job]) -> Job | None:
-    """Return the running job of a video."""
-    return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
 
 
 def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[LibraryEntry]) -> None:
@@ -415,10 +414,16 @@ def show_failed_clips(store: Store, video: str, count: int) -> None:
     """List the failed clips of a video, each with its error and a button to retry it."""
     with st.expander(capitalized(counted(count, "failed clip"))):
         for clip in failed_clips_of(store, video, MAX_FAILED_CLIPS):
+            times = (
+                translate(" (failed {count} times)").format(count=clip.attempts)
+                if clip.attempts > 1
+                else ""
+            )
+            reason = translate_sentence(clip.error) if clip.error else translate("unknown error")
             st.write(
                 escape_markdown(
                     translate("clip {index}, {time}: {reason}").format(
-                        index=clip.index, time=format_span(clip.span), reason=_reason(clip)
+                        index=clip.index, time=format_span(clip.span), reason=f"{reason}{times}"
                     )
                 )
             )
@@ -432,16 +437,6 @@ def show_failed_clips(store: Store, video: str, count: int) -> None:
                 video=video,
                 show="Clips",
             )
-
-
-def _reason(clip: StoredClip) -> str:
-    times = (
-        translate(" (failed {count} times)").format(count=clip.attempts)
-        if clip.attempts > 1
-        else ""
-    )
-    reason = translate_sentence(clip.error) if clip.error else translate("unknown error")
-    return f"{reason}{times}"
 
 
 def retry_button(store: Store, video: str, clip: int | None = None) -> None:

@@ -149,7 +149,13 @@ def _body() -> None:
         if chosen is not None:
             _show_person(store, video, chosen)
     _show_timeline(video, people, number)
-    _show_suggestions(store, video)
+    if store.may_change:
+        st.header(translate("Same person?"), anchor=False)
+        pairs = acts.likely_same_people(store, video.id, limit=MAX_SUGGESTIONS)
+        if not pairs:
+            st.caption(translate("No likely duplicates."))
+        for pair in pairs:
+            _show_suggestion(store, pair)
     show_history(store, video)
 
 
@@ -243,17 +249,6 @@ def _forgotten(person: PersonOfVideo, *, keep_file: bool) -> CorrectionResult:
             answers=counted(done.answers, "answer"),
         )
     )
-
-
-def _show_suggestions(store: Store, video: Video) -> None:
-    if not store.may_change:
-        return
-    st.header(translate("Same person?"), anchor=False)
-    pairs = acts.likely_same_people(store, video.id, limit=MAX_SUGGESTIONS)
-    if not pairs:
-        st.caption(translate("No likely duplicates."))
-    for pair in pairs:
-        _show_suggestion(store, pair)
 
 
 def _show_suggestion(store: Store, pair: LikelySame[PersonOfVideo]) -> None:

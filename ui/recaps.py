@@ -59,14 +59,15 @@ def _write_buttons() -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="write"):
         for day, (label, _) in DAYS.items():
             if st.button(translate(label), key=f"sum_up_{day}"):
-                _write(day)
-
-
-def _write(day: str) -> None:
-    with st.spinner(translate("Writing ...")), open_workspace(page_state().profile) as workspace:
-        period = parse_period("day", day, datetime.now().astimezone())
-        with in_english():
-            written = write_recap(workspace.store, period, model_for=recap_model(workspace))
-    if written.recaps:
-        st.rerun()
-    st.caption(translate(DAYS[day][1]))
+                with (
+                    st.spinner(translate("Writing ...")),
+                    open_workspace(page_state().profile) as workspace,
+                ):
+                    period = parse_period("day", day, datetime.now().astimezone())
+                    with in_english():
+                        written = write_recap(
+                            workspace.store, period, model_for=recap_model(workspace)
+                        )
+                if written.recaps:
+                    st.rerun()
+                st.caption(translate(DAYS[day][1]))

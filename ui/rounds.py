@@ -48,7 +48,18 @@ def show_rounds(state: PageState, inspected: History) -> None:
     st.header(translate("Rounds"), anchor=False)
     story, step = st.columns([2, 3])
     with story:
-        _show_story(inspected, chosen)
+        st.html(STORY)
+        with st.container(key="story", gap="xsmall"):
+            _show_step(inspected, 0, chosen)
+            parts = groupby(inspected.rounds, key=lambda round_: (round_.subtask, round_.text))
+            for place, ((_, text), rounds) in enumerate(parts):
+                if len(inspected.plan) > 1:
+                    st.caption(
+                        escape_markdown(translate("Part: {text}").format(text=tags_in_words(text)))
+                    )
+                with st.container(key=f"branch_{place}", gap="xsmall"):
+                    for round_ in rounds:
+                        _show_step(inspected, round_.number, chosen)
         # Draw buttons for the round before and after; the arrow keys press them.
         index = numbers.index(chosen)
         with st.container(horizontal=True, vertical_alignment="center", key="stepper"):
@@ -82,22 +93,6 @@ def show_rounds(state: PageState, inspected: History) -> None:
             st.caption(translate("None: no language model was called."))
         for number, call in enumerate(calls):
             _show_call(call, number)
-
-
-def _show_story(inspected: History, chosen: int) -> None:
-    """Draw each step as a sentence, below the part of the question that it is about."""
-    st.html(STORY)
-    with st.container(key="story", gap="xsmall"):
-        _show_step(inspected, 0, chosen)
-        parts = groupby(inspected.rounds, key=lambda round_: (round_.subtask, round_.text))
-        for place, ((_, text), rounds) in enumerate(parts):
-            if len(inspected.plan) > 1:
-                st.caption(
-                    escape_markdown(translate("Part: {text}").format(text=tags_in_words(text)))
-                )
-            with st.container(key=f"branch_{place}", gap="xsmall"):
-                for round_ in rounds:
-                    _show_step(inspected, round_.number, chosen)
 
 
 def _show_step(inspected: History, number: int, chosen: int) -> None:

@@ -8,9 +8,9 @@ from domain.people import tags_in_words
 from domain.trajectory import Failed
 from domain.words import capitalized, counted, translate, translate_sentence
 from library.answers import answer_line
-from library.rounds import History, forks_among, load_history
+from library.rounds import forks_among, load_history
 from ui.answer import show_judgement
-from ui.app_state import PageState, page_state, show_errors
+from ui.app_state import page_state, show_errors
 from ui.formatting import escape_markdown, format_date, format_duration, format_usage
 from ui.harness_remarks import state_in_words
 from ui.history import show_fork, show_history
@@ -60,24 +60,20 @@ def _show_trajectory() -> None:
     show_judgement(state.store, row)
     page_link("ask", translate("Open the answer with its citations"), trajectory=row.id)
     if inspected.running:
-        _show_unfinished(state, inspected)
+        name = inspected.row.id
+        if inspected.at_work or state.runs.running(name):
+            _poll_run(name, len(inspected.events))
+        else:
+            st.warning(translate("This search was interrupted before it had an answer."))
+            if st.button(translate("Resume the search"), type="primary"):
+                state.runs.resume(state.runner(inspected.row.profile), name)
+                st.rerun()
     if text_param("with_"):  # Who came to compare need not scroll.
         show_tools(state, inspected)
         show_rounds(state, inspected)
         return
     show_rounds(state, inspected)
     show_tools(state, inspected)
-
-
-def _show_unfinished(state: PageState, inspected: History) -> None:
-    name = inspected.row.id
-    if inspected.at_work or state.runs.running(name):
-        _poll_run(name, len(inspected.events))
-        return
-    st.warning(translate("This search was interrupted before it had an answer."))
-    if st.button(translate("Resume the search"), type="primary"):
-        state.runs.resume(state.runner(inspected.row.profile), name)
-        st.rerun()
 
 
 @st.fragment(run_every=POLL_S)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from domain.asking import Action, Answer, Evidence, Mode, Question
+from domain.asking import Action, Evidence, Mode
 from domain.errors import HomerError
 from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import Forked, ForkEdit
 from domain.words import counted, format_span, format_time, shortened, translate
 from graphs.forks import editable, plan_text, read_plan
-from graphs.replay import Replayed, replay
+from graphs.replay import replay
 from library.answers import answer_line
 from library.rounds import (
     Difference,
@@ -58,7 +58,29 @@ def show_step_tools(state: PageState, inspected: History, number: int) -> None:
     ):
         with st.spinner(translate("Replaying ...")):
             try:
-                _show_replay_result(replay(state.store, inspected.row.id))
+                replayed = replay(state.store, inspected.row.id)
+                divergence = replayed.divergence
+                if divergence is None:
+                    end = "" if replayed.ended else translate(", up to where it was interrupted")
+                    st.success(
+                        translate("Replay matches exactly ({events}){end}.").format(
+                            events=counted(replayed.events, "event"), end=end
+                        )
+                    )
+                else:
+                    kinds = [
+                        event.kind if event else translate("nothing")
+                        for event in (divergence.recorded, divergence.replayed)
+                    ]
+                    why = (
+                        translate(" because {why}").format(why=divergence.why)
+                        if divergence.why
+                        else ""
+                    )
+                    message = translate(
+                        "Event {number} is the first that differs: {recorded} on record, now {replayed}{why}"
+                    ).format(number=divergence.at, recorded=kinds[0], replayed=kinds[1], why=why)
+                    st.error(escape_markdown(message))
             except HomerError as error:
                 show_error(error)
     original = editable(inspected.events, number)
@@ -109,27 +131,6 @@ def show_tools(state: PageState, inspected: History) -> None:
             st.caption(translate("There is no answer to share."))
         else:
             show_sharing(state.store, inspected.row.id)
-
-
-def _show_replay_result(replayed: Replayed) -> None:
-    divergence = replayed.divergence
-    if divergence is None:
-        end = "" if replayed.ended else translate(", up to where it was interrupted")
-        st.success(
-            translate("Replay matches exactly ({events}){end}.").format(
-                events=counted(replayed.events, "event"), end=end
-            )
-        )
-        return
-    kinds = [
-        event.kind if event else translate("nothing")
-        for event in (divergence.recorded, divergence.replayed)
-    ]
-    why = translate(" because {why}").format(why=divergence.why) if divergence.why else ""
-    message = translate(
-        "Event {number} is the first that differs: {recorded} on record, now {replayed}{why}"
-    ).format(number=divergence.at, recorded=kinds[0], replayed=kinds[1], why=why)
-    st.error(escape_markdown(message))
 
 
 def _start_fork(
@@ -312,7 +313,10 @@ def _show_comparison(first: History, second: History) -> None:
         lines = [_round_line(history, number) for history in (first, second)]
         same = lines[0] == lines[1] and _refs(first, number) == _refs(second, number)
         _show_compared(*lines, same=same)
-    answers = [_answer_text(one.row.answer, one.row.question) for one in (first, second)]
+    answers = [
+        answer_line(one.row.answer, one.row.question) if one.row.answer else translate("Nothing.")
+        for one in (first, second)
+    ]
     _show_compared(
         *(translate("Answer: {answer}").format(answer=answer) for answer in answers),
         same=found.same_answer,
@@ -369,7 +373,3 @@ def _show_compared(first: str, second: str, *, same: bool) -> None:
 def _show_pair(first: str, second: str) -> None:
     for column, text in zip(st.columns(2), (first, second), strict=True):
         column.markdown(text)
-
-
-def _answer_text(answer: Answer | None, question: Question) -> str:
-    return answer_line(answer, question) if answer else translate("Nothing.")

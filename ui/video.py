@@ -142,7 +142,10 @@ def _body() -> None:
     stream = load_stream_details(state.store, video.id)
     if stream is not None:
         _show_gaps(stream, video)
-    names = _view_names(state.store, video, is_stream=stream is not None)
+    if not (stream is not None):
+        names = VIEWS
+    else:
+        names = (LIVE, *VIEWS) if is_watched(state.store, video.id) else (*VIEWS, LIVE)
     view = choice_param(translate("Show"), names, "show")
     views = {
         EVENTS: _show_events,
@@ -154,13 +157,6 @@ def _body() -> None:
     views.get(view, _show_events)(state, video)
     if state.store.may_change:
         show_span_deletion(state, video)
-
-
-def _view_names(store: Store, video: Video, *, is_stream: bool) -> tuple[str, ...]:
-    """Return the views of a video: of a stream also the live one, first while it is watched."""
-    if not is_stream:
-        return VIEWS
-    return (LIVE, *VIEWS) if is_watched(store, video.id) else (*VIEWS, LIVE)
 
 
 def _show_facts(video: Video) -> None:

@@ -18,7 +18,6 @@ from domain.time import TimeSpan, parse_clock_span
 from domain.words import counted, translate, translate_sentence
 from retrieval.images_alike import example_of_ref, image_example, is_image_ref
 from retrieval.relevance import close_evidence
-from retrieval.result import Retrieval
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
 from strategies.named_tools import find_tool, list_tools, parse_arguments, use_once
@@ -72,7 +71,25 @@ def show_search(state: PageState, video: Video) -> None:
         return
     try:
         with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
-            result = _search(state, video, sought)
+            if sought.tool:
+                named, arguments = find_tool(sought.tool), parse_arguments(_words(sought.arguments))
+                tools = state.workspace(video.profile).tools
+                result = use_once(state.store, tools, named, sought.query, arguments, (video.id,))[
+                    0
+                ]
+            elif sought.image is not None:
+                example = image_example(sought.image.name, sought.image.getvalue())
+                result = search_alike(state.store, lambda _: example, (video.id,))[0]
+            elif sought.like:
+                of_ref = partial(example_of_ref, state.store, ref=sought.like)
+                result = search_alike(state.store, of_ref, (video.id,))[0]
+            else:
+                span = _span(sought.at) if sought.at else None
+                mode = Mode.KEYFRAME if span else sought.mode
+                retrievers = state.workspace(video.profile).retrievers
+                result = search_once(
+                    state.store, retrievers, mode, sought.query, (video.id,), span=span
+                )[0]
     except HomerError as error:
         show_error(error)
         return
@@ -127,7 +144,21 @@ def _form() -> Sought | None:
             )
             image = st.file_uploader(translate("Like an image of your own"), type=IMAGE_TYPES)
         with st.expander(translate("With a tool of a strategy")):
-            tool, arguments = _tool_fields()
+            descriptions = {one.tool.name: one.tool.description for one in list_tools()}
+            names, given = ["", *descriptions], text_param("tool")
+            tool = st.selectbox(
+                translate("Tool"),
+                names,
+                index=names.index(given) if given in names else 0,
+                format_func=lambda name: (
+                    f"{name}: {descriptions[name]}" if name else translate("none")
+                ),
+            )
+            arguments = st.text_input(
+                translate("Arguments besides the query"),
+                text_param("arguments"),
+                placeholder="lines=5",
+            )
         sent = st.form_submit_button(translate("Search"), type="primary")
     like = "" if sent else text_param("like")
     sought = Sought(query.strip(), MODES[mode], at.strip(), like, image, tool, arguments.strip())
@@ -140,46 +171,6 @@ def _form() -> Sought | None:
             arguments=sought.arguments or None,
         )
     return sought if sent or not sought.empty else None
-
-
-def _tool_fields() -> tuple[str, str]:
-    """Draw the fields of a tool; return its name, "" for none, and its arguments."""
-    descriptions = {one.tool.name: one.tool.description for one in list_tools()}
-    names, given = ["", *descriptions], text_param("tool")
-    tool = st.selectbox(
-        translate("Tool"),
-        names,
-        index=names.index(given) if given in names else 0,
-        format_func=lambda name: f"{name}: {descriptions[name]}" if name else translate("none"),
-    )
-    arguments = st.text_input(
-        translate("Arguments besides the query"),
-        text_param("arguments"),
-        placeholder="lines=5",
-    )
-    return tool, arguments
-
-
-def _search(state: PageState, video: Video, sought: Sought) -> Retrieval:
-    """Search for what the form asks for.
-
-    Raises:
-        HomerError: nothing can be searched for, or what is given cannot be read.
-    """
-    if sought.tool:
-        named, arguments = find_tool(sought.tool), parse_arguments(_words(sought.arguments))
-        tools = state.workspace(video.profile).tools
-        return use_once(state.store, tools, named, sought.query, arguments, (video.id,))[0]
-    if sought.image is not None:
-        example = image_example(sought.image.name, sought.image.getvalue())
-        return search_alike(state.store, lambda _: example, (video.id,))[0]
-    if sought.like:
-        of_ref = partial(example_of_ref, state.store, ref=sought.like)
-        return search_alike(state.store, of_ref, (video.id,))[0]
-    span = _span(sought.at) if sought.at else None
-    mode = Mode.KEYFRAME if span else sought.mode
-    retrievers = state.workspace(video.profile).retrievers
-    return search_once(state.store, retrievers, mode, sought.query, (video.id,), span=span)[0]
 
 
 def _words(arguments: str) -> list[str]:

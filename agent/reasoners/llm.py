@@ -135,7 +135,9 @@ class LlmReasoner:
             rounds=self._settings.rounds,
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
-            focus=_focus(decision),
+            focus=focus_line(decision.focus.ref, decision.focus.label)
+            if decision.focus
+            else focus_line("", ""),
             notes="\n".join(filter(None, [_with_images(_notes(decision), loaded), hint])),
         )
         temperature = self._settings.act_temperature
@@ -155,12 +157,19 @@ class LlmReasoner:
         card_text = card(decision.found, (), repeats=False) if decision.found else ""
         found = pictures_of(decision.found) if decision.found else ()
         loaded = self._load(found, decision, ASSESS_SHARE)
+        far = loaded.refs and decision.found is not None and decision.found.nothing_close
+        notes = [
+            _notes(decision),
+            UNSEEN if loaded.missing else "",
+            prompt("assess_images") if loaded.refs else "",
+            prompt("assess_images_far") if far else "",
+        ]
         task_prompt = prompt(
             "assess",
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
             card=card_text,
-            notes=_looking_notes(decision, loaded),
+            notes="\n".join(filter(None, notes)),
         )
         reply = self._caller.ask(
             "assess",
@@ -276,32 +285,12 @@ def _ledger(decision: DecisionContext, current: Subtask | None) -> str:
     return ledger_lines(decision.ledger, current, full=has_news(decision.ledger, decision.planned))
 
 
-def _focus(decision: DecisionContext) -> str:
-    return (
-        focus_line(decision.focus.ref, decision.focus.label)
-        if decision.focus
-        else focus_line("", "")
-    )
-
-
 def _notes(decision: DecisionContext) -> str:
     forced = (f"This round's mode is {decision.forced}.",) if decision.forced else _modes(decision)
     warnings = skill_lines(decision.skills, Tone.CAUTIONARY)
     return hint_lines(
         (*decision.hints, *warnings.splitlines(), *forced), decision.complaint, decision.final
     )
-
-
-def _looking_notes(decision: DecisionContext, loaded: LoadedPictures) -> str:
-    """Return the notes of an assessment, with what is to be known about its images."""
-    far = loaded.refs and decision.found is not None and decision.found.nothing_close
-    notes = [
-        _notes(decision),
-        UNSEEN if loaded.missing else "",
-        prompt("assess_images") if loaded.refs else "",
-        prompt("assess_images_far") if far else "",
-    ]
-    return "\n".join(filter(None, notes))
 
 
 def _with_images(notes: str, loaded: LoadedPictures) -> str:

@@ -332,7 +332,16 @@ _MISSING = re.compile(r"\W*not\s+in\s+(?:the\s+)?memory\b", re.I)
 
 def read_lines(text: str) -> dict[str, Any] | None:
     """Parse an action from plain lines; None if no line names the action."""
-    parts = _parts(text.rpartition("</think>")[2])
+    parts: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in text.rpartition("</think>")[2].splitlines():
+        match = _LINE.match(line)
+        if match is None:
+            current.append(line)
+            continue
+        current = [match[2]]
+        parts.setdefault(match[1].lower(), current)
+    parts = {name: " ".join(" ".join(lines).split()) for name, lines in parts.items()}
     kind = _KIND.match(parts.get("action", ""))
     if kind is None:
         return None
@@ -340,20 +349,6 @@ def read_lines(text: str) -> dict[str, Any] | None:
     content = parts.get("content") or parts["action"][kind.end() :]
     read = _search if kind[1].lower() == "search" else _answer
     return {"reason": reason, "action": kind[1].lower(), **read(content)}
-
-
-def _parts(text: str) -> dict[str, str]:
-    """Return the text after each name, over all its lines; the first of each counts."""
-    parts: dict[str, list[str]] = {}
-    current: list[str] = []
-    for line in text.splitlines():
-        match = _LINE.match(line)
-        if match is None:
-            current.append(line)
-            continue
-        current = [match[2]]
-        parts.setdefault(match[1].lower(), current)
-    return {name: " ".join(" ".join(lines).split()) for name, lines in parts.items()}
 
 
 def _search(content: str) -> dict[str, Any]:
