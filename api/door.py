@@ -116,19 +116,13 @@ def _endpoint(act: Act, method: str, path: str) -> Any:
             continue
         if _has_shape(hint):
             written[name] = TypeAdapter(hint)
-        kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        of_value, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         field = next((note for note in notes if isinstance(note, FieldInfo)), FieldInfo())
         limits = [note for note in notes if not isinstance(note, FieldInfo | OnCommandLine)]
         if _has_shape(hint):
-            kind, limits = str | None, []
-        annotation = Annotated[
-            (
-                kind,
-                *limits,
-                *field.metadata,
-                (Path if f"{{{name}}}" in path else Query)(description=field.description),
-            )
-        ]
+            of_value, limits = str | None, []
+        place = (Path if f"{{{name}}}" in path else Query)(description=field.description)
+        annotation: Any = Annotated[(of_value, *limits, *field.metadata, place)]
         asked.append(one.replace(annotation=annotation, kind=one.KEYWORD_ONLY))
     if of_body:
         model = create_model(

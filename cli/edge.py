@@ -46,6 +46,7 @@ class ErrorBoundary(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except BrokenPipeError:
+            # The reader of the pipe has ended, as in ``homer dump V | head``: discard the rest.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except KeyboardInterrupt as stop:
@@ -54,12 +55,14 @@ class ErrorBoundary(TyperGroup):
             message, code = f"{error}{_log_error(error)}", _code(error, ctx)
         except Exception as error:
             if is_usage(error):
-                error.message = printable(error.message)
+                # Typer prints it, and it may quote arguments.
+                error.message = printable(error.message)  # type: ignore[attr-defined]
                 raise
             where = _log_error(error) or (
                 "" if _debug(ctx) else " (homer --debug COMMAND shows where)"
             )
-            message = f"{type(error).__name__}: {_first_line(error)}{where}"
+            first = next((line for line in str(error).splitlines() if line.strip()), "no message")
+            message = f"{type(error).__name__}: {first}{where}"
             code = _code(error, ctx)
         note(f"homer: {message}")
         raise typer.Exit(code)
@@ -76,10 +79,6 @@ def _code(error: Exception, ctx: Any) -> int:
         for line in "".join(traceback.format_exception(error)).splitlines():
             note(line)
     return error.exit_code if isinstance(error, HomerError) else HomerError.exit_code
-
-
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), "no message")
 
 
 def _log_error(error: Exception) -> str:

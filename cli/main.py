@@ -204,7 +204,7 @@ def main() -> None:
     set_private_umask()
     job = os.environ.pop(END, "")
     if user := os.environ.pop(ACTING, ""):
-        # Pydantic, which is slow to import: jobs of the app and the API need it, ``--help`` does not.
+        # Pydantic, slow to import: jobs of the app and the API need it, ``--help`` does not.
         from domain.rights import acting_user
 
         acting_user.set(user)

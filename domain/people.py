@@ -51,24 +51,16 @@ def tags_in_words(text: str) -> str:
 
     def words(tag: re.Match[str]) -> str:
         places = seen.setdefault(tag[1], {})
-        kind = tag[1]
-        number = tag[2]
-        if kind == "character":
-            said = f"person {number}"
+        place, who = places.get(tag[2]), f"unnamed {_WHO.get(tag[1], '')}"
+        if tag[1] == "character":
+            said = f"person {tag[2]}"
+        elif place is None:
+            said = f"another {who}" if places else f"an {who}"
+        elif len(places) > 2:
+            known = place < len(_ORDINALS)
+            said = f"the {_ORDINALS[place]} {who}" if known else f"another {who}"
         else:
-            who = f"unnamed {_WHO[kind]}"
-            if number not in places:
-                said = f"another {who}" if places else f"an {who}"
-            else:
-                place = places[number]
-                if len(places) > 2:
-                    said = (
-                        f"the {_ORDINALS[place]} {who}"
-                        if place < len(_ORDINALS)
-                        else f"another {who}"
-                    )
-                else:
-                    said = f"the other {who}" if place else f"the {who}"
+            said = f"the other {who}" if place else f"the {who}"
         places.setdefault(tag[2], len(places))
         start = tag.start()
         begins = start == 0 or _SENTENCE_END.search(text[max(0, start - GAP) : start]) is not None

@@ -76,9 +76,7 @@ def parse_when(text: str) -> When:
             )
         return When(every_s=seconds)
     if match := _AT.fullmatch(normalised):
-        day = match[1].lower()
-        hour = int(match[2])
-        minute = int(match[3])
+        day, hour, minute = match[1].lower(), int(match[2]), int(match[3])
         if hour > 23 or minute > 59:
             raise InputError(f"{hour}:{minute:02} is no time of day")
         return When(cron=f"{minute} {hour} * * {DAYS.index(day) if day in DAYS else '*'}")

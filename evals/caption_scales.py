@@ -87,11 +87,10 @@ def compare_scales(
         raise InputError(
             f"no reference of {video.title} is here: homer import VIDEO --captions FILE --scale"
         )
+    levels = {node.level for node in reference.nodes}
     nodes = {
         level: _of_level(built.nodes, level)
-        for level in sorted(
-            {node.level for node in reference.nodes}, key=lambda level: int(level.split()[0])
-        )
+        for level in sorted(levels, key=lambda level: int(level.split()[0]))
     }
     shared = [level for level in nodes if nodes[level]]
     if not shared:

@@ -83,13 +83,13 @@ class StudioRuns:
         with self._lock:
             context = self._contexts.get(state["trajectory"])
             if context is None or context.recorder.seq != state["seq"]:
-                trajectory = state["trajectory"]
+                of = state["trajectory"]
                 with self.store.begin() as session:
-                    answered = find_trajectory(session, trajectory).state == DONE
+                    answered = find_trajectory(session, of).state == DONE
                 if answered:
                     raise InputError(
-                        f"trajectory {trajectory} has its answer: go on from one of its rounds with "
-                        f"homer fork {trajectory} --round K"
+                        f"trajectory {of} has its answer: go on from one of its rounds with "
+                        f"homer fork {of} --round K"
                     )
                 context = self.runner.context_at(state)
                 self._contexts[state["trajectory"]] = context

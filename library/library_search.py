@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -143,7 +143,10 @@ def search_library(
         lines, close = found.lines, list[LineAt]()
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
-            close = _others(session, order, sources, lines)
+            known = {line.id for line in lines}
+            places = {one: place for place, one in enumerate(order) if one not in known}
+            near = library_lines(session, places, sources)
+            close = sorted(near, key=lambda line: places[line.id])[:MAX_CLOSE]
         pictures = list[AlikeKeyframe]()
         if sought and shown is not None:
             pictures = close_pictures(session, scopes, sought, shown, MAX_CLOSE)
@@ -186,16 +189,6 @@ def _picture(one: AlikeKeyframe, title: str) -> LibraryResult:
         title=title,
         blob=frame.blob,
     )
-
-
-def _others(
-    session: Session, ids: Sequence[int], sources: Collection[str], known: Iterable[LineAt]
-) -> list[LineAt]:
-    """Return the lines of these ids that pass the filter and are not known, in their order."""
-    seen = {line.id for line in known}
-    places = {one: place for place, one in enumerate(ids) if one not in seen}
-    lines = library_lines(session, places, sources)
-    return sorted(lines, key=lambda line: places[line.id])[:MAX_CLOSE]
 
 
 def _split_person(

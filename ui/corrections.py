@@ -239,7 +239,21 @@ def show_split_form(store: Store, person: PersonOfVideo) -> None:
     ):
         st.write(translate("Choose the faces and voices of the other person."))
         with st.container(horizontal=True, key=f"parts_{number}"):
-            boxes = {tag: _part_box(store, person, tag) for tag in person.tags[:MAX_PARTS]}
+            boxes = {}
+            for tag in person.tags[:MAX_PARTS]:
+                with st.container(width=110, key=f"part_{person.number}_{tag.strip('<>')}"):
+                    data = stored_image(store, person.crops.get(tag))
+                    if data:
+                        st.image(
+                            data,
+                            alt=translate("{part} of {name}").format(
+                                part=_part_name(tag), name=display_name(person)
+                            ),
+                            width=90,
+                        )
+                    boxes[tag] = st.checkbox(
+                        capitalized(_part_name(tag)), key=f"split_{tag}_{person.number}"
+                    )
         name = st.text_input(translate("Name of that person (optional)"))
         sent = st.form_submit_button(translate("Split"))
     if sent:
@@ -251,20 +265,6 @@ def show_split_form(store: Store, person: PersonOfVideo) -> None:
             name=display_name(person),
         )
         st.rerun()
-
-
-def _part_box(store: Store, person: PersonOfVideo, tag: str) -> bool:
-    with st.container(width=110, key=f"part_{person.number}_{tag.strip('<>')}"):
-        data = stored_image(store, person.crops.get(tag))
-        if data:
-            st.image(
-                data,
-                alt=translate("{part} of {name}").format(
-                    part=_part_name(tag), name=display_name(person)
-                ),
-                width=90,
-            )
-        return st.checkbox(capitalized(_part_name(tag)), key=f"split_{tag}_{person.number}")
 
 
 def _part_name(tag: str) -> str:
@@ -411,17 +411,14 @@ def show_span_deletion(state: PageState, video: Video) -> None:
             st.session_state[_REQUESTED] = (video.id, begin or "", end or "")
     requested = st.session_state.get(_REQUESTED)
     if requested and requested[0] == video.id:
-        show_errors(lambda: _confirm(state, video, _parse_span(requested[1], requested[2])))
-
-
-def _parse_span(begin: str, end: str) -> TimeSpan:
-    try:
-        start, stop = parse_clock(begin), parse_clock(end)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    if stop <= start:
-        raise InputError(translate("the part must end after it begins"))
-    return TimeSpan.of(start, stop)
+        with show_errors():
+            try:
+                start, stop = parse_clock(requested[1]), parse_clock(requested[2])
+            except ValueError as error:
+                raise InputError(str(error)) from error
+            if stop <= start:
+                raise InputError(translate("the part must end after it begins"))
+            _confirm(state, video, TimeSpan.of(start, stop))
 
 
 def _confirm(state: PageState, video: Video, span: TimeSpan) -> None:

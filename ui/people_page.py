@@ -17,7 +17,7 @@ from domain.words import counted, format_span, format_time, join_words, translat
 from library import people as acts
 from library.params import Page
 from store.database import Store
-from ui.app_state import page_state, show_errors
+from ui.app_state import page_state
 from ui.corrections import (
     CorrectionResult,
     apply_correction,
@@ -108,10 +108,6 @@ MAX_SUGGESTIONS = 8
 def people_page() -> None:
     """Draw the people of the video that the address names."""
     st.title(translate("People"))
-    show_errors(_body)
-
-
-def _body() -> None:
     store = page_state().store
     shown = choice_param(translate("Show"), (ONE_VIDEO, ALL_VIDEOS), "of")
     if shown == ALL_VIDEOS:

@@ -302,10 +302,6 @@ def show_timeline(
         ),
         "chosen": chosen,
     }
-    result = component("timeline")(key=key, data=data, on_picked_change=_ignore)
+    result = component("timeline")(key=key, data=data, on_picked_change=lambda: None)
     picked = getattr(result, "picked", None)
     return str(picked) if picked else None
-
-
-def _ignore() -> None:
-    """Do nothing: a click reruns the page by itself."""

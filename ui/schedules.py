@@ -12,7 +12,7 @@ from flows.schedules.api import open_schedules, start_schedules
 from services.prefect import PrefectServer, api_url
 from services.supervisor import ScheduleWorker
 from store.home import Home
-from ui.app_state import page_state, show_error, show_errors
+from ui.app_state import page_state, show_error
 from ui.formatting import escape_markdown, format_date
 
 EXAMPLE = "homer schedule set watch folder=~/Videos"
@@ -23,11 +23,7 @@ SCHEDULE_ERROR = "schedule error"
 def schedules_page() -> None:
     """Draw what runs by itself, and when."""
     st.title(translate("Schedules"))
-    show_errors(lambda: show_schedules(page_state().store.home))
-
-
-def show_schedules(home: Home) -> None:
-    """Draw the schedules with buttons; where nothing runs them, one that starts what does."""
+    home = page_state().store.home
     api = prefect_api(home)
     if api is None:
         _offer_start(home)

@@ -21,7 +21,7 @@ from library.library_search import (
 from library.transcript import GROUPS
 from library.videos import newest_titles
 from retrieval.search_cost import recorded_search
-from ui.app_state import PageState, page_state, show_error, show_errors
+from ui.app_state import PageState, page_state, show_error
 from ui.evidence import show_limits
 from ui.formatting import escape_markdown
 from ui.language import use_language
@@ -50,10 +50,6 @@ GRID = """<style>
 def search_page() -> None:
     """Draw the field, the filters, and what is found."""
     st.title(translate("Search"))
-    show_errors(_show)
-
-
-def _show() -> None:
     state = page_state()
     if not newest_titles(state.store, 1):
         show_empty(translate("Nothing has been watched yet."), translate("Add a video"), "library")

@@ -26,7 +26,7 @@ from store.database import Store
 from store.queries.learning import Use
 from ui import charts
 from ui.answer import VERDICTS
-from ui.app_state import page_state, show_errors
+from ui.app_state import page_state
 from ui.formatting import escape_markdown, format_date, format_day
 from ui.navigation import (
     PAGE_SIZE,
@@ -55,12 +55,12 @@ def skills_page() -> None:
     st.title(translate("Skills"))
     update_address_bar()
     if text_param("skill"):
-        show_errors(_show_skill)
+        _show_skill()
     elif text_param("example"):
         page_link("skills", translate("← All skills"))
         _show_example()
     else:
-        show_errors(_show_skills)
+        _show_skills()
 
 
 def _show_skills() -> None:

@@ -26,10 +26,9 @@ def trajectory_page() -> None:
     """Draw the trajectory that the address names, else the list of all."""
     st.title(translate("Trajectory"))
     update_address_bar()
-    show_errors(_show_trajectory if text_param("trajectory") else show_history)
-
-
-def _show_trajectory() -> None:
+    if not text_param("trajectory"):
+        show_history()
+        return
     state = page_state()
     inspected = load_history(state.store, text_param("trajectory"))
     row, errors = inspected.row, inspected.of(Failed)
@@ -79,11 +78,8 @@ def _show_trajectory() -> None:
 @st.fragment(run_every=POLL_S)
 def _poll_run(name: str, events: int) -> None:
     """Draw the page again when the run has new events."""
-    show_errors(lambda: _rerun_if_changed(name, events))
-
-
-def _rerun_if_changed(name: str, events: int) -> None:
-    st.info(translate("This search is in progress."))
-    inspected = load_history(page_state().store, name)
-    if len(inspected.events) != events or not inspected.running:
-        st.rerun()
+    with show_errors():
+        st.info(translate("This search is in progress."))
+        inspected = load_history(page_state().store, name)
+        if len(inspected.events) != events or not inspected.running:
+            st.rerun()

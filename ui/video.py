@@ -27,7 +27,7 @@ from library.memory import (
 )
 from library.people import most_seen
 from store.database import Store
-from ui.app_state import PageState, page_state, show_errors
+from ui.app_state import PageState, page_state
 from ui.corrections import deleted_lane, display_name, show_span_deletion
 from ui.formatting import escape_markdown
 from ui.ingestion import retry_button
@@ -95,10 +95,6 @@ VIEWS = (EVENTS, CLIPS, MEMORY, SEARCH)
 def video_page() -> None:
     """Draw the video that the address names."""
     st.title(translate("Video"))
-    show_errors(_body)
-
-
-def _body() -> None:
     state = page_state()
     video = select_video(state.store)
     if video is None:
@@ -142,10 +138,9 @@ def _body() -> None:
     stream = load_stream_details(state.store, video.id)
     if stream is not None:
         _show_gaps(stream, video)
-    if not (stream is not None):
-        names = VIEWS
-    else:
-        names = (LIVE, *VIEWS) if is_watched(state.store, video.id) else (*VIEWS, LIVE)
+    names = [*VIEWS]
+    if stream is not None:  # The live view is the first while it is watched.
+        names.insert(0 if is_watched(state.store, video.id) else len(names), LIVE)
     view = choice_param(translate("Show"), names, "show")
     views = {
         EVENTS: _show_events,

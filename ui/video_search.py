@@ -74,9 +74,9 @@ def show_search(state: PageState, video: Video) -> None:
             if sought.tool:
                 named, arguments = find_tool(sought.tool), parse_arguments(_words(sought.arguments))
                 tools = state.workspace(video.profile).tools
-                result = use_once(state.store, tools, named, sought.query, arguments, (video.id,))[
-                    0
-                ]
+                result, *_ = use_once(
+                    state.store, tools, named, sought.query, arguments, (video.id,)
+                )
             elif sought.image is not None:
                 example = image_example(sought.image.name, sought.image.getvalue())
                 result = search_alike(state.store, lambda _: example, (video.id,))[0]
@@ -87,9 +87,9 @@ def show_search(state: PageState, video: Video) -> None:
                 span = _span(sought.at) if sought.at else None
                 mode = Mode.KEYFRAME if span else sought.mode
                 retrievers = state.workspace(video.profile).retrievers
-                result = search_once(
+                result, *_ = search_once(
                     state.store, retrievers, mode, sought.query, (video.id,), span=span
-                )[0]
+                )
     except HomerError as error:
         show_error(error)
         return
@@ -123,13 +123,8 @@ def _alike_button(ref: str) -> None:
         key=f"alike_{ref}",
         type="tertiary",
         icon=":material/image_search:",
-        on_click=_search_alike,
-        args=(ref,),
+        on_click=partial(set_params, like=ref, q=None, at=None, tool=None, arguments=None),
     )
-
-
-def _search_alike(ref: str) -> None:
-    set_params(like=ref, q=None, at=None, tool=None, arguments=None)
 
 
 def _form() -> Sought | None:

@@ -332,7 +332,8 @@ _MISSING = re.compile(r"\W*not\s+in\s+(?:the\s+)?memory\b", re.I)
 
 def read_lines(text: str) -> dict[str, Any] | None:
     """Parse an action from plain lines; None if no line names the action."""
-    parts: dict[str, list[str]] = {}
+    # The text after each name, over all its lines; the first of each counts.
+    found: dict[str, list[str]] = {}
     current: list[str] = []
     for line in text.rpartition("</think>")[2].splitlines():
         match = _LINE.match(line)
@@ -340,8 +341,8 @@ def read_lines(text: str) -> dict[str, Any] | None:
             current.append(line)
             continue
         current = [match[2]]
-        parts.setdefault(match[1].lower(), current)
-    parts = {name: " ".join(" ".join(lines).split()) for name, lines in parts.items()}
+        found.setdefault(match[1].lower(), current)
+    parts = {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}
     kind = _KIND.match(parts.get("action", ""))
     if kind is None:
         return None

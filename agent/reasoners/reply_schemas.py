@@ -29,10 +29,9 @@ LONGEST = 160
 def act_form(decision: DecisionContext, narrow: bool) -> type[ActReply]:
     """Return the schema of a step: no answer before a search, a forced mode, a valid option."""
     searched = bool(decision.steps)
-    modes = [
-        str(decision.forced or mode)
-        for mode in [mode for mode in decision.modes if decision.focus or mode is not Mode.NEIGHBOR]
-    ]
+    # NEIGHBOR needs a focus to move from.
+    available = [one for one in decision.modes if decision.focus or one is not Mode.NEIGHBOR]
+    modes = [str(decision.forced or mode) for mode in available]
     fields: dict[str, Any] = {
         "action": one_of(["search", "answer"] if searched else ["search"]),
         "mode": one_of(sorted(set(modes))),
