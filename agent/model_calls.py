@@ -136,8 +136,11 @@ class Calls:
 
     def _note(self, call: CallRecord) -> None:
         """Store a call at once, so that it is not paid for twice, and count it."""
-        record_call_of(self._store, self._recorder.trajectory, call)
+        self._store_call(call)
         self._count(call)
+
+    def _store_call(self, call: CallRecord) -> None:
+        record_call_of(self._store, self._recorder.trajectory, call)
 
     def _recorded_reply(self, request: str) -> Recorded | None:
         """Return the recorded call, counted as if it were made now; None if there is none."""
@@ -145,12 +148,21 @@ class Calls:
         self._recorder.add(prompted)
         call = self._recorder.replay_source.call(request, self._purpose)
         if call is None:
-            with self._store.begin() as session:
-                if not trajectory_exists(session, self._recorder.trajectory):
-                    raise NotFound(f"question {self._recorder.trajectory} was deleted meanwhile")
+            self._check_not_deleted()
             return None
         self._count(call)
         return Recorded(call.reply, call.error, call.tokens_in, call.tokens_out, call.cost_usd)
+
+    def _check_not_deleted(self) -> None:
+        """Check that the reply can still be recorded before paying for a call.
+
+        Raises:
+            NotFound: the question was deleted meanwhile.
+            DatabaseError: the database is gone.
+        """
+        with self._store.begin() as session:
+            if not trajectory_exists(session, self._recorder.trajectory):
+                raise NotFound(f"question {self._recorder.trajectory} was deleted meanwhile")
 
     def _count(self, call: CallRecord) -> None:
         self._last = call

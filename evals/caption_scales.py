@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import computed_field
 from pydantic.dataclasses import dataclass
 
@@ -142,14 +141,11 @@ def _read_by(
 ) -> list[tuple[StoredNode, Facts]]:
     """Return captions with what the builder reads in them, knowing the entities it built."""
     known = replace(built, nodes=(), relations=(), through_clip=-1)
-    run = builder.begin(video, known, (), BuildModels(_no_vectors, parser))
+    # Vectors that say nothing: what captions state does not rest on them.
+    models = BuildModels(lambda texts: np.zeros((len(texts), 1), dtype=np.float32), parser)
+    run = builder.begin(video, known, (), models)
     change = run.step(list(_watched(video, captions)), ended=True)
     return [(caption, _stated_at(change, caption)) for caption in captions]
-
-
-def _no_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return vectors that say nothing, (N, 1): what captions state does not rest on them."""
-    return np.zeros((len(texts), 1), dtype=np.float32)
 
 
 def _watched(video: Video, captions: Iterable[StoredNode]) -> Iterator[WatchedClip]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -26,7 +26,7 @@ from domain.skills import JudgedTrajectory
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
-from evals.plan import Plan, PlannedQuestion, run_name, settings_of
+from evals.plan import Plan, run_name, settings_of
 from evals.records import exclusive_run, run_report
 from evals.tables import RunOutcome
 from flows.build import build_each
@@ -218,17 +218,22 @@ class EvaluationSteps:
             self._listener.said(f"homer: {video}: {error}")
             return
         planned = [item for item in self.plan.questions if item.question.video == video]
-        slots = [slot for item in planned for slot in self._slots(item, known)]
+        slots = [
+            Slot(
+                arm,
+                item.question.id,
+                item.place,
+                item.part,
+                item.batch,
+                known,
+                item.question.model_dump(mode="json"),
+            )
+            for item in planned
+            for arm in self.plan.arms_of(item)
+        ]
         with self.workspace.store.begin() as session:
             stored.plan_slots(session, self.name, slots)
         self._count_cost()
-
-    def _slots(self, planned: PlannedQuestion, video: str) -> Iterator[Slot]:
-        item = planned.question.model_dump(mode="json")
-        for arm in self.plan.arms_of(planned):
-            yield Slot(
-                arm, planned.question.id, planned.place, planned.part, planned.batch, video, item
-            )
 
     def _ingested(self, video: EvalVideo) -> str:
         """Ingest a video and return its id.

@@ -43,7 +43,14 @@ def keep_missing_frames(
     Raises:
         ModelError: the image-text model failed; the same call goes on.
     """
-    clips = _unseen(workspace, video, name)
+    with workspace.store.begin() as session:
+        carried = carried_by(session, video.id, [name]).get(name)
+        through = -1 if carried is None else carried.through_clip
+        clips = [
+            Clip(index=one.index, span=one.span)
+            for one in clip_rows.clips_of(session, video.id)
+            if one.index > through and one.state == ClipState.DONE
+        ]
     if not clips or not video.has_video:
         return ""
     try:
@@ -66,18 +73,6 @@ def keep_missing_frames(
     except (FramesMissing, MediaError) as error:
         return f"frames are not kept: {error}"
     return ""
-
-
-def _unseen(workspace: Workspace, video: Video, name: str) -> list[Clip]:
-    """Return the watched clips after those that a keeper saw, in order."""
-    with workspace.store.begin() as session:
-        carried = carried_by(session, video.id, [name]).get(name)
-        through = -1 if carried is None else carried.through_clip
-        return [
-            Clip(index=one.index, span=one.span)
-            for one in clip_rows.clips_of(session, video.id)
-            if one.index > through and one.state == ClipState.DONE
-        ]
 
 
 def _keep(workspace: Workspace, keepers: VideoKeepers, clip: Clip, raw: RawClip) -> None:

@@ -145,12 +145,11 @@ class HttpFile:
             stated = response.headers.get("Content-Range", "").rpartition("/")[2]
             if response.status != HTTPStatus.PARTIAL_CONTENT:
                 stated = response.headers.get("Content-Length", "")
+            is_said = stated.isascii() and stated.isdigit() and len(stated) < 20
             about = Partial(
                 name=_name(self._url, response.headers, kind),
                 validator=strong or response.headers.get("Last-Modified", ""),
-                total=int(stated)
-                if stated.isascii() and stated.isdigit() and len(stated) < 20
-                else None,
+                total=int(stated) if is_said else None,
             )
             if response.status == HTTPStatus.PARTIAL_CONTENT:
                 # Where a part of a file begins; -1 where it does not say.
@@ -200,7 +199,10 @@ class HttpFile:
         return None
 
     def _receive(self, response: HTTPResponse, start: int, total: int | None) -> None:
-        counter = self._counter(start, total)
+        counter = None
+        if self._progress is not None and total is not None:
+            counter = Megabytes(self._progress, "fetched, MB", total)
+            counter.step(start)
         size = start
         with self._part.open("ab" if start else "wb") as file:
             while data := response.read1(CHUNK):
@@ -218,13 +220,6 @@ class HttpFile:
             raise InputError(f"it is larger than {MOST_BYTES / 10**9:g} GB")
         if time.monotonic() > self._deadline:
             raise InputError(f"it takes longer than {LONGEST_S / 3600:g} hours")
-
-    def _counter(self, start: int, total: int | None) -> Megabytes | None:
-        if self._progress is None or total is None:
-            return None
-        counter = Megabytes(self._progress, "fetched, MB", total)
-        counter.step(start)
-        return counter
 
 
 def _name(url: str, headers: Message, kind: str) -> str:

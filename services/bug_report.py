@@ -99,7 +99,19 @@ def _parts(home: Home, profile: Profile, checks: Iterable[Check]) -> Iterator[tu
     yield "weights.json", _json(machine(home))
     yield "settings.json", _json(settings(profile))
     yield "doctor.json", _json([finding(check) for check in checks])
-    yield from _store_parts(home)
+    try:
+        with open_store(home) as store, store.begin(snapshot=True) as session:
+            facts = outline.database_facts(session)
+            sizes = [asdict(size) for size in outline.table_sizes(session)]
+            videos = outline.outline_videos(session, VIDEOS)
+            runs = outline.outline_trajectories(session, TRAJECTORIES)
+    except HomerError as error:
+        yield "database.json", _json({"error": type(error).__name__})
+    else:
+        where = {"embedded": not os.environ.get("HOMER_DATABASE_URL")}
+        yield "database.json", _json({**where, **facts, "tables": sizes})
+        yield "videos.json", _json([video(home, row) for row in videos])
+        yield "trajectories.json", _json([trajectory(row) for row in runs])
     log = log_path(home)
     rotated = (log.with_name(f"{log.name}.{n}") for n in (3, 2, 1))
     records = [record for path in (*rotated, log) for record in redaction.redact_log(_lines(path))]
@@ -169,23 +181,6 @@ def finding(check: Check) -> dict[str, Any]:
         role = rest.removeprefix("of ")
         what = f"{kind} {role if role in ROLES else 'of another role'}"
     return {"what": what, "ok": check.ok}
-
-
-def _store_parts(home: Home) -> Iterator[tuple[str, str]]:
-    """Yield the outline of the library; if it cannot be opened, the class of the error."""
-    try:
-        with open_store(home) as store, store.begin(snapshot=True) as session:
-            facts = outline.database_facts(session)
-            sizes = [asdict(size) for size in outline.table_sizes(session)]
-            videos = outline.outline_videos(session, VIDEOS)
-            runs = outline.outline_trajectories(session, TRAJECTORIES)
-    except HomerError as error:
-        yield "database.json", _json({"error": type(error).__name__})
-        return
-    where = {"embedded": not os.environ.get("HOMER_DATABASE_URL")}
-    yield "database.json", _json({**where, **facts, "tables": sizes})
-    yield "videos.json", _json([video(home, row) for row in videos])
-    yield "trajectories.json", _json([trajectory(row) for row in runs])
 
 
 def video(home: Home, outline: VideoOutline) -> dict[str, Any]:

@@ -354,17 +354,13 @@ def dataset(
     if not questions:
         raise InputError(f"{place} holds no question of {name}")
     by_name = {video.name: video for video in videos}
-    return Dataset(name, tuple(by_name.values()), tuple(_with_unique_ids(questions)))
-
-
-def _with_unique_ids(questions: Iterable[EvalQuestion]) -> Iterator[EvalQuestion]:
-    """Yield questions with unique ids: the second of an id gets ``#2``, and so on."""
-    seen: set[str] = set()
-    for item in questions:
+    seen, unique = set[str](), list[EvalQuestion]()
+    for item in questions:  # The second of an id gets ``#2``, and so on.
         ids = chain([item.id], (f"{item.id}#{n}" for n in count(2)))
-        free = next(name for name in ids if name not in seen)
+        free = next(one for one in ids if one not in seen)
         seen.add(free)
-        yield item if free == item.id else item.model_copy(update={"id": free})
+        unique.append(item if free == item.id else item.model_copy(update={"id": free}))
+    return Dataset(name, tuple(by_name.values()), tuple(unique))
 
 
 def reject_duplicate_ids(place: str, questions: Iterable[EvalQuestion]) -> None:

@@ -83,9 +83,10 @@ def _method(tool: Tool) -> Callable[..., str]:
     method.__annotations__ = {one.name: one.annotation for one in ordered} | {"return": str}
     method.__signature__ = signature  # type: ignore[attr-defined]
     # Describe a tool and its arguments in Google's style, which chat templates parse.
-    arguments = [
-        f"    {name}: {_described(name, part)}" for name, part in schema["properties"].items()
-    ]
+    arguments = []
+    for name, part in schema["properties"].items():
+        text = str(part.get("description") or ("what to look for" if name == "query" else name))
+        arguments.append(f"    {name}: {' '.join(text.split())}")
     described = " ".join(tool.description.split())
     listed = "\n".join(arguments)
     method.__doc__ = (
@@ -109,8 +110,3 @@ def _parameter(name: str, part: Mapping[str, Any], schema: Mapping[str, Any]) ->
         default=inspect.Parameter.empty if required else None,
         annotation=kind if required else Optional[kind],  # noqa: UP045 - `|` needs a type
     )
-
-
-def _described(name: str, part: Mapping[str, Any]) -> str:
-    text = str(part.get("description") or ("what to look for" if name == "query" else name))
-    return " ".join(text.split())

@@ -64,22 +64,18 @@ def completion_of(events: Sequence[Event]) -> list[Message]:
         if isinstance(event, Acted):
             reason = event.action.reason if event.action else ""
         elif isinstance(event, EvidenceRetrieved) and event.round > 0:
-            messages += _tool_use(event, reason)
+            name = str(event.mode)
+            arguments = {**({"query": event.query} if event.query else {}), **event.arguments}
+            call = {"type": "function", "function": {"name": name, "arguments": arguments}}
+            messages.append({"role": "assistant", "content": reason, "tool_calls": [call]})
+            text = event.refused or found_text(event.evidence, nothing_close=event.nothing_close)
+            messages.append({"role": "tool", "name": name, "content": text})
             reason = ""
     answers = [event.answer for event in events if isinstance(event, Ended) and event.answer]
     for answer in answers[-1:]:
         given = f"\\boxed{{{answer.option}}}" if answer.option else answer.text
         messages.append({"role": "assistant", "content": given})
     return messages
-
-
-def _tool_use(found: EvidenceRetrieved, reason: str) -> Iterator[Message]:
-    name = str(found.mode)
-    arguments = {**({"query": found.query} if found.query else {}), **found.arguments}
-    call = {"type": "function", "function": {"name": name, "arguments": arguments}}
-    yield {"role": "assistant", "content": reason, "tool_calls": [call]}
-    text = found.refused or found_text(found.evidence, nothing_close=found.nothing_close)
-    yield {"role": "tool", "name": name, "content": text}
 
 
 def found_text(evidence: Iterable[Evidence], *, nothing_close: bool) -> str:

@@ -76,7 +76,18 @@ class ScheduleDeployments:
             wanted: the schedules of ``homer.toml``. One of them is applied when it is new or was
                 changed in the file, and removed when it is no longer in there.
         """
-        self._make_pool()
+        template = process_job_template()
+        pool = WorkPoolCreate(
+            name=self.pool, type="process", base_job_template=template, concurrency_limit=AT_ONCE
+        )
+        try:
+            self._client.create_work_pool(pool)
+        except ObjectAlreadyExists:
+            if self._client.read_work_pool(self.pool).base_job_template != template:
+                changed = WorkPoolUpdate(base_job_template=template)
+                self._client.update_work_pool(self.pool, changed)
+        else:
+            self._client.create_work_queue(name=NOW, work_pool_name=self.pool, priority=1)
         known = self._deployments()
         for name, draft in wanted.items():
             if name not in known or known[name].version != schedule_digest(draft):
@@ -103,7 +114,15 @@ class ScheduleDeployments:
             InputError: its cron line is invalid.
         """
         kind = kind_named(draft.kind)
-        when = _schedule(draft.when)
+        zone, when = get_localzone_name(), draft.when
+        schedule: CronSchedule | IntervalSchedule
+        if when.every_s is not None:
+            schedule = IntervalSchedule(interval=timedelta(seconds=when.every_s), timezone=zone)
+        else:
+            try:
+                schedule = CronSchedule(cron=when.cron or "", timezone=zone)
+            except ValueError as error:
+                raise InputError(f"{when.cron!r} is no cron line") from error
         flow, current = (
             self._client.create_flow_from_name(kind.name),
             self._deployments().get(draft.name),
@@ -114,7 +133,7 @@ class ScheduleDeployments:
             flow,
             deployment_name(self.library, draft.name),
             version=version or (current.version if current else None),
-            schedules=[DeploymentScheduleCreate(schedule=when, active=True)],
+            schedules=[DeploymentScheduleCreate(schedule=schedule, active=True)],
             concurrency_limit=1,
             concurrency_options=ConcurrencyOptions(
                 collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW
@@ -202,20 +221,6 @@ class ScheduleDeployments:
             missed += len(late[1:])
         return missed
 
-    def _make_pool(self) -> None:
-        template = process_job_template()
-        pool = WorkPoolCreate(
-            name=self.pool, type="process", base_job_template=template, concurrency_limit=AT_ONCE
-        )
-        try:
-            self._client.create_work_pool(pool)
-        except ObjectAlreadyExists:
-            if self._client.read_work_pool(self.pool).base_job_template != template:
-                changed = WorkPoolUpdate(base_job_template=template)
-                self._client.update_work_pool(self.pool, changed)
-            return
-        self._client.create_work_queue(name=NOW, work_pool_name=self.pool, priority=1)
-
     def _deployments(self) -> dict[str, DeploymentResponse]:
         tagged = DeploymentFilter(tags=DeploymentFilterTags(all_=self._tags))
         deployments = self._client.read_deployments(deployment_filter=tagged)
@@ -272,16 +277,6 @@ def _as_run(run: FlowRun) -> ScheduleRun:
         told=(state.message or "") if state else "",
         at=run.end_time or run.start_time,
     )
-
-
-def _schedule(when: When) -> CronSchedule | IntervalSchedule:
-    zone = get_localzone_name()
-    if when.every_s is not None:
-        return IntervalSchedule(interval=timedelta(seconds=when.every_s), timezone=zone)
-    try:
-        return CronSchedule(cron=when.cron or "", timezone=zone)
-    except ValueError as error:
-        raise InputError(f"{when.cron!r} is no cron line") from error
 
 
 def _as_when(schedule: Any) -> When | str:
