@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from api.app_state import ApiState
-from api.problems import RequestRefused, to_logged_problem
+from api.problems import Problem, RequestRefused, to_logged_problem
 from domain.asking import Question
 from domain.moments import Answered
 from domain.people import tags_in_words
@@ -218,7 +218,10 @@ class EventStream(Response):
         except ClientGone:
             return
         except Exception as error:  # noqa: BLE001 - an edge: the status is sent, so the error becomes an event
-            yield format_event("problem", to_logged_problem(error).model_dump(mode="json"))
+            yield self._problem(to_logged_problem(error))
+
+    def _problem(self, problem: Problem) -> bytes:
+        return format_event("problem", problem.model_dump(mode="json"))
 
     async def _line(self, item: StreamItem) -> bytes:
         match item:
@@ -231,10 +234,9 @@ class EventStream(Response):
                 return format_event("words", reply_payload(item))
             case _:
                 payload = item.model_dump(mode="json")
-                return format_event(
-                    item.kind,
-                    {"id": self._search.id, **payload} if item.kind == "question" else payload,
-                )
+                if item.kind == "question":
+                    payload = {"id": self._search.id, **payload}
+                return format_event(item.kind, payload)
 
 
 async def _send(send: Send, message: Message) -> None:

@@ -214,8 +214,13 @@ def apply_edits(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Le
     """
     refused: list[str] = []
     for rewrite in edits.rewrite:
-        ledger, complaint = _rewrite(ledger, rewrite)
-        refused += [complaint] if complaint else []
+        task, text = find_subtask(ledger, rewrite.id), " ".join(rewrite.text.split())
+        if task is None or not is_open(task):
+            refused.append(marked(f"{rewrite.id} cannot be rewritten: it is not open"))
+        elif not text or _find_same_text(ledger, text) is not None:
+            refused.append(marked(f"{rewrite.id} was rewritten to nothing new"))
+        else:
+            ledger = _replace(ledger, task, text=text, attempts=0, state=SubtaskState.PENDING)
     for task_id in edits.abandon[: settings.replan_abandons]:
         task = find_subtask(ledger, task_id)
         if task is None or not is_open(task):
@@ -233,15 +238,6 @@ def apply_edits(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Le
     ]
     refused += excess_complaints
     return ledger, refused
-
-
-def _rewrite(ledger: Ledger, rewrite: Rewrite) -> tuple[Ledger, str]:
-    task, text = find_subtask(ledger, rewrite.id), " ".join(rewrite.text.split())
-    if task is None or not is_open(task):
-        return ledger, marked(f"{rewrite.id} cannot be rewritten: it is not open")
-    if not text or _find_same_text(ledger, text) is not None:
-        return ledger, marked(f"{rewrite.id} was rewritten to nothing new")
-    return _replace(ledger, task, text=text, attempts=0, state=SubtaskState.PENDING), ""
 
 
 def blocked_subtasks(ledger: Ledger, settings: AskSettings) -> tuple[str, ...]:

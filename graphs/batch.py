@@ -82,20 +82,13 @@ def answered_ids(path: Path) -> set[str | int]:
     """
     if not path.exists():
         return set()
-    complete, incomplete = _split(path.read_bytes())
+    complete = path.read_bytes().splitlines(keepends=True)
+    incomplete = complete.pop() if complete and not complete[-1].endswith(b"\n") else b""
     ids = {_id_of(path, n, line) for n, line in enumerate(complete, start=1)}
     if incomplete:
         with path.open("r+b") as file:
             file.truncate(sum(len(line) for line in complete))
     return ids
-
-
-def _split(data: bytes) -> tuple[list[bytes], bytes]:
-    """Split into complete lines, each with its newline, and what follows the last newline."""
-    lines = data.splitlines(keepends=True)
-    if lines and not lines[-1].endswith(b"\n"):
-        return lines[:-1], lines[-1]
-    return lines, b""
 
 
 def _id_of(path: Path, number: int, line: bytes) -> str | int:

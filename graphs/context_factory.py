@@ -32,7 +32,7 @@ from domain.errors import InputError, NotFound
 from domain.marked import marked
 from domain.memories import MemoryView
 from domain.settings import HOUR_MS, AskSettings
-from domain.skills import RoutedSkill, StrategyChoice
+from domain.skills import StrategyChoice
 from domain.time import format_clock
 from domain.trajectory import Setup
 from models.chat import Replay, Sink, StructuredChat
@@ -306,11 +306,12 @@ class StrategyChooser:
             except (InputError, NotFound) as error:
                 reasons.append(f"{skill.name}: {error}")
                 continue
-            why = f"{strategy.name} answered questions like this best ({_matched(skill)})"
+            limit = f", at most {skill.policy.rounds} rounds" if skill.policy.rounds else ""
+            matched = f"skill {skill.name}, {skill.score:.2f}{limit}"
+            why = f"{strategy.name} answered questions like this best ({matched})"
             choice = StrategyChoice(skill=skill, why=why)
-            if skill.policy.rounds is None:
-                limited = settings
-            else:
+            limited = settings
+            if skill.policy.rounds is not None:  # No more than it says, nor than the strategy has.
                 rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
                 limited = settings.model_copy(update={"rounds": rounds})
             return Chosen(strategy, limited, choice, tuple(calls))
@@ -318,11 +319,6 @@ class StrategyChooser:
         why = "; ".join(reasons) or "no strategy was learned for questions like this"
         choice = StrategyChoice(why=f"{default.name} is the default: {why}")
         return Chosen(default, settings, choice, tuple(calls))
-
-
-def _matched(skill: RoutedSkill) -> str:
-    limit = f", at most {skill.policy.rounds} rounds" if skill.policy.rounds else ""
-    return f"skill {skill.name}, {skill.score:.2f}{limit}"
 
 
 def default_strategy(settings: AskSettings) -> Strategy:

@@ -44,7 +44,16 @@ def assess(state: State, context: RunContext) -> State:
     noted_ledger = _with_image_notes(state, context, retrieval, claims)
     resolved = tuple(_bearing(state, context, retrieval, claim) for claim in claims.resolved)
     supported = claims.model_copy(update={"resolved": resolved})
-    ledger, accepted, refused = _settled(noted_ledger, supported)
+    ledger = noted_ledger
+    accepted, refused = list[Resolution](), list[str]()
+    for subtask in supported.reopened:
+        ledger = reopen_subtask(ledger, subtask)
+    for claim in supported.resolved:
+        ledger, complaint = resolve_subtask(ledger, claim)
+        if complaint:
+            refused.append(complaint)
+        else:
+            accepted.append(claim)
     lows = progress_of(state).lows + 1 if low else 0
     context.recorder.add(
         Assessed(
@@ -52,8 +61,8 @@ def assess(state: State, context: RunContext) -> State:
             increment=round(share, 4),
             low=low,
             saturated=lows >= context.settings.saturated_after,
-            resolved=accepted,
-            refused=refused,
+            resolved=tuple(accepted),
+            refused=tuple(refused),
         )
     )
     return {"ledger": plain(ledger), "next": "record"}
@@ -97,22 +106,6 @@ def _bearing(
     text = subtask_claim(task, question_of(state))
     scores = {**given, **score(context, retrieval.round, text, unscored)}
     return bearing(claim, scores, context.settings.bearing)
-
-
-def _settled(
-    ledger: Ledger, claims: Assessment
-) -> tuple[Ledger, tuple[Resolution, ...], tuple[str, ...]]:
-    """Return the ledger with the claims that hold, these claims, and the others' complaints."""
-    accepted, refused = [], []
-    for subtask in claims.reopened:
-        ledger = reopen_subtask(ledger, subtask)
-    for claim in claims.resolved:
-        ledger, complaint = resolve_subtask(ledger, claim)
-        if complaint:
-            refused.append(complaint)
-        else:
-            accepted.append(claim)
-    return ledger, tuple(accepted), tuple(refused)
 
 
 # Record: closes the round and counts it in the progress ledger.

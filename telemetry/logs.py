@@ -93,14 +93,6 @@ def _fields_of(error: BaseException) -> dict[str, Any]:
     return found | ({"sqlstate": state} if isinstance(state, str) else {})
 
 
-def _traceback_of(error: BaseException) -> dict[str, Any]:
-    """Return the frames that led to an error and its causes; at ``debug``, its message too."""
-    found: dict[str, Any] = {"trace": list(_steps_of(error))[-FRAMES * 2 :]}
-    if _ROOT_LOG.isEnabledFor(logging.DEBUG):
-        found["said"] = str(error)
-    return found
-
-
 def _steps_of(error: BaseException) -> Iterator[str]:
     # An error, its cause, that one's cause, ..., each once: an error may be its own.
     chain: list[BaseException] = []
@@ -135,7 +127,11 @@ class RecordFormatter(logging.Formatter):
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level, event = record.levelname.lower(), record.getMessage()
         error = record.exc_info[1] if record.exc_info else None
-        about_error = {**_fields_of(error), **_traceback_of(error)} if error is not None else {}
+        about_error: dict[str, Any] = {}
+        if error is not None:
+            about_error = _fields_of(error) | {"trace": list(_steps_of(error))[-FRAMES * 2 :]}
+            if _ROOT_LOG.isEnabledFor(logging.DEBUG):
+                about_error["said"] = str(error)
         fields = {**getattr(record, "homer", {}), **about_error, "pid": record.process}
         if self._form == "json":
             line = {"at": at, "level": level, "event": event, **fields}

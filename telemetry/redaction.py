@@ -120,9 +120,7 @@ def redact_log(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             found |= {key: _value(value) for key, value in _FIELD.findall(line)} if head else {}
         found = found if isinstance(found, dict) else {}
         at, level, event = (str(found.get(key, "")) for key in ("at", "level", "event"))
-        if not _AT.fullmatch(at):
-            record = None
-        else:
+        if _AT.fullmatch(at):
             level, event = (one if one in _EVENT_WORDS else "another" for one in (level, event))
             kept = {key: _plain(key, found[key]) for key in found if key in _NAMES}
             shown = {"at": at, "level": level, "event": event} | kept
@@ -130,10 +128,12 @@ def redact_log(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
                 if found.get(key) is not None:
                     shown[key] = str(found[key]) if str(found[key]) in _CLASSES else "another"
             if isinstance(found.get("trace"), list):
-                shown["trace"] = [_step(str(one)) for one in found["trace"]]
-            record = shown
-        if record is not None:
-            yield record
+                steps = [str(step) for step in found["trace"]]
+                shown["trace"] = [
+                    step if _STEP.fullmatch(step) or step in _CLASSES else "elsewhere"
+                    for step in steps
+                ]
+            yield shown
 
 
 def _value(text: str) -> Any:
@@ -149,10 +149,6 @@ def _plain(key: str, value: Any) -> Any:
     if key == "sqlstate":
         return value if re.fullmatch(r"[0-9A-Z]{5}", str(value)) else None
     return mask_id(str(value))
-
-
-def _step(step: str) -> str:
-    return step if _STEP.fullmatch(step) or step in _CLASSES else "elsewhere"
 
 
 def count_known_words(lines: Iterable[str]) -> dict[str, Any]:

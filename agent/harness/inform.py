@@ -82,15 +82,6 @@ def card_lines(
 ) -> tuple[CardLine, ...]:
     """Return the lines of the card of a search."""
     shown = [e for e in retrieval.evidence if not (repeats and e.ref in seen)]
-    head = [CardLine(text=line) for line in _card_head(retrieval, repeats)]
-    evidence = [CardLine(text=memory_line(e), score=e.score) for e in shown]
-    tail = ["Nothing new."] if repeats and not shown and not retrieval.refused else []
-    tail += [_neighbour(n) for n in retrieval.neighbours if n.of or not repeats]
-    return (*head, *evidence, *(CardLine(text=line) for line in [*tail, "</card>"]))
-
-
-def _card_head(retrieval: EvidenceRetrieved, repeats: bool) -> list[str]:
-    """Return the lines of a card before its evidence."""
     lines = [f'<card mode="{retrieval.mode}" query="{quote_label(retrieval.query, 120)}">']
     if retrieval.refused:
         lines.append(f"Refused: {quote_untrusted(retrieval.refused, 600)}")
@@ -104,7 +95,11 @@ def _card_head(retrieval: EvidenceRetrieved, repeats: bool) -> list[str]:
             lines.append(f"Read off from structure, in words of the memory: {text} {refs}")
     if retrieval.nothing_close:
         lines.append("Nothing in memory is close to this query.")
-    return lines
+    head = [CardLine(text=line) for line in lines]
+    evidence = [CardLine(text=memory_line(e), score=e.score) for e in shown]
+    tail = ["Nothing new."] if repeats and not shown and not retrieval.refused else []
+    tail += [_neighbour(n) for n in retrieval.neighbours if n.of or not repeats]
+    return (*head, *evidence, *(CardLine(text=line) for line in [*tail, "</card>"]))
 
 
 def memory_line(evidence: Evidence, *, whole: bool = False) -> str:

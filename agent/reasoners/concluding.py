@@ -82,22 +82,14 @@ def decompose(
     One subtask for each option, at most ``most``: with more options, several share a subtask.
     """
     if options:
-        return tuple(_for_options(options, group) for group in _grouped(options, most))
+        # Groups of them that are as even as possible.
+        groups = min(max(1, most), len(options))
+        starts = [len(options) * i // groups for i in range(groups + 1)]
+        each = [tuple(ascii_uppercase[start:stop]) for start, stop in pairwise(starts)]
+        return tuple(SubtaskDraft(text=option_text(options, one), options=one) for one in each)
     if parts := question_parts_of(question):
         return tuple(SubtaskDraft(text=part) for part in parts)
     return (SubtaskDraft(text=question),)
-
-
-def _grouped(options: Sequence[str], most: int) -> list[range]:
-    """Split the positions of the options into at most ``most`` groups, as evenly as possible."""
-    groups = min(max(1, most), len(options))
-    starts = [len(options) * i // groups for i in range(groups + 1)]
-    return [range(start, stop) for start, stop in pairwise(starts)]
-
-
-def _for_options(options: Sequence[str], places: Iterable[int]) -> SubtaskDraft:
-    letters = tuple(ascii_uppercase[place] for place in places)
-    return SubtaskDraft(text=option_text(options, letters), options=letters)
 
 
 def option_text(options: Sequence[str], letters: Sequence[str]) -> str:
@@ -118,13 +110,11 @@ def query_of(task: Subtask, question: Question) -> str:
     if not task.options or not has_rule_wording(task, question):
         return as_query(task.text)
     chosen = (question.options[ascii_uppercase.index(letter)] for letter in task.options)
-    restated = "; ".join(_restated(question.text, option) for option in chosen)
+    stated = [statement(question.text, option) for option in chosen]
+    restated = "; ".join(
+        as_query(one) if is_asked(one) or len(words(one)) < 2 else one for one in stated
+    )
     return restated if words(restated) != words(task.text) else f"the video tells {restated}"
-
-
-def _restated(question: str, option: str) -> str:
-    restated = statement(question, option)
-    return as_query(restated) if is_asked(restated) or len(words(restated)) < 2 else restated
 
 
 def ranking_text_of(task: Subtask, question: Question) -> str:

@@ -129,15 +129,14 @@ class LlmReasoner:
         latest = pictures_of(decision.searches[-1].found) if decision.searches else ()
         loaded = self._load(latest, decision, ACT_SHARE)
         hint = "" if self._caller.in_process else prompt("act_time")
+        ref, label = (decision.focus.ref, decision.focus.label) if decision.focus else ("", "")
         task_prompt = prompt(
             "act",
             round=decision.round,
             rounds=self._settings.rounds,
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
-            focus=focus_line(decision.focus.ref, decision.focus.label)
-            if decision.focus
-            else focus_line("", ""),
+            focus=focus_line(ref, label),
             notes="\n".join(filter(None, [_with_images(_notes(decision), loaded), hint])),
         )
         temperature = self._settings.act_temperature
@@ -221,11 +220,14 @@ class LlmReasoner:
         )
         held = by_evidence(decision.pictures, most_telling)
         loaded = self._load(held, decision, CONCLUDE_SHARE)
+        options = decision.question.options
         task_prompt = prompt(
             "conclude",
             ledger=_ledger(decision, None),
             evidence=_evidence(decision),
-            form=_form(decision),
+            form=prompt("conclude_options", last=letter(len(options) - 1))
+            if options
+            else prompt("conclude_guess" if decision.guesses else "conclude_open"),
             notes=_with_images(_notes(decision), loaded),
         )
         reply = self._caller.ask(
@@ -251,7 +253,10 @@ class LlmReasoner:
             plan=plan_lines(decision.planned),
             contents=content_lines(decision.contents),
         )
-        first, last = [system(_system(decision)), user(question)], user(task_prompt)
+        # The rules, and the advice that holds for the whole run.
+        advice = skill_lines(decision.skills, Tone.POSITIVE)
+        rules = [prompt("system"), *([prompt("skills", lines=advice)] if advice else [])]
+        first, last = [system("\n\n".join(rules)), user(question)], user(task_prompt)
         if not steps:
             return [*first, last]
         cards = earlier_cards([step.lines for step in steps])
@@ -274,19 +279,17 @@ def _repaired(action: Action, decision: DecisionContext) -> Action:
     return action.model_copy(update={"query": as_query(action.query)})
 
 
-def _system(decision: DecisionContext) -> str:
-    """Return the rules, and the advice that holds for the whole run."""
-    advice = skill_lines(decision.skills, Tone.POSITIVE)
-    return "\n\n".join([prompt("system"), *([prompt("skills", lines=advice)] if advice else [])])
-
-
 def _ledger(decision: DecisionContext, current: Subtask | None) -> str:
     """Return the ledger in full if it changed since the question was shown, else in one line."""
     return ledger_lines(decision.ledger, current, full=has_news(decision.ledger, decision.planned))
 
 
 def _notes(decision: DecisionContext) -> str:
-    forced = (f"This round's mode is {decision.forced}.",) if decision.forced else _modes(decision)
+    forced: tuple[str, ...] = ()
+    if decision.forced:
+        forced = (f"This round's mode is {decision.forced}.",)
+    elif len(decision.modes) != len(Mode):  # Some are switched off.
+        forced = (f"The only modes there are now: {', '.join(decision.modes)}.",)
     warnings = skill_lines(decision.skills, Tone.CAUTIONARY)
     return hint_lines(
         (*decision.hints, *warnings.splitlines(), *forced), decision.complaint, decision.final
@@ -296,12 +299,6 @@ def _notes(decision: DecisionContext) -> str:
 def _with_images(notes: str, loaded: LoadedPictures) -> str:
     """Return notes with what is to be known about images, if there are any."""
     return "\n".join(filter(None, [notes, prompt("images") if loaded.images else ""]))
-
-
-def _modes(decision: DecisionContext) -> tuple[str, ...]:
-    """Return a note on the available modes where some are switched off."""
-    all_modes = len(decision.modes) == len(Mode)
-    return () if all_modes else (f"The only modes there are now: {', '.join(decision.modes)}.",)
 
 
 def _support(decision: DecisionContext) -> set[str]:
@@ -322,9 +319,3 @@ def _evidence(decision: DecisionContext) -> str:
     searches = [search.found for search in decision.searches]
     lines = [*(memory_line(e, whole=True) for e in in_time), *edge_lines(searches)]
     return "\n".join(lines) or "Nothing was found."
-
-
-def _form(decision: DecisionContext) -> str:
-    if not decision.question.options:
-        return prompt("conclude_guess" if decision.guesses else "conclude_open")
-    return prompt("conclude_options", last=letter(len(decision.question.options) - 1))

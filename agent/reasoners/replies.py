@@ -348,20 +348,15 @@ def read_lines(text: str) -> dict[str, Any] | None:
         return None
     reason = parts.get("reason") or parts.get("thought") or parts.get("reasoning") or ""
     content = parts.get("content") or parts["action"][kind.end() :]
-    read = _search if kind[1].lower() == "search" else _answer
-    return {"reason": reason, "action": kind[1].lower(), **read(content)}
-
-
-def _search(content: str) -> dict[str, Any]:
-    mode = _MODE.match(content)
-    query = content[mode.end() :] if mode else content
-    named = mode[1].lower().replace("neighbour", "neighbor") if mode else None
-    return {"mode": named, "query": query.strip(" \"'`()[]*")}
-
-
-def _answer(content: str) -> dict[str, Any]:
+    read = {"reason": reason, "action": kind[1].lower()}
+    if kind[1].lower() == "search":
+        mode = _MODE.match(content)
+        query = content[mode.end() :] if mode else content
+        named = mode[1].lower().replace("neighbour", "neighbor") if mode else None
+        return {**read, "mode": named, "query": query.strip(" \"'`()[]*")}
     cited = _CITED.findall(content)
     return {
+        **read,
         "answer": _CITED.sub("", content).strip(" \"'`*"),
         "citations": _EVIDENCE_REF.findall(" ".join(cited).lower()),
         "not_in_memory": bool(_MISSING.match(content)),
