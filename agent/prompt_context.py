@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -28,7 +28,7 @@ from agent.state import (
 )
 from domain.asking import Ledger, Mode, Question, Subtask
 from domain.people import TAG
-from domain.skills import RoutedSkill, Tone
+from domain.skills import Tone
 from domain.trajectory import (
     Acted,
     Assessed,
@@ -56,6 +56,9 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         more: fields that only this decision has.
     """
     progress, forced = progress_of(state), state.get("forced")
+    # Cautionary skills are shown only once a search went badly.
+    routed = [skill for event in context.recorder.of(SkillsRouted) for skill in event.skills]
+    warned = bool(routed) and goes_badly(context.recorder)
     return DecisionContext(
         question=question_of(state),
         view=view_of(state),
@@ -77,7 +80,7 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         people=context.people,
         contents=context.contents,
         guesses=context.settings.answers == "best_guess",
-        skills=skills_now(context.recorder),
+        skills=tuple(skill for skill in routed if warned or skill.tone is Tone.POSITIVE),
         pictures=pictures_found(context.recorder.of(EvidenceRetrieved)),
         notes=notes(context.recorder),
         answered=outcome_of(state).action,
@@ -85,13 +88,6 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         tokens=context.budget.tokens_left,
         **more,
     )
-
-
-def skills_now(recorder: Recorder) -> tuple[RoutedSkill, ...]:
-    """Return the question's skills; cautionary ones only once a search went badly."""
-    routed = [skill for event in recorder.of(SkillsRouted) for skill in event.skills]
-    warned = bool(routed) and goes_badly(recorder)
-    return tuple(skill for skill in routed if warned or skill.tone is Tone.POSITIVE)
 
 
 def goes_badly(recorder: Recorder) -> bool:
@@ -138,7 +134,11 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
             on_images = notes.get(event.round, ())
             built = (at, len(on_images))
             if built not in recorder.cards:
-                found = with_image_notes(event, on_images)
+                found = event
+                if on_images:
+                    changed = with_notes({e.ref: e for e in event.evidence}, on_images)
+                    evidence = tuple(changed.get(e.ref, e) for e in event.evidence)
+                    found = event.model_copy(update={"evidence": evidence})
                 recorder.cards[built] = card_lines(found, seen, repeats=event.focus in focused)
             lines = recorder.cards[built]
             rounds.append(
@@ -155,15 +155,6 @@ def image_notes_by_round(recorder: Recorder) -> dict[int, tuple[ImageNote, ...]]
     for event in recorder.of(ImagesSeen):
         looks[event.round] = (*looks.get(event.round, ()), *event.seen)
     return looks
-
-
-def with_image_notes(event: EvidenceRetrieved, notes: Sequence[ImageNote]) -> EvidenceRetrieved:
-    """Return a search's result with what was seen on its images."""
-    if not notes:
-        return event
-    changed = with_notes({e.ref: e for e in event.evidence}, notes)
-    evidence = tuple(changed.get(e.ref, e) for e in event.evidence)
-    return event.model_copy(update={"evidence": evidence})
 
 
 def notes(recorder: Recorder) -> tuple[str, ...]:

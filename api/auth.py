@@ -156,7 +156,8 @@ class ApiAuth:
                     detail = "forwarded by a proxy, and this server has no key"
                     hint = f"have the operator set {KEY_VARIABLE} (docs/api.md, Keys)"
                     raise RequestRefused(HTTPStatus.FORBIDDEN, "proxy", detail, hint)
-                user = _client_address(scope)
+                client = scope.get("client")
+                user = str(client[0]) if client else "unknown"
         except RequestRefused as refused:
             return await problem_response(refused)(scope, receive, send)
         scope[USER_KEY] = f"{KEY_PREFIX}{user}" if self._rules.keys else None
@@ -176,8 +177,3 @@ class ApiAuth:
         refused = RequestRefused(HTTPStatus.UNAUTHORIZED, "key", detail, hint)
         refused.headers = {"WWW-Authenticate": 'Bearer realm="homer"'}
         raise refused
-
-
-def _client_address(scope: Scope) -> str:
-    client = scope.get("client")
-    return str(client[0]) if client else "unknown"

@@ -14,7 +14,6 @@ from typing import Any
 from anyio import to_thread
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolResult, ImageContent, TextContent, Tool, ToolAnnotations
-from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from api.app_state import ApiState
@@ -95,19 +94,6 @@ def for_client(found: Any) -> Any:
     return client_data(in_seconds(to_jsonable_python(found)))
 
 
-def listed_tool(
-    name: str, description: str, arguments: type[BaseModel], answer: type[BaseModel]
-) -> Tool:
-    """Return what clients see of a tool."""
-    return Tool(
-        name=name,
-        description=description,
-        input_schema=arguments.model_json_schema(),
-        output_schema=describe_in_seconds(answer.model_json_schema(mode="serialization")),
-        annotations=READS,
-    )
-
-
 SCOPE = ("query", "video", "as_of")
 """Arguments of every strategy's tools besides their own."""
 
@@ -150,7 +136,16 @@ SEARCHING = "still searching"
 
 def asking_tool() -> McpTool:
     """Return the tool."""
-    return McpTool(listed_tool("ask", inspect.getdoc(ask) or "", Ask, Answered), ask)
+    return McpTool(
+        Tool(
+            name="ask",
+            description=inspect.getdoc(ask) or "",
+            input_schema=Ask.model_json_schema(),
+            output_schema=describe_in_seconds(Answered.model_json_schema(mode="serialization")),
+            annotations=READS,
+        ),
+        ask,
+    )
 
 
 async def ask(state: ApiState, context: CallContext, given: Arguments) -> CallToolResult:

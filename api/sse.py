@@ -231,7 +231,9 @@ class EventStream(Response):
                 answer = await self._search.answer_body(item)
                 return format_event("answer", answer.model_dump(mode="json"))
             case PartialReply():
-                return format_event("words", reply_payload(item))
+                text = tags_in_words(latest_text(item.text))
+                words = {"round": item.round, "purpose": item.purpose, "text": text}
+                return format_event("words", words)
             case _:
                 payload = item.model_dump(mode="json")
                 if item.kind == "question":
@@ -246,12 +248,6 @@ async def _send(send: Send, message: Message) -> None:
             await send(message)
     except TimeoutError as error:
         raise ClientGone from error
-
-
-def reply_payload(reply: PartialReply) -> dict[str, Any]:
-    """Return the payload of a partial reply, with people's tags in words."""
-    text = tags_in_words(latest_text(reply.text))
-    return {"round": reply.round, "purpose": reply.purpose, "text": text}
 
 
 def format_event(name: str, payload: dict[str, Any]) -> bytes:

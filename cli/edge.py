@@ -54,7 +54,7 @@ class ErrorBoundary(TyperGroup):
         except HomerError as error:
             message, code = f"{error}{_log_error(error)}", _code(error, ctx)
         except Exception as error:
-            if is_usage(error):
+            if hasattr(error, "format_message") and hasattr(error, "exit_code"):
                 # Typer prints it, and it may quote arguments.
                 error.message = printable(error.message)  # type: ignore[attr-defined]
                 raise
@@ -66,11 +66,6 @@ class ErrorBoundary(TyperGroup):
             code = _code(error, ctx)
         note(f"homer: {message}")
         raise typer.Exit(code)
-
-
-def is_usage(error: Exception) -> bool:
-    """Return whether the command line is wrong: Typer then shows the usage, exit code 2."""
-    return hasattr(error, "format_message") and hasattr(error, "exit_code")
 
 
 def _code(error: Exception, ctx: Any) -> int:

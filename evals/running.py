@@ -89,7 +89,10 @@ def run(
         finished = False
         try:
             api = None
-            if not direct and steps.has_work():
+            if not direct and (
+                steps.left() > 0
+                or any(steps.should_learn_from(batch) for batch in steps.plan.batches)
+            ):
                 api = connect_to_prefect(workspace.home, listener.said)
             run_evaluation(steps, count, api)
             finished = True
@@ -407,10 +410,6 @@ class EvaluationSteps:
         ]
         names = (planned.slot.item["video"] for planned in self._results() if not _is_open(planned))
         return sum(map(len, arms)) - sum(name not in self.left_out for name in names)
-
-    def has_work(self) -> bool:
-        """Check whether anything is left to do."""
-        return self.left() > 0 or any(self.should_learn_from(batch) for batch in self.plan.batches)
 
     def end(self, *, interrupted: bool = False) -> None:
         """Record the state of the run: done if every planned question is judged."""

@@ -101,26 +101,6 @@ def _id_of(path: Path, number: int, line: bytes) -> str | int:
     return question_id
 
 
-def resolve_questions(store: Store, items: Sequence[BatchQuestion]) -> list[Question]:
-    """Resolve the questions' videos.
-
-    Raises:
-        NotFound: a question's video is not in the library.
-        Ambiguous: several videos match that name.
-    """
-    with store.begin() as session:
-        ids = {name: find_video(session, name).id for name in sorted({q.video for q in items})}
-    return [
-        Question(
-            text=q.question,
-            videos=(ids[q.video],),
-            options=q.options,
-            as_of_ms=None if q.as_of_s is None else round(q.as_of_s * 1000),
-        )
-        for q in items
-    ]
-
-
 def run_batch(
     store: Store,
     toolbox: Toolbox,
@@ -141,7 +121,17 @@ def run_batch(
     """
     check_strategy(strategy or toolbox.profile.settings.ask.strategy)
     remaining = [q for q in questions if q.id not in done]
-    resolved = resolve_questions(store, remaining)
+    with store.begin() as session:
+        ids = {name: find_video(session, name).id for name in sorted({q.video for q in remaining})}
+    resolved = [
+        Question(
+            text=q.question,
+            videos=(ids[q.video],),
+            options=q.options,
+            as_of_ms=None if q.as_of_s is None else round(q.as_of_s * 1000),
+        )
+        for q in remaining
+    ]
     pool = ThreadPoolExecutor(workers or min(4, os.cpu_count() or 1))
     with make(store, toolbox) as runner:
         try:

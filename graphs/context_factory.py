@@ -315,13 +315,8 @@ class StrategyChooser:
                 rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
                 limited = settings.model_copy(update={"rounds": rounds})
             return Chosen(strategy, limited, choice, tuple(calls))
-        default = default_strategy(settings)
+        named = settings.strategy
+        default = find_strategy(AskSettings().strategy if named == AUTO else named)
         why = "; ".join(reasons) or "no strategy was learned for questions like this"
         choice = StrategyChoice(why=f"{default.name} is the default: {why}")
         return Chosen(default, settings, choice, tuple(calls))
-
-
-def default_strategy(settings: AskSettings) -> Strategy:
-    """Return the strategy that ``auto`` asks by where nothing was learned."""
-    named = settings.strategy
-    return find_strategy(AskSettings().strategy if named == AUTO else named)

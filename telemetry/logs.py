@@ -80,19 +80,6 @@ def log_error(error: BaseException, event: str = "error") -> Path | None:
     return next((one.path for one in written), None)
 
 
-def _fields_of(error: BaseException) -> dict[str, Any]:
-    """Return an error's class and cause, and the system's or the database's number for it."""
-    found: dict[str, Any] = {"error": type(error).__name__}
-    cause = error.__cause__ or error.__context__
-    if cause is not None:
-        found["cause"] = type(cause).__name__
-    number = getattr(error, "errno", None) or getattr(cause, "errno", None)
-    if isinstance(number, int):
-        found["errno"] = number
-    state = getattr(getattr(error, "orig", cause), "sqlstate", None)
-    return found | ({"sqlstate": state} if isinstance(state, str) else {})
-
-
 def _steps_of(error: BaseException) -> Iterator[str]:
     # An error, its cause, that one's cause, ..., each once: an error may be its own.
     chain: list[BaseException] = []
@@ -129,7 +116,19 @@ class RecordFormatter(logging.Formatter):
         error = record.exc_info[1] if record.exc_info else None
         about_error: dict[str, Any] = {}
         if error is not None:
-            about_error = _fields_of(error) | {"trace": list(_steps_of(error))[-FRAMES * 2 :]}
+            # Its class and cause, the system's or the database's number for it, and the frames that
+            # led to it; at ``debug``, its message too.
+            about_error["error"] = type(error).__name__
+            cause = error.__cause__ or error.__context__
+            if cause is not None:
+                about_error["cause"] = type(cause).__name__
+            number = getattr(error, "errno", None) or getattr(cause, "errno", None)
+            if isinstance(number, int):
+                about_error["errno"] = number
+            state = getattr(getattr(error, "orig", cause), "sqlstate", None)
+            if isinstance(state, str):
+                about_error["sqlstate"] = state
+            about_error["trace"] = list(_steps_of(error))[-FRAMES * 2 :]
             if _ROOT_LOG.isEnabledFor(logging.DEBUG):
                 about_error["said"] = str(error)
         fields = {**getattr(record, "homer", {}), **about_error, "pid": record.process}

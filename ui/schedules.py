@@ -24,7 +24,8 @@ def schedules_page() -> None:
     """Draw what runs by itself, and when."""
     st.title(translate("Schedules"))
     home = page_state().store.home
-    api = prefect_api(home)
+    own = PrefectServer(home).address()
+    api = os.environ.get("PREFECT_API_URL") or (f"{own}/api" if own else None)
     if api is None:
         _offer_start(home)
         return
@@ -77,12 +78,6 @@ def _offer_start(home: Home) -> None:
     with st.spinner(translate("Starting; the first time takes half a minute ...")):
         start_schedules(home, api_url(home))
     st.rerun()
-
-
-def prefect_api(home: Home) -> str | None:
-    """Return the address of Prefect's API if it runs; a page starts no server."""
-    own = PrefectServer(home).address()
-    return os.environ.get("PREFECT_API_URL") or (f"{own}/api" if own else None)
 
 
 def _change_schedule(home: Home, api: str, action: str, name: str) -> None:

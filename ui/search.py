@@ -65,7 +65,14 @@ def search_page() -> None:
         placeholder=translate("Words that were said, shown, seen or heard"),
         live=True,
     )
-    query = _query((words or "")[:MAX_QUERY_CHARS])
+    added = text_param("added")
+    query = LibraryQuery(
+        words=(words or "")[:MAX_QUERY_CHARS],
+        videos=tuple(text_params("video")),
+        person=text_param("person"),
+        groups=tuple(group for group in GROUPS if group in text_params("kind")),
+        added=Added(added) if added in set(Added) else Added.EVER,
+    )
     if query.empty:
         _show_filters(query, LibraryResults())
         return
@@ -103,18 +110,6 @@ def search_page() -> None:
     if not (found.with_words or found.close or found.pictures):
         st.write(translate("Nothing like this was found."))
     show_limits(cost.usage, unseen=tools.images is None and not found.with_words)
-
-
-def _query(words: str) -> LibraryQuery:
-    """Return what the address asks for; values that it cannot have are left out."""
-    added = text_param("added")
-    return LibraryQuery(
-        words=words,
-        videos=tuple(text_params("video")),
-        person=text_param("person"),
-        groups=tuple(group for group in GROUPS if group in text_params("kind")),
-        added=Added(added) if added in set(Added) else Added.EVER,
-    )
 
 
 def _show_filters(query: LibraryQuery, found: LibraryResults) -> None:

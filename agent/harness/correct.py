@@ -86,17 +86,16 @@ def after_round(
     if not spent:
         return counted, ""
     if not counted.grace:
-        hints = mode_hints(modes, settings.memory.modes)
+        unused = [
+            hint
+            for mode, hint in _STRATEGIES.items()
+            if mode in settings.memory.modes and mode not in modes
+        ]
+        hints = tuple(unused) or ("All modes were tried: use other words, names or times.",)
         changes = {"grace": True, "hints": (*counted.hints, *hints)}
         return counted.model_copy(update=changes), "grace round: little new was found"
     warning = "last round: the search gives nothing new"
     return counted.model_copy(update={"last": number + 1}), warning
-
-
-def mode_hints(tried: Sequence[Mode], available: Sequence[Mode] = tuple(Mode)) -> tuple[str, ...]:
-    """Return suggestions after these modes: first unused modes, else other words."""
-    unused = [hint for mode, hint in _STRATEGIES.items() if mode in available and mode not in tried]
-    return tuple(unused) or ("All modes were tried: use other words, names or times.",)
 
 
 def forced_mode(

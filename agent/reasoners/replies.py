@@ -39,11 +39,6 @@ def subtasks_in(texts: list[str]) -> tuple[str, ...]:
     return tuple(f"t{number}" for text in texts for number in _SUBTASK.findall(text))
 
 
-def image_note_text(text: str) -> str:
-    """Return what was seen on one line, at most ``IMAGE_NOTE`` characters."""
-    return quote_untrusted(make_storable(text), IMAGE_NOTE)
-
-
 def _listed(value: Any) -> Any:
     """Wrap a single value in a list, and turn numbers into texts."""
     things = value if isinstance(value, list) else [value]
@@ -252,7 +247,8 @@ class SeenReply(BaseReply):
 
     def notes(self) -> tuple[ImageNote, ...]:
         """Return the image note for the machine; none where no image or nothing is named."""
-        named, text = _IMAGE.findall(self.image), image_note_text(self.text)
+        named = _IMAGE.findall(self.image)
+        text = quote_untrusted(make_storable(self.text), IMAGE_NOTE)
         return tuple(ImageNote(ref=ref, text=text) for ref in named[:1] if text)
 
 

@@ -165,16 +165,6 @@ def recorded_examples(
         yield RecordedExample(row, {**asked, "view": view}, is_open=not run.question.options)
 
 
-def prompt_rows(examples: list[RecordedExample]) -> list[dict[str, Any]]:
-    """Return the prompts whose right answer is known, each once, in order.
-
-    The same question over the same view is one prompt, however often it was asked.
-    """
-    rows = [one.prompt_row for one in examples if one.prompt_row["answer"]]
-    distinct = {(str(row["prompt"]), row["view"]): row for row in rows}
-    return list(distinct.values())
-
-
 def view_of_row(view: str) -> MemoryView:
     """Return the memory view of a prompt's row."""
     return MemoryView.model_validate_json(view)
@@ -232,7 +222,9 @@ def export_training(
             f"no answer of {strategy.name} was judged yet: 'homer eval run' judges those to a data "
             "set, 'homer skills judge ID right' one of your own"
         )
-    prompts = prompt_rows(examples)
+    rows = [one.prompt_row for one in examples if one.prompt_row["answer"]]
+    distinct = {(str(row["prompt"]), row["view"]): row for row in rows}
+    prompts = list(distinct.values())
     manifest = TrainingManifest(
         strategy=strategy.name,
         profile=profile,

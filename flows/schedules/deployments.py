@@ -76,7 +76,9 @@ class ScheduleDeployments:
             wanted: the schedules of ``homer.toml``. One of them is applied when it is new or was
                 changed in the file, and removed when it is no longer in there.
         """
-        template = process_job_template()
+        # No command, environment or folder comes from a run; no ``env``, since Prefect would merge
+        # the variables of a run into it.
+        template: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
         pool = WorkPoolCreate(
             name=self.pool, type="process", base_job_template=template, concurrency_limit=AT_ONCE
         )
@@ -289,12 +291,3 @@ def _as_when(schedule: Any) -> When | str:
 
 
 FILE = Path(__file__).with_name("process_job.json")
-
-
-def process_job_template() -> dict[str, Any]:
-    """Read the base job template: no command, environment or folder comes from a run.
-
-    It has no ``env``, since Prefect would merge the variables of a run into it.
-    """
-    template: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return template
