@@ -7,7 +7,7 @@ the one of its scale that overlaps it most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -144,23 +144,26 @@ def _read_by(
     # Vectors that say nothing: what captions state does not rest on them.
     models = BuildModels(lambda texts: np.zeros((len(texts), 1), dtype=np.float32), parser)
     run = builder.begin(video, known, (), models)
-    change = run.step(list(_watched(video, captions)), ended=True)
-    return [(caption, _stated_at(change, caption)) for caption in captions]
-
-
-def _watched(video: Video, captions: Iterable[StoredNode]) -> Iterator[WatchedClip]:
-    """Yield captions as if each were the line of a clip."""
-    for number, caption in enumerate(captions):
-        line = Memory(
-            id=number + 1,
-            video=video.id,
-            clip=number,
-            kind=MemoryKind.EPISODIC,
-            text=caption.text,
-            span=caption.span,
-            source=MemorySource.CAPTION,
+    watched = [  # As if each were the line of a clip.
+        WatchedClip(
+            number,
+            caption.span,
+            (
+                Memory(
+                    id=number + 1,
+                    video=video.id,
+                    clip=number,
+                    kind=MemoryKind.EPISODIC,
+                    text=caption.text,
+                    span=caption.span,
+                    source=MemorySource.CAPTION,
+                ),
+            ),
         )
-        yield WatchedClip(number, caption.span, (line,))
+        for number, caption in enumerate(captions)
+    ]
+    change = run.step(watched, ended=True)
+    return [(caption, _stated_at(change, caption)) for caption in captions]
 
 
 def _stated_at(change: Change, caption: StoredNode) -> Facts:

@@ -206,23 +206,15 @@ class StrategyTools:
         with self._lock:
             if strategy.memory not in self._open:
                 self._open[strategy.memory] = strategy.open_tools(self._store, self._toolbox)
-        seen, unbuilt = self._built_part(strategy, view)
-        found = self._open[strategy.memory][tool.name](seen, arguments, use)
-        return found.model_copy(update={"unbuilt": unbuilt}) if unbuilt else found
-
-    def _built_part(
-        self, strategy: Strategy, view: MemoryView
-    ) -> tuple[MemoryView, tuple[str, ...]]:
-        """Return what the tools of a strategy search, and the titles of videos without its memory.
-
-        A strategy with tables of its own also searches the lines of those.
-        """
+        unbuilt: tuple[str, ...] = ()
         if strategy.windows is not None:
-            return view, self.without_windows(strategy, view)
-        if strategy.builder is None or len(view.scopes) == 1:
-            return view, ()
-        with self._store.begin() as session:
-            return built_part(session, view, strategy.memory, self._toolbox.text.name)
+            unbuilt = self.without_windows(strategy, view)  # It also searches the lines of those.
+        elif strategy.builder is not None and len(view.scopes) > 1:
+            with self._store.begin() as session:
+                text = self._toolbox.text.name
+                view, unbuilt = built_part(session, view, strategy.memory, text)
+        found = self._open[strategy.memory][tool.name](view, arguments, use)
+        return found.model_copy(update={"unbuilt": unbuilt}) if unbuilt else found
 
     def without_windows(self, strategy: Strategy, view: MemoryView) -> tuple[str, ...]:
         """Return the titles of videos of which none of the strategy's windows is built."""

@@ -32,7 +32,6 @@ from domain.asking import (
     Answer,
     Evidence,
     Ledger,
-    Subtask,
     SubtaskState,
 )
 from domain.errors import BudgetExceeded
@@ -192,14 +191,12 @@ def certainty(ledger: Ledger, refs: Sequence[str]) -> float:
     """
     cited = set(refs)
     cited_subtasks = [s for s in ledger.subtasks if cited & {*s.evidence, *s.support}]
-    confidences = [confidence(s.best_score, _pieces(s, cited)) for s in cited_subtasks]
+    confidences = list[float]()
+    for one in cited_subtasks:
+        is_resolved = one.state is SubtaskState.RESOLVED
+        pieces = len(one.support) if is_resolved else len(cited & set(one.evidence))
+        confidences.append(confidence(one.best_score, pieces))
     return sum(confidences) / len(confidences) if confidences else 0.0
-
-
-def _pieces(subtask: Subtask, cited: set[str]) -> int:
-    if subtask.state is SubtaskState.RESOLVED:
-        return len(subtask.support)
-    return len(cited & set(subtask.evidence))
 
 
 def retrieved(

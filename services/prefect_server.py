@@ -57,7 +57,14 @@ class OriginGuard:
         """Pass a request on, or refuse it with the reason."""
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
-        if why := self._refusal(Headers(scope=scope)):
+        headers, why = Headers(scope=scope), ""
+        host = headers.get("host", "")
+        name, colon, port = host.rpartition(":")
+        if (name if colon and port.isdigit() else host).lower() not in self._names:
+            why = "this server does not answer to that host name"
+        elif not same_origin(headers):
+            why = "asked by a page of another site"
+        if why:
             if scope["type"] == "websocket":
                 return await send(
                     {"type": "websocket.close", "code": POLICY_VIOLATION, "reason": why}
@@ -73,15 +80,6 @@ class OriginGuard:
             await send(message)
 
         return await self._app(scope, receive, sending)
-
-    def _refusal(self, headers: Headers) -> str:
-        host = headers.get("host", "")
-        name, colon, port = host.rpartition(":")
-        if (name if colon and port.isdigit() else host).lower() not in self._names:
-            return "this server does not answer to that host name"
-        if not same_origin(headers):
-            return "asked by a page of another site"
-        return ""
 
 
 def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
@@ -100,7 +98,8 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
     from prefect.server.api.server import create_app
 
     omit_state_in_bulk_inserts()
-    used = _stop_when_idle() if stop_idle else lambda: None
+    home = Home.default()
+    used = stop_when_unused(home, idle_limit_s(home)).touch if stop_idle else lambda: None
     uvicorn.run(
         OriginGuard(create_app(final=True), [*OWN_NAMES, *names], used),
         host=host,
@@ -108,11 +107,6 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
         log_level="warning",
         timeout_graceful_shutdown=STOP_WITHIN_S,
     )
-
-
-def _stop_when_idle() -> Callable[[], None]:
-    home = Home.default()
-    return stop_when_unused(home, idle_limit_s(home)).touch
 
 
 def parser() -> argparse.ArgumentParser:

@@ -59,7 +59,8 @@ def signals(course: Course, attempts: int, *, right: bool) -> tuple[Signal, ...]
     resolved; a wrong one a failure; a wrong answer to an unsplit question suggests a missed split.
     A subtask stalls when it uses all its ``attempts`` unresolved.
     """
-    is_split, resolved = len(course.subtasks) > 1, _resolved(course.subtasks)
+    is_split = len(course.subtasks) > 1
+    resolved = [task.state is SubtaskState.RESOLVED for task in course.subtasks]
     if right:
         found = {
             Signal.HARD_WIN: course.rounds >= HARD and course.queries >= 2,
@@ -79,10 +80,6 @@ def signals(course: Course, attempts: int, *, right: bool) -> tuple[Signal, ...]
             ),
         }
     return tuple(signal for signal, is_so in found.items() if is_so)
-
-
-def _resolved(subtasks: Iterable[Subtask]) -> list[bool]:
-    return [task.state is SubtaskState.RESOLVED for task in subtasks]
 
 
 def _all(events: Iterable[Event], kind: type[E]) -> list[E]:

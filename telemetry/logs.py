@@ -135,12 +135,9 @@ class RecordFormatter(logging.Formatter):
         if self._form == "json":
             line = {"at": at, "level": level, "event": event, **fields}
             return json.dumps(line, ensure_ascii=True, default=str)
-        rest = " ".join(f"{key}={_plain(value)}" for key, value in fields.items())
+        plain = ((key, json.dumps(value, default=str)) for key, value in fields.items())
+        rest = " ".join(f"{key}=" + text.replace(" ", "\\u0020") for key, text in plain)
         return f"{at} {level} {event}: {rest}"
-
-
-def _plain(value: object) -> str:
-    return json.dumps(value, ensure_ascii=True, default=str).replace(" ", "\\u0020")
 
 
 class LogFile(logging.Handler):

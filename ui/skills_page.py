@@ -222,7 +222,16 @@ def _show_record(record: SkillUseRecord) -> None:
     if not record.given:
         st.caption(translate(_NO_USES))
         return
-    rows = [_chart_row(record, index) for index in range(len(record.tallies))]
+    rows = list[dict[str, str | int | float]]()
+    for tally in record.tallies:
+        day = f"{tally.start:%Y-%m}" if record.unit == "month" else f"{tally.start:%Y-%m-%d}"
+        row: dict[str, str | int | float] = {
+            record.unit: day,
+            "given": tally.given,
+            "judged": tally.judged,
+            "right": tally.right,
+        }
+        rows.append(row | ({"share right": tally.right / tally.judged} if tally.judged else {}))
     left, right = st.columns(2)
     with left:
         first, last = record.tallies[0].start, record.tallies[-1].start
@@ -259,18 +268,6 @@ def _show_record(record: SkillUseRecord) -> None:
             for row in rows
         ]
     )
-
-
-def _chart_row(record: SkillUseRecord, index: int) -> dict[str, str | int | float]:
-    tally = record.tallies[index]
-    day = f"{tally.start:%Y-%m}" if record.unit == "month" else f"{tally.start:%Y-%m-%d}"
-    row: dict[str, str | int | float] = {
-        record.unit: day,
-        "given": tally.given,
-        "judged": tally.judged,
-        "right": tally.right,
-    }
-    return row | ({"share right": tally.right / tally.judged} if tally.judged else {})
 
 
 def _show_questions(

@@ -84,11 +84,16 @@ def _round(store: Store, inspected: History, videos: Mapping[str, Video], number
         if round_
         else translate("Before the first round: the plan")
     )
+    ledger, changes = "", ledger_changes(inspected, number)
+    if changes:
+        heading = translate("Parts of the question")
+        subtasks = "".join(_subtask(subtask, marks) for subtask, marks in changes)
+        ledger = f"<h3>{heading}</h3><ul>{subtasks}</ul>"
     parts = [
         f'<section id="round-{number}"><h2 dir="auto">{escape(headline)}</h2>',
         remarks_html(round_remarks(inspected, number)),
         "".join(_moment(store, piece, videos) for piece in (round_.evidence if round_ else ())),
-        _ledger(ledger_changes(inspected, number)),
+        ledger,
         "".join(_call(call) for call in calls_in_round(store, inspected, number)),
         "</section>",
     ]
@@ -114,14 +119,6 @@ def _moment(store: Store, item: Citation | Evidence, videos: Mapping[str, Video]
         f'<p dir="auto">{escape(tags_in_words(item.full_text))}</p>'
         f'<span class="small">{score}</span></div>'
     )
-
-
-def _ledger(changes: Sequence[tuple[Subtask, list[str]]]) -> str:
-    if not changes:
-        return ""
-    heading = translate("Parts of the question")
-    subtasks = "".join(_subtask(subtask, marks) for subtask, marks in changes)
-    return f"<h3>{heading}</h3><ul>{subtasks}</ul>"
 
 
 def _subtask(subtask: Subtask, changes: Sequence[str]) -> str:

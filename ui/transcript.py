@@ -127,21 +127,22 @@ def _moment(video: Video, start_ms: int) -> tuple[str, int]:
 
 
 def _part(lines: Iterable[TranscriptLine], title: str = "", none: str = "") -> dict[str, Any]:
-    return {"title": title, "none": none, "lines": [_line(line) for line in lines]}
-
-
-def _line(line: TranscriptLine) -> dict[str, Any]:
-    text, marks = line.text, [mark for mark in line.marks if mark[1] <= MAX_CHARS]
-    needs_kind = line.group not in (SAID, CHAPTER) and not text.startswith(f"{line.group}: ")
-    return {
-        "at": line.span.start_ms,
-        "clock": format_time(line.span.start_ms),
-        "who": line.who,
-        "kind": translate(line.group) if needs_kind else "",
-        "tone": "chapter" if line.group == CHAPTER else "",
-        "text": text if len(text) <= MAX_CHARS else text[:MAX_CHARS].rstrip() + " …",
-        "marks": marks,
-    }
+    shown = list[dict[str, Any]]()
+    for line in lines:
+        text, marks = line.text, [mark for mark in line.marks if mark[1] <= MAX_CHARS]
+        needs_kind = line.group not in (SAID, CHAPTER) and not text.startswith(f"{line.group}: ")
+        shown.append(
+            {
+                "at": line.span.start_ms,
+                "clock": format_time(line.span.start_ms),
+                "who": line.who,
+                "kind": translate(line.group) if needs_kind else "",
+                "tone": "chapter" if line.group == CHAPTER else "",
+                "text": text if len(text) <= MAX_CHARS else text[:MAX_CHARS].rstrip() + " …",
+                "marks": marks,
+            }
+        )
+    return {"title": title, "none": none, "lines": shown}
 
 
 def _draw(

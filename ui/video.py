@@ -15,7 +15,6 @@ from domain.streams import Gap
 from domain.words import format_number, format_span, format_time, translate, translate_sentence
 from flows.video_locks import is_watched
 from library.memory import (
-    ShownClip,
     StreamDetails,
     clip_spans,
     clips,
@@ -369,54 +368,49 @@ def _show_clips(state: PageState, video: Video) -> None:
         for gap in stream.gaps if stream and (starts or not clip.index) else ():
             if since <= gap.span.start_ms < clip.span.start_ms:
                 _show_gap(gap)
-        _show_clip(state.store, video, clip, stream)
+        with st.container(border=True, key=f"clip_{clip.index}"):
+            with st.container(
+                horizontal=True, vertical_alignment="center", key=f"head_{clip.index}"
+            ):
+                _play_button(
+                    video, clip.span.start_ms, format_span(clip.span), f"play_c{clip.index}"
+                )
+                save_button(state.store, video, clip.span, f"c{clip.index}")
+                st.caption(
+                    translate("clip {index}, {state}").format(
+                        index=clip.index, state=translate(clip.state)
+                    )
+                )
+            if stream is not None and clip.index in stream.clips:
+                st.caption(escape_markdown(describe_watching(stream.clips[clip.index])))
+            if clip.error:
+                error = escape_markdown(translate_sentence(clip.error))
+                st.markdown(translate("Failed: {error}").format(error=error))
+            if (clip.state == ClipState.FAILED or clip.unwritten) and video.path:
+                retry_button(state.store, video.id, clip.index)
+            for gap in clip.gaps:
+                _show_gap(gap)
+            with st.container(horizontal=True, key=f"frames_{clip.index}"):
+                for frame in clip.keyframes:
+                    show_keyframe(state.store, frame)
+            if clip.dropped:
+                st.caption(
+                    escape_markdown(
+                        translate("Not stored: {parts}.").format(parts="; ".join(clip.dropped))
+                    )
+                )
+            lines = [
+                f"{format_time(line.span.start_ms)} *{translate(line.source)}* "
+                f"{escape_markdown(tags_in_words(line.text))}"
+                for line in clip.lines
+            ]
+            st.markdown("  \n".join(lines))
+            if clip.state == ClipState.DELETED:
+                st.caption(translate("This part was deleted, and is not watched again."))
+            elif not clip.lines and not clip.error:
+                st.caption(translate("Nothing was said, read or seen here."))
 
 
 def _show_gap(gap: Gap) -> None:
     time, reason = format_span(gap.span), describe_gap(gap)
     st.caption(escape_markdown(translate("Gap {time}: {reason}").format(time=time, reason=reason)))
-
-
-def _show_clip(
-    store: Store,
-    video: Video,
-    clip: ShownClip,
-    stream: StreamDetails | None,
-) -> None:
-    with st.container(border=True, key=f"clip_{clip.index}"):
-        with st.container(horizontal=True, vertical_alignment="center", key=f"head_{clip.index}"):
-            _play_button(video, clip.span.start_ms, format_span(clip.span), f"play_c{clip.index}")
-            save_button(store, video, clip.span, f"c{clip.index}")
-            st.caption(
-                translate("clip {index}, {state}").format(
-                    index=clip.index, state=translate(clip.state)
-                )
-            )
-        if stream is not None and clip.index in stream.clips:
-            st.caption(escape_markdown(describe_watching(stream.clips[clip.index])))
-        if clip.error:
-            error = escape_markdown(translate_sentence(clip.error))
-            st.markdown(translate("Failed: {error}").format(error=error))
-        if (clip.state == ClipState.FAILED or clip.unwritten) and video.path:
-            retry_button(store, video.id, clip.index)
-        for gap in clip.gaps:
-            _show_gap(gap)
-        with st.container(horizontal=True, key=f"frames_{clip.index}"):
-            for frame in clip.keyframes:
-                show_keyframe(store, frame)
-        if clip.dropped:
-            st.caption(
-                escape_markdown(
-                    translate("Not stored: {parts}.").format(parts="; ".join(clip.dropped))
-                )
-            )
-        lines = [
-            f"{format_time(line.span.start_ms)} *{translate(line.source)}* "
-            f"{escape_markdown(tags_in_words(line.text))}"
-            for line in clip.lines
-        ]
-        st.markdown("  \n".join(lines))
-        if clip.state == ClipState.DELETED:
-            st.caption(translate("This part was deleted, and is not watched again."))
-        elif not clip.lines and not clip.error:
-            st.caption(translate("Nothing was said, read or seen here."))

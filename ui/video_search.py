@@ -14,7 +14,7 @@ from domain.asking import Evidence, Mode
 from domain.errors import HomerError, InputError
 from domain.marked import marked
 from domain.media import Video
-from domain.time import TimeSpan, parse_clock_span
+from domain.time import parse_clock_span
 from domain.words import counted, translate, translate_sentence
 from retrieval.images_alike import example_of_ref, image_example, is_image_ref
 from retrieval.relevance import close_evidence
@@ -84,7 +84,11 @@ def show_search(state: PageState, video: Video) -> None:
                 of_ref = partial(example_of_ref, state.store, ref=sought.like)
                 result = search_alike(state.store, of_ref, (video.id,))[0]
             else:
-                span = _span(sought.at) if sought.at else None
+                try:
+                    span = parse_clock_span(sought.at) if sought.at else None
+                except ValueError as error:
+                    reason = translate_sentence(str(error))
+                    raise InputError(translate("At: {reason}").format(reason=reason)) from error
                 mode = Mode.KEYFRAME if span else sought.mode
                 retrievers = state.workspace(video.profile).retrievers
                 result, *_ = search_once(
@@ -177,13 +181,4 @@ def _words(arguments: str) -> list[str]:
             translate("Arguments: {reason}: {arguments}").format(
                 reason=str(error).lower(), arguments=arguments
             )
-        ) from error
-
-
-def _span(at: str) -> TimeSpan:
-    try:
-        return parse_clock_span(at)
-    except ValueError as error:
-        raise InputError(
-            translate("At: {reason}").format(reason=translate_sentence(str(error)))
         ) from error

@@ -195,12 +195,21 @@ def by_options(decision: DecisionContext) -> Conclusion:
         for support in scored
         if support.ref in held and support.score >= SUPPORTS
     }
+    # Those scored close to the best, and all by their support of the likely options.
+    near = [held[ref] for ref in clips[:QUOTED]]
+    least = NEAR_BEST * max((e.score for e in near), default=0.0)
+    lean = [LEAN * math.log(max(share, LEAST_SHARE)) for share in shares]
+    merits = {
+        ref: max(score + more for score, more in zip(each, lean, strict=True))
+        for ref, each in scores.items()
+        if ref in held
+    }
     return Conclusion(
         text=letter,
         option=letter,
         refs=tuple(sorted(known, key=lambda ref: -known[ref])[:QUOTED])
-        or _near_best([held[ref] for ref in clips[:QUOTED]]),
-        ranked=_ranked(scores, held, shares),
+        or tuple(e.ref for e in near if e.score >= least),
+        ranked=tuple(_best_of_clips(held, merits)),
         share=shares_of(
             [
                 total / max(search.found.temperature for search in decision.searches)
@@ -208,12 +217,6 @@ def by_options(decision: DecisionContext) -> Conclusion:
             ]
         )[best],
     )
-
-
-def _near_best(evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """Return the refs of evidence scored close to the best, in the given order."""
-    best = max((e.score for e in evidence), default=0.0)
-    return tuple(e.ref for e in evidence if e.score >= NEAR_BEST * best)
 
 
 def weights(searches: Sequence[CompletedSearch], held: Held, count: int) -> Scores:
@@ -280,17 +283,6 @@ def shares_of(scores: Sequence[float]) -> list[float]:
     """Return positive shares that sum to 1: the softmax of the scores."""
     weight = [math.exp(score - max(scores)) for score in scores]
     return [value / sum(weight) for value in weight]
-
-
-def _ranked(scores: Scores, held: Held, shares: Sequence[float]) -> tuple[str, ...]:
-    """Return the refs by their support of the likely options, best first, one per clip."""
-    lean = [LEAN * math.log(max(share, LEAST_SHARE)) for share in shares]
-    best = {
-        ref: max(score + more for score, more in zip(each, lean, strict=True))
-        for ref, each in scores.items()
-        if ref in held
-    }
-    return tuple(_best_of_clips(held, best))
 
 
 def by_quotation(decision: DecisionContext) -> Conclusion:

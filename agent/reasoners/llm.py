@@ -220,11 +220,19 @@ class LlmReasoner:
         )
         held = by_evidence(decision.pictures, most_telling)
         loaded = self._load(held, decision, CONCLUDE_SHARE)
+        # All that was found, each once, in order of time, and how events stand to each other. Of
+        # very much, what supports answers and what scored best is kept. Summaries are whole.
+        best = sorted(
+            decision.evidence, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms)
+        )
+        in_time = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
+        edges = edge_lines([search.found for search in decision.searches])
+        lines = [*(memory_line(e, whole=True) for e in in_time), *edges]
         options = decision.question.options
         task_prompt = prompt(
             "conclude",
             ledger=_ledger(decision, None),
-            evidence=_evidence(decision),
+            evidence="\n".join(lines) or "Nothing was found.",
             form=prompt("conclude_options", last=letter(len(options) - 1))
             if options
             else prompt("conclude_guess" if decision.guesses else "conclude_open"),
@@ -304,18 +312,3 @@ def _with_images(notes: str, loaded: LoadedPictures) -> str:
 def _support(decision: DecisionContext) -> set[str]:
     """Return the evidence that is said to support the subtasks' answers."""
     return {ref for s in decision.ledger.subtasks for ref in s.support}
-
-
-def _evidence(decision: DecisionContext) -> str:
-    """Return all that was found, each once, in order of time, and how events stand to each other.
-
-    Of very much, what supports answers and what scored best is kept. Summaries are whole.
-    """
-    support = _support(decision)
-    best = sorted(
-        decision.evidence, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms)
-    )
-    in_time = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
-    searches = [search.found for search in decision.searches]
-    lines = [*(memory_line(e, whole=True) for e in in_time), *edge_lines(searches)]
-    return "\n".join(lines) or "Nothing was found."

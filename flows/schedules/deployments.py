@@ -241,6 +241,15 @@ class ScheduleDeployments:
         started = FlowRunFilter(state=_state([kind for kind in StateType if kind not in waiting]))
         upcoming = self._runs(deployment, scheduled, FlowRunSort.NEXT_SCHEDULED_START_TIME_ASC)
         last = self._runs(deployment, started, FlowRunSort.EXPECTED_START_TIME_DESC)
+        ended = None
+        if last:
+            state = last[0].state
+            ended = ScheduleRun(
+                id=str(last[0].id),
+                state=(state.name or "") if state else "",
+                told=(state.message or "") if state else "",
+                at=last[0].end_time or last[0].start_time,
+            )
         return ScheduleEntry(
             name=schedule_name(deployment.name),
             kind=self._client.read_flow(deployment.flow_id).name,
@@ -252,7 +261,7 @@ class ScheduleDeployments:
             next=upcoming[0].next_scheduled_start_time
             if upcoming and not deployment.paused
             else None,
-            last=_as_run(last[0]) if last else None,
+            last=ended,
         )
 
     def _runs(
@@ -269,16 +278,6 @@ def _state(kinds: Sequence[StateType]) -> FlowRunFilterState:
 
 def _is_declared(deployment: DeploymentResponse) -> bool:
     return (deployment.version or "").startswith("homer.toml ")
-
-
-def _as_run(run: FlowRun) -> ScheduleRun:
-    state = run.state
-    return ScheduleRun(
-        id=str(run.id),
-        state=(state.name or "") if state else "",
-        told=(state.message or "") if state else "",
-        at=run.end_time or run.start_time,
-    )
 
 
 def _as_when(schedule: Any) -> When | str:
