@@ -41,7 +41,14 @@ class SessionStore:
 
     def is_signed_in(self, cookies: Mapping[str, str]) -> bool:
         """Return whether these cookies belong to a valid session."""
-        return self.by_password(cookies) or self._by_provider(cookies)
+        if self.by_password(cookies):
+            return True
+        if self.methods.oidc is None:
+            return False
+        # Streamlit's signed cookie says who it is. By itself it would be good for a month, also
+        # after the sign-out, so it counts only with a session of the same user that was begun here.
+        user, token = user_from_cookies(cookies), cookies.get(self.cookie, "")
+        return self.methods.oidc.admits(user) and self.sessions.is_valid(token, _holder(user))
 
     def by_password(self, cookies: Mapping[str, str]) -> bool:
         """Return whether these cookies belong to a session that the password began."""
@@ -51,17 +58,6 @@ class SessionStore:
             and self.methods.password
             and self.sessions.is_valid(token, stored_hash(self.home))
         )
-
-    def _by_provider(self, cookies: Mapping[str, str]) -> bool:
-        """Return whether these cookies belong to a session that a provider began.
-
-        Streamlit's signed cookie says who it is. By itself it would be good for a month, also after
-        the sign-out, so it counts only with a session of the same user that was begun here.
-        """
-        if self.methods.oidc is None:
-            return False
-        user, token = user_from_cookies(cookies), cookies.get(self.cookie, "")
-        return self.methods.oidc.admits(user) and self.sessions.is_valid(token, _holder(user))
 
     def begin(self, response: Response, holder: str, *, secure: bool) -> None:
         """Begin a session, and give its cookie to the browser.

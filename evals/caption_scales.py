@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from agent.builder import BuildModels, MemoryBuilder
 from agent.strategy import Strategy
-from domain.built import BuiltMemory, Change, StoredNode, WatchedClip
+from domain.built import BuiltMemory, StoredNode, WatchedClip
 from domain.errors import InputError
 from domain.media import Video
 from domain.memories import Memory, MemoryKind, MemorySource
@@ -163,20 +163,18 @@ def _read_by(
         for number, caption in enumerate(captions)
     ]
     change = run.step(watched, ended=True)
-    return [(caption, _stated_at(change, caption)) for caption in captions]
-
-
-def _stated_at(change: Change, caption: StoredNode) -> Facts:
-    start_ms = caption.span.start_ms
-    here = [node for node in change.nodes if node.span.start_ms <= start_ms < node.span.end_ms]
-    if not here:
-        return NOTHING
-    finest = min(here, key=lambda node: node.span.length_ms)
-    return _facts(
-        (one.subject.name, one.predicate, one.object.name)
-        for one in change.relations
-        if one.node == (finest.level, finest.number)
-    )
+    stated = list[tuple[StoredNode, Facts]]()
+    for caption in captions:
+        at_ms, facts = caption.span.start_ms, NOTHING
+        if here := [one for one in change.nodes if one.span.start_ms <= at_ms < one.span.end_ms]:
+            finest = min(here, key=lambda node: node.span.length_ms)
+            facts = _facts(
+                (one.subject.name, one.predicate, one.object.name)
+                for one in change.relations
+                if one.node == (finest.level, finest.number)
+            )
+        stated.append((caption, facts))
+    return stated
 
 
 def _agreement(

@@ -389,31 +389,28 @@ class Runner:
             self._unless_deleted(trajectory),
             recorded_embeddings(partial(record_call_of, self._store, trajectory)),
         ):
-            result = self._run(state, context)
+            strategy, settings = context.recorder.strategy, context.settings
+            limit = machine_of(strategy).recursion_limit(settings.rounds, settings.retries)
+            config = RunnableConfig(recursion_limit=limit)
+            try:
+                with self._priority(), self._store.explaining_failures():
+                    if strategy.machine not in self._graphs:
+                        self._graphs[strategy.machine] = machine_of(strategy).build()
+                    self._graphs[strategy.machine].invoke(state, config, context=context)
+            except KeyboardInterrupt as error:
+                raise self._stopped(context, error) from error
+            except BaseException as error:
+                # If the database is gone, the record ends here and can be resumed.
+                with suppress(DatabaseError), self._store.explaining_failures():
+                    self._break_off(context, error)
+                raise
+            else:
+                result = self.finish(context)
+            finally:
+                context.rounds.end()
+                self._claims.give_back(trajectory)
             span.fields |= {"rounds": result.rounds, "tokens": result.tokens}
         return result
-
-    def _run(self, state: State, context: RunContext) -> AskResult:
-        strategy, settings = context.recorder.strategy, context.settings
-        limit = machine_of(strategy).recursion_limit(settings.rounds, settings.retries)
-        config = RunnableConfig(recursion_limit=limit)
-        try:
-            with self._priority(), self._store.explaining_failures():
-                if strategy.machine not in self._graphs:
-                    self._graphs[strategy.machine] = machine_of(strategy).build()
-                self._graphs[strategy.machine].invoke(state, config, context=context)
-        except KeyboardInterrupt as error:
-            raise self._stopped(context, error) from error
-        except BaseException as error:
-            # If the database is gone, the record ends here and can be resumed.
-            with suppress(DatabaseError), self._store.explaining_failures():
-                self._break_off(context, error)
-            raise
-        else:
-            return self.finish(context)
-        finally:
-            context.rounds.end()
-            self._claims.give_back(context.recorder.trajectory)
 
     def _stopped(self, context: RunContext, error: KeyboardInterrupt) -> KeyboardInterrupt:
         """End with the best answer so far; the run can still be resumed from its last step."""

@@ -342,22 +342,21 @@ WHY = "it was stopped"
 def stop(state: State, context: RunContext) -> State:
     """End the trajectory with the best answer at this step."""
     number = state.get("round", 0)
-    action = outcome_of(state).action or concluding_action(
-        _so_far(state, decision_context_of(state, context))
-    )
+    action = outcome_of(state).action
+    if action is None:  # Conclude from the resolved subtasks, else from the evidence alone.
+        decision = decision_context_of(state, context)
+        resolved = [s for s in ledger_of(state).subtasks if s.state is SubtaskState.RESOLVED]
+        if resolved and not decision.question.options:
+            refs = dict.fromkeys(ref for subtask in resolved for ref in subtask.support)
+            text = " ".join(s.answer or "" for s in resolved)
+            conclusion = Conclusion(text=text, refs=tuple(refs))
+        elif not decision.evidence and not decision.question.options:
+            conclusion = Conclusion(text=NOTHING_YET)
+        else:
+            conclusion = fallback(decision)
+        action = concluding_action(conclusion)
     context.recorder.step = "stop"
     context.recorder.add(Interrupted(round=number))
     context.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
     outcome = LoopOutcome(action=action, why=WHY, note=SO_FAR)
     return end({**state, "outcome": plain(outcome)}, context, "stopped")
-
-
-def _so_far(state: State, decision: DecisionContext) -> Conclusion:
-    """Conclude from the resolved subtasks, else from the evidence alone."""
-    resolved = [s for s in ledger_of(state).subtasks if s.state is SubtaskState.RESOLVED]
-    if resolved and not decision.question.options:
-        refs = dict.fromkeys(ref for subtask in resolved for ref in subtask.support)
-        return Conclusion(text=" ".join(s.answer or "" for s in resolved), refs=tuple(refs))
-    if not decision.evidence and not decision.question.options:
-        return Conclusion(text=NOTHING_YET)
-    return fallback(decision)

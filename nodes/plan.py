@@ -60,7 +60,16 @@ ALL_RESOLVED, NOTHING_NEW = "all subtasks are resolved", "the search gives nothi
 def progress(state: State, context: RunContext) -> State:
     """Check the budgets, then whether all is resolved, then whether the plan needs repair."""
     number = state.get("round", 0)
-    why = _spent(state, context) or _settled(state)
+    subtasks = ledger_of(state).subtasks
+    if number >= context.settings.rounds:
+        why = f"all {context.settings.rounds} rounds are used"
+    elif number and is_last(state, context):
+        why = NOTHING_NEW
+    else:
+        why = context.budget.gone()
+    if not why and not any(is_open(one) for one in subtasks):
+        resolved = any(one.state is SubtaskState.RESOLVED for one in subtasks)
+        why = ALL_RESOLVED if resolved else ""
     if why:
         context.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
         return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
@@ -76,23 +85,6 @@ def progress(state: State, context: RunContext) -> State:
         return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
     context.recorder.add(Progressed(round=number, verdict="go"))
     return {"next": "schedule"}
-
-
-def _spent(state: State, context: RunContext) -> str:
-    number = state.get("round", 0)
-    if number >= context.settings.rounds:
-        return f"all {context.settings.rounds} rounds are used"
-    if number and is_last(state, context):
-        return NOTHING_NEW
-    return context.budget.gone()
-
-
-def _settled(state: State) -> str:
-    subtasks = ledger_of(state).subtasks
-    if any(is_open(s) for s in subtasks):
-        return ""
-    resolved = any(s.state is SubtaskState.RESOLVED for s in subtasks)
-    return ALL_RESOLVED if resolved else ""
 
 
 # Replan: repairs a plan that is stuck, as little as possible.

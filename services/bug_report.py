@@ -185,29 +185,25 @@ def finding(check: Check) -> dict[str, Any]:
 
 def video(home: Home, outline: VideoOutline) -> dict[str, Any]:
     """Describe a video by its numbers, and by its file's codecs if that can be opened."""
-    file = original_file(home, outline.id, outline.path)
+    file, codecs = original_file(home, outline.id, outline.path), None
+    with suppress(OSError, HomerError, av.FFmpegError, AttributeError):
+        if file:
+            size = file.stat().st_size
+            with open_media(file) as container:
+                streams = [
+                    {"type": stream.type, "codec": stream.codec_context.name}
+                    for stream in container.streams
+                    if stream.type in ("audio", "video", "subtitle")
+                ]
+                codecs = {"bytes": size, "format": container.format.name, "streams": streams}
     return {
         "id": mask_id(outline.id),
         **outline.facts,
         "clips": outline.clips,
         "seconds": outline.seconds,
         "failures": dict(Counter(map(redaction.error_kind, outline.errors))),
-        "file": _codecs(file) if file else None,
+        "file": codecs,
     }
-
-
-def _codecs(path: Path) -> dict[str, Any] | None:
-    try:
-        size = path.stat().st_size
-        with open_media(path) as container:
-            streams = [
-                {"type": stream.type, "codec": stream.codec_context.name}
-                for stream in container.streams
-                if stream.type in ("audio", "video", "subtitle")
-            ]
-            return {"bytes": size, "format": container.format.name, "streams": streams}
-    except (OSError, HomerError, av.FFmpegError, AttributeError):
-        return None
 
 
 def trajectory(outline: TrajectoryOutline) -> dict[str, Any]:

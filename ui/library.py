@@ -67,34 +67,28 @@ def library_page() -> None:
     if not total and not query:
         st.write(translate("Nothing has been watched yet. Choose a video above, and press Watch."))
         return
-    _show_videos(state, jobs, videos, total)
-    if state.store.may_change:
-        show_shared_links(state.store)
-
-
-def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[LibraryEntry], total: int) -> None:
     st.text_input(
         translate("Search the titles"), key="q", bind="query-params", icon=":material/search:"
     )
     if not total:
         st.write(translate("No title matches."))
-        return
-    requested = requested_offset()
-    offset = paginate(total)
-    if offset != requested:
-        videos, _ = page_of_videos(state.store, offset, PAGE_SIZE, text_param("q"))
-    all_jobs = jobs.every()
-    st.html(GRID)
-    with st.container(key="posters"):
-        for video in videos:
-            _show_video(state, jobs, video, all_jobs)
-    deleted = next((video for video in videos if video.id == text_param("delete")), None)
-    if deleted is not None and state.store.may_change:
-        # Show what would be deleted, and delete it once confirmed.
-        dialog = st.dialog(
-            translate("Delete this video?"), on_dismiss=partial(set_params, delete=None)
-        )
-        dialog(_show_deletion)(state, deleted)
+    else:
+        offset = paginate(total)
+        if offset != requested:
+            videos, _ = page_of_videos(state.store, offset, PAGE_SIZE, query)
+        all_jobs = jobs.every()
+        st.html(GRID)
+        with st.container(key="posters"):
+            for video in videos:
+                _show_video(state, jobs, video, all_jobs)
+        deleted = next((video for video in videos if video.id == text_param("delete")), None)
+        if deleted is not None and state.store.may_change:
+            # Show what would be deleted, and delete it once confirmed.
+            keep = partial(set_params, delete=None)
+            dialog = st.dialog(translate("Delete this video?"), on_dismiss=keep)
+            dialog(_show_deletion)(state, deleted)
+    if state.store.may_change:
+        show_shared_links(state.store)
 
 
 def _show_video(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Sequence[Job]) -> None:

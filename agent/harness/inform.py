@@ -142,7 +142,13 @@ def ledger_lines(ledger: Ledger, current: Subtask | None, full: bool) -> str:
         # The plan is shown with the question.
         states = ", ".join(f"{s.id} {s.state}" for s in ledger.subtasks)
         return f"<ledger>unchanged: {states}</ledger>"
-    lines = [_subtask(s, current) for s in ledger.subtasks]
+    lines = list[str]()
+    for one in ledger.subtasks:
+        mark = "*" if current is not None and one.id == current.id else "-"
+        answer = f": {quote_untrusted(one.answer)}" if one.answer else ""
+        known = f" [{len(one.evidence)} pieces of evidence]" if one.evidence else ""
+        about = f"{one.id} ({one.state}, {one.attempts} attempts){_after(one)}"
+        lines.append(f"{mark} {about} {quote_untrusted(one.text)}{answer}{known}")
     return "\n".join(["<ledger>", *lines, "</ledger>"])
 
 
@@ -165,15 +171,6 @@ def _news(subtask: Subtask) -> tuple[object, ...]:
     undecided = (SubtaskState.PENDING, SubtaskState.SEARCHING)
     state = None if subtask.state in undecided else subtask.state
     return subtask.id, subtask.text, state, subtask.answer, subtask.evidence
-
-
-def _subtask(subtask: Subtask, current: Subtask | None) -> str:
-    mark = "*" if current is not None and subtask.id == current.id else "-"
-    answer = f": {quote_untrusted(subtask.answer)}" if subtask.answer else ""
-    known = f" [{len(subtask.evidence)} pieces of evidence]" if subtask.evidence else ""
-    state = f"{subtask.state}, {subtask.attempts} attempts"
-    text = quote_untrusted(subtask.text)
-    return f"{mark} {subtask.id} ({state}){_after(subtask)} {text}{answer}{known}"
 
 
 def question_lines(question: Question) -> str:

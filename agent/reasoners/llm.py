@@ -149,7 +149,16 @@ class LlmReasoner:
             images=loaded.images,
             labels=loaded.labels,
         ).decision()
-        return _repaired(action, decision) if decision.complaint else action
+        if not decision.complaint:
+            return action
+        # Reword a query that is still a question, a single word or a copy.
+        task = decision.current.text if decision.current else ""
+        if action.kind != "search" or action.mode is Mode.NEIGHBOR or not words(action.query):
+            return action
+        malformed = is_asked(action.query) or len(words(action.query)) < 2
+        if not (malformed or words(action.query) == words(task)):
+            return action
+        return action.model_copy(update={"query": as_query(action.query)})
 
     def assess(self, decision: DecisionContext) -> Assessment:
         """Decide what the last search settles, with its images if the model accepts them."""
@@ -274,17 +283,6 @@ class LlmReasoner:
             for turn in (assistant(f"{step.subtask}: {action_line(step.action)}"), user(shown))
         ]
         return [*first, *turns, last]
-
-
-def _repaired(action: Action, decision: DecisionContext) -> Action:
-    """Reword a query that is still a question, a single word or a copy after a complaint."""
-    task = decision.current.text if decision.current else ""
-    if action.kind != "search" or action.mode is Mode.NEIGHBOR or not words(action.query):
-        return action
-    malformed = is_asked(action.query) or len(words(action.query)) < 2
-    if not (malformed or words(action.query) == words(task)):
-        return action
-    return action.model_copy(update={"query": as_query(action.query)})
 
 
 def _ledger(decision: DecisionContext, current: Subtask | None) -> str:

@@ -273,23 +273,20 @@ def checked(model: type[Model], record: Record) -> Model:
     place, value = record
     try:
         return model.model_validate(value)
-    except (ValidationError, RecursionError) as error:
-        raise InputError(f"{place}: {_error_line(error)}") from error
+    except RecursionError as error:
+        raise InputError(f"{place}: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        problem = first["msg"].removeprefix("Value error, ")
+        whole = "" if first["type"] == "value_error" else "the record"
+        field = ".".join(map(str, first["loc"])) or whole
+        line = " ".join(f"{field}: {problem}".removeprefix(": ").split())
+        raise InputError(f"{place}: {line}") from error
 
 
 def all_checked(model: type[Model], found_records: Iterable[Record]) -> Iterator[tuple[str, Model]]:
     """Validate each record as ``model``, and yield it with its place."""
     return ((record[0], checked(model, record)) for record in found_records)
-
-
-def _error_line(error: ValidationError | RecursionError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors(include_url=False, include_context=False)[0]
-    problem = first["msg"].removeprefix("Value error, ")
-    whole = "" if first["type"] == "value_error" else "the record"
-    field = ".".join(map(str, first["loc"])) or whole
-    return " ".join(f"{field}: {problem}".removeprefix(": ").split())
 
 
 # Builds the questions and videos of a data set from records, for every reader.
