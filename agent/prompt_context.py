@@ -122,7 +122,9 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
     What was seen on its images is on the card.
     """
     rounds: list[CompletedRound] = []
-    notes = image_notes_by_round(recorder)
+    notes: dict[int, tuple[ImageNote, ...]] = {}
+    for look in recorder.of(ImagesSeen):
+        notes[look.round] = (*notes.get(look.round, ()), *look.seen)
     seen: set[str] = set()
     subtask, focused, action = "", set[str](), None
     for at, event in enumerate(recorder.events):
@@ -147,14 +149,6 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
             seen |= {e.ref for e in event.evidence}
             focused |= {event.focus} if event.focus else set()
     return tuple(rounds)
-
-
-def image_notes_by_round(recorder: Recorder) -> dict[int, tuple[ImageNote, ...]]:
-    """Return what was seen on images, by the round in which they were looked at."""
-    looks: dict[int, tuple[ImageNote, ...]] = {}
-    for event in recorder.of(ImagesSeen):
-        looks[event.round] = (*looks.get(event.round, ()), *event.seen)
-    return looks
 
 
 def notes(recorder: Recorder) -> tuple[str, ...]:

@@ -271,7 +271,11 @@ class Jobs:
         else:
             end = state_at_end(self._end_path(job))
             stage = JobState.UNKNOWN if is_alive is None and end is JobState.KILLED else end
-        lines = tuple(_tail(self._log_path(job)))
+        lines, log = tuple[str, ...](), self._log_path(job)
+        with suppress(OSError), log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - TAIL))
+            text = file.read().decode(errors="replace")
+            lines = tuple(line.strip() for line in text.splitlines() if line.strip())
         fetched = tuple(
             str(file)
             for source in filter(is_address, sources)
@@ -303,13 +307,3 @@ class Jobs:
 
     def _log_path(self, job: str) -> Path:
         return self.home.logs / f"{PREFIX}{job}.log"
-
-
-def _tail(log: Path) -> list[str]:
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - TAIL))
-            text = file.read().decode(errors="replace")
-    except OSError:
-        return []
-    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from domain.asking import Question
 from domain.base import Frozen, first_problem
 from domain.errors import HomerError, InputError
-from graphs.ask_result import AskResult, answer_json
+from graphs.ask_result import answer_json
 from graphs.runner import Runner
 from store.files import make_private, open_private
 from store.queries.videos import find_video
@@ -141,17 +141,14 @@ def run_batch(
             }
             start = len(questions) - len(remaining)
             for n, future in enumerate(as_completed(futures), start=start + 1):
-                yield _result(futures[future], future, n, len(questions))
+                name, line, failure = futures[future], None, None
+                try:
+                    line = answer_json(future.result(), name)
+                except HomerError as error:
+                    failure = error
+                yield BatchResult(name, line, failure, n, len(questions))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _result(name: str | int, future: Future[AskResult], finished: int, total: int) -> BatchResult:
-    try:
-        line = answer_json(future.result(), name)
-    except HomerError as error:
-        return BatchResult(name, None, error, finished, total)
-    return BatchResult(name, line, None, finished, total)
 
 
 def write_batch(path: Path, results: Iterator[BatchResult]) -> Iterator[BatchResult]:

@@ -123,6 +123,8 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
     tags = shown_tags(question_of(state), context)
     text = NOT_IN_MEMORY if missing else with_names(action.answer, context.people, tags)
     refs = tuple(c.ref for c in cited.citations)
+    made = context.recorder.of(EvidenceRetrieved)
+    searches = dict.fromkeys(f"{search.mode}: {search.query}" for search in made)
     held = context.recorder.evidence()
     seen = {ref: evidence.seen for ref, evidence in held.items()}
     return Answer(
@@ -134,7 +136,7 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
             c.model_copy(update={"seen": seen.get(c.ref, "")}) for c in cited.citations
         ),
         retrieved=retrieved(context, refs, outcome.ranked),
-        searched=searches_made(context) if missing else (),
+        searched=tuple(searches) if missing else (),
         note=" ".join(filter(None, _notes(state, context, outcome, missing=missing))),
     )
 
@@ -209,12 +211,6 @@ def retrieved(
         return tuple(held[ref] for ref in ranked if ref in held)[:SHOWN]
     ordered = sorted(known, key=lambda e: (e.ref not in cited, -e.score, e.span.start_ms))
     return tuple(ordered[:SHOWN])
-
-
-def searches_made(context: RunContext) -> tuple[str, ...]:
-    """Return the distinct searches, as ``mode: query``."""
-    searches = [f"{e.mode}: {e.query}" for e in context.recorder.of(EvidenceRetrieved)]
-    return tuple(dict.fromkeys(searches))
 
 
 # Synthesize: the final answer from the evidence of the ledger.

@@ -116,7 +116,12 @@ def _parts(home: Home, profile: Profile, checks: Iterable[Check]) -> Iterator[tu
     rotated = (log.with_name(f"{log.name}.{n}") for n in (3, 2, 1))
     records = [record for path in (*rotated, log) for record in redaction.redact_log(_lines(path))]
     yield "log.jsonl", "".join(json.dumps(record) + "\n" for record in records[-RECORDS:])
-    yield "other-logs.json", _json(list(other_logs(home)))
+    others = list[Mapping[str, Any]]()
+    for path in sorted(home.logs.glob("*.log")):
+        if path != log:
+            name = path.name if path.stem in ("postgres", "prefect", "app") else "of a job"
+            others.append({"log": name, **redaction.count_known_words(_lines(path))})
+    yield "other-logs.json", _json(others)
 
 
 def _json(data: object) -> str:
@@ -219,11 +224,3 @@ def trajectory(outline: TrajectoryOutline) -> dict[str, Any]:
         for at, kind, step, payload in outline.events
     ]
     return {"id": mask_id(outline.id), **outline.facts, "events": events}
-
-
-def other_logs(home: Home) -> Iterator[Mapping[str, Any]]:
-    """Yield counts of the logs of the servers and jobs that Homer starts."""
-    for path in sorted(home.logs.glob("*.log")):
-        if path != log_path(home):
-            name = path.name if path.stem in ("postgres", "prefect", "app") else "of a job"
-            yield {"log": name, **redaction.count_known_words(_lines(path))}

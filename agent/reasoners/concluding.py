@@ -68,12 +68,6 @@ def as_statement(text: str) -> str:
     return bare.strip() or statement_
 
 
-def question_parts_of(question: str) -> tuple[str, ...]:
-    """Split a question that asks several things into parts; empty if it asks one."""
-    parts = [part.strip() for part in _PARTS.split(question.strip()) if words(part)]
-    return tuple(parts) if len(parts) > 1 else ()
-
-
 def decompose(
     question: str, options: tuple[str, ...], most: int = SUBTASKS
 ) -> tuple[SubtaskDraft, ...]:
@@ -87,7 +81,9 @@ def decompose(
         starts = [len(options) * i // groups for i in range(groups + 1)]
         each = [tuple(ascii_uppercase[start:stop]) for start, stop in pairwise(starts)]
         return tuple(SubtaskDraft(text=option_text(options, one), options=one) for one in each)
-    if parts := question_parts_of(question):
+    # A question may ask several things.
+    parts = [part.strip() for part in _PARTS.split(question.strip()) if words(part)]
+    if len(parts) > 1:
         return tuple(SubtaskDraft(text=part) for part in parts)
     return (SubtaskDraft(text=question),)
 
@@ -291,8 +287,10 @@ def by_quotation(decision: DecisionContext) -> Conclusion:
     Where few videos were searched, it is quoted of each of them, after its title.
     """
     held = {e.ref: e for e in decision.held}
+    close = [search for search in decision.searches if not search.found.nothing_close]
     parts = [
-        found_for(task, decision.searches) for task in answering_subtasks(decision.ledger.subtasks)
+        [search.found for search in close if search.subtask == task.id]
+        for task in answering_subtasks(decision.ledger.subtasks)
     ]
     # Lines and images by score, each once; ties keep their order.
     evidence = (e for part in parts for search in part for e in search.evidence)
@@ -356,9 +354,3 @@ def quotes_for(
 def answering_subtasks(subtasks: Sequence[Subtask]) -> list[Subtask]:
     """Return the subtasks that were not given up."""
     return [task for task in subtasks if task.state is not SubtaskState.ABANDONED]
-
-
-def found_for(task: Subtask, searches: Sequence[CompletedSearch]) -> list[EvidenceRetrieved]:
-    """Return the searches for a subtask that found something close."""
-    results = (search.found for search in searches if search.subtask == task.id)
-    return [result for result in results if not result.nothing_close]

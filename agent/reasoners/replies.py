@@ -12,7 +12,7 @@ from agent.reasoners.port import Assessment, Conclusion, Unreadable
 from domain.asking import IMAGE_KINDS, REF_KINDS, Action, Mode, Support
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.texts import make_storable
-from domain.time import TimeSpan, parse_clock_span
+from domain.time import parse_clock_span
 from domain.trajectory import ImageNote, Resolution
 from models.prompts import prompts_beside
 
@@ -187,19 +187,14 @@ class TimedActReply(ActReply):
         """
         action = super().decision()
         looks = action.kind == "search" and action.mode is Mode.KEYFRAME and self.at.strip()
-        return action.model_copy(update={"span": span_in(self.at)}) if looks else action
-
-
-def span_in(text: str) -> TimeSpan:
-    """Read a time, ``12:30``, or a span of time, ``12:30-12:50``; a time is a second long.
-
-    Raises:
-        Unreadable: it is neither.
-    """
-    try:
-        return parse_clock_span(text.strip(" []()."))
-    except ValueError as error:
-        raise Unreadable(f"{text[:40]!r} is no time: say 12:30, or 12:30-12:50.") from error
+        if not looks:
+            return action
+        try:  # A time is a second long.
+            span = parse_clock_span(self.at.strip(" []()."))
+        except ValueError as error:
+            message = f"{self.at[:40]!r} is no time: say 12:30, or 12:30-12:50."
+            raise Unreadable(message) from error
+        return action.model_copy(update={"span": span})
 
 
 class ResolutionReply(BaseReply):
