@@ -48,17 +48,17 @@ T = TypeVar("T")
 
 
 def decision_context_of(state: State, context: RunContext, **more: Any) -> DecisionContext:
-    """Build the decision context from the current state.
-
-    Args:
-        state: the machine's state.
-        context: the run's context.
-        more: fields that only this decision has.
-    """
+    """Build the decision context from the current state."""
     progress, forced = progress_of(state), state.get("forced")
-    # Cautionary skills are shown only once a search went badly.
     routed = [skill for event in context.recorder.of(SkillsRouted) for skill in event.skills]
-    warned = bool(routed) and goes_badly(context.recorder)
+    # Cautionary skills are shown only once a search went badly: it found little that is new, or
+    # stayed on the same segment.
+    warned = any(event.low for event in context.recorder.of(Assessed)) or any(
+        event.focus is not None
+        and event.focus == following.focus
+        and event.options == following.options
+        for event, following in pairwise(context.recorder.of(EvidenceRetrieved))
+    )
     return DecisionContext(
         question=question_of(state),
         view=view_of(state),
@@ -88,18 +88,6 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         tokens=context.budget.tokens_left,
         **more,
     )
-
-
-def goes_badly(recorder: Recorder) -> bool:
-    """Check whether a search found little that is new or stayed on the same segment."""
-    pairs = pairwise(recorder.of(EvidenceRetrieved))
-    stayed = any(
-        event.focus is not None
-        and event.focus == following.focus
-        and event.options == following.options
-        for event, following in pairs
-    )
-    return stayed or any(event.low for event in recorder.of(Assessed))
 
 
 def is_last(state: State, context: RunContext) -> bool:

@@ -36,7 +36,6 @@ class RequestLimits:
     not block others.
 
     Args:
-        app: the application.
         most: requests at a time.
         body_s: seconds that a whole body may take, however many its pieces; None: ``BODY_S``.
     """

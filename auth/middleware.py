@@ -111,7 +111,14 @@ class RequireSignIn:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or redirect to the sign-in page."""
-        if scope["type"] not in ("http", "websocket") or self._is_public(scope["path"]):
+        path = scope.get("path", "")
+        is_provider = path.startswith("/sign-in/") and path.count("/") == 2
+        is_public = (
+            path in self._public_paths
+            or (path.startswith(SHARED) and path.count("/") == 2)
+            or (is_provider and self._session_store.methods.oidc is not None)
+        )
+        if scope["type"] not in ("http", "websocket") or is_public:
             if scope.get("path") == CALLBACK:
                 send = self._session_store.after_provider(send, scope)
             return await self._app(scope, receive, send)
@@ -135,15 +142,6 @@ class RequireSignIn:
             stream = _CheckedWebSocket(receive, send, is_signed_in)
             receive, send = stream.receive, stream.send
         return await self._app(scope, receive, send)
-
-    def _is_public(self, path: str) -> bool:
-        is_provider = path.startswith("/sign-in/") and path.count("/") == 2
-        is_shared = path.startswith(SHARED) and path.count("/") == 2
-        return (
-            path in self._public_paths
-            or is_shared
-            or (is_provider and self._session_store.methods.oidc is not None)
-        )
 
 
 class SameOrigin:

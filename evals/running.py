@@ -68,7 +68,6 @@ def run(
     """Ingest what is missing, ask, judge and learn; resumes an interrupted run.
 
     Args:
-        plan: the questions and settings.
         name: the run's name; by default one of its settings.
         direct: plain calls instead of a Prefect flow.
         workers: questions asked at a time; by default one per processor, at most 4, and one if a
@@ -148,8 +147,6 @@ class EvaluationSteps:
     """The steps of a run, on any number of threads. Every outcome is in the store.
 
     Args:
-        name: the run's name.
-        plan: the questions and settings.
         max_cost: US dollars that may be spent; a question in progress is finished anyway.
     """
 

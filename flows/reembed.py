@@ -123,7 +123,6 @@ def plan_reembedding(workspace: Workspace, *, timed: bool = False) -> ReembedPla
     """Return what is left to embed with the profile's encoders.
 
     Args:
-        workspace: The store and the profile.
         timed: Embed a few sentences and a picture to estimate the time. An endpoint is asked, too.
 
     Raises:

@@ -169,7 +169,6 @@ def open_trajectory_workspace(
     """Open the store with the models of a trajectory, or with those of ``profile``.
 
     Args:
-        home: the data directory.
         name: the trajectory's id, or the beginning of it.
         profile: models to use instead.
 

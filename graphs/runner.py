@@ -84,7 +84,6 @@ class Runner:
     """Answers any number of questions from one memory, on any number of threads.
 
     Args:
-        toolbox: the models of a profile.
         contexts: makes the context of each run; by default as the profile says.
         settings: other than the profile's, for runs without recorded ones.
         attended: a person waits for the answers, so background work yields.

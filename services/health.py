@@ -77,7 +77,14 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     """Check everything that the profile needs."""
     yield Check(marked("home"), True, str(home.root))
     # Checked first: opening the library makes the folders that it uses private.
-    yield _private(home)
+    readable = find_exposed(home.places())
+    first = next(readable, None)
+    if first is None:
+        yield Check(marked("private"), True, marked("its owner alone can read it"))
+    else:
+        number = sum(1 for _ in readable) + 1
+        message = marked(f"others may read {number} files or folders, such as {first}")
+        yield Check(marked("private"), True, message, "homer doctor --fix", warning=True)
     yield names_taken(distributions())
     yield from _database(home)
     yield Check(marked("profile"), True, profile.name)
@@ -91,7 +98,13 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
         yield Check(marked(f"model {name}"), not bad, found, fix)
     yield from check_speech_model(profile, home.weights)
     yield from check_text_model(profile, home.weights)
-    yield _device(profile)
+    device, problem = "", ""
+    try:
+        device = describe_devices(profile.device)
+    except SetupError as error:
+        problem = str(error)
+    unusable = marked(f"{profile.device!r} cannot be used")
+    yield Check(marked("device"), bool(device), device or unusable, problem)
     supported = profile.speech_languages
     number = len(supported)
     known = marked(f"any of {number} languages") if number else marked("any that the model knows")
@@ -149,17 +162,6 @@ def _top_level(distribution: Distribution) -> set[str]:
         if file.suffix == ".py" and file.parts[0] != ".."
     }
     return listed | set((distribution.read_text("top_level.txt") or "").split())
-
-
-def _private(home: Home) -> Check:
-    """Check whether group or others can read any file of the data directory."""
-    readable = find_exposed(home.places())
-    first = next(readable, None)
-    if first is None:
-        return Check(marked("private"), True, marked("its owner alone can read it"))
-    number = sum(1 for _ in readable) + 1
-    message = marked(f"others may read {number} files or folders, such as {first}")
-    return Check(marked("private"), True, message, "homer doctor --fix", warning=True)
 
 
 def _database(home: Home) -> Iterator[Check]:
@@ -242,15 +244,6 @@ def _lacks_files(folder: Path) -> str:
 
 def _put(lacking: str, folder: Path) -> str:
     return marked(f"put {lacking} into {folder}")
-
-
-def _device(profile: ProfileModel) -> Check:
-    try:
-        return Check(marked("device"), True, describe_devices(profile.device))
-    except SetupError as error:
-        return Check(
-            marked("device"), False, marked(f"{profile.device!r} cannot be used"), str(error)
-        )
 
 
 def check_sentences(profile: ProfileModel) -> Check:

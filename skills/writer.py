@@ -109,7 +109,6 @@ def review(skill: Skill, names: Iterable[str] = (), answers: Iterable[str] = ())
     """Return the faults of a skill, as sentences; empty if it may be stored.
 
     Args:
-        skill: the skill under review.
         names: known people, of whom advice must not speak.
         answers: the answers of the questions that it was learned from.
     """

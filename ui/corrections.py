@@ -134,8 +134,6 @@ def name_field(store: Store, person: PersonOfVideo, name: str, shown: str) -> No
     """Draw the name of a person, which is changed in its place.
 
     Args:
-        store: The store.
-        person: Who is named.
         name: The name; "": there is none.
         shown: How the person is called on the page.
     """

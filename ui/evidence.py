@@ -79,18 +79,10 @@ def show_moment(
             if then is not None:
                 then()
         with frame:
-            show_frame(store, item.video, item.span.start_ms, item.ref)
-
-
-def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
-    """Draw the image that a ref names, else the keyframe nearest to a moment, if there is one."""
-    frame = frame_at(store, video, at_ms, ref)
-    if frame is None:
-        return
-    image = stored_image(store, frame.blob)
-    if image:
-        st.image(
-            image,
-            alt=translate("Frame of the video at {time}").format(time=format_span(frame.span)),
-            width="stretch",
-        )
+            # The image that the ref names, else the keyframe nearest to the moment.
+            near = frame_at(store, item.video, item.span.start_ms, item.ref)
+            image = stored_image(store, near.blob) if near else b""
+            if near and image:
+                time = format_span(near.span)
+                alt = translate("Frame of the video at {time}").format(time=time)
+                st.image(image, alt=alt, width="stretch")

@@ -96,7 +96,6 @@ class LlmReasoner:
 
     Args:
         caller: makes the calls.
-        settings: the settings of the run.
         images: loads a keyframe's JPEG by its SHA-256.
     """
 

@@ -45,11 +45,6 @@ def _listed(value: Any) -> Any:
     return [str(item) if isinstance(item, int | float) else item for item in things]
 
 
-def _worded(value: Any) -> Any:
-    """Accept a subtask given as a bare text."""
-    return {"text": value} if isinstance(value, str) else value
-
-
 def _mode(value: Any) -> Any:
     """Normalise a mode: capitals, British spelling, or among other words."""
     if not isinstance(value, str):
@@ -111,7 +106,12 @@ class SubtaskReply(BaseReply):
         return SubtaskDraft(text=self.text, depends=subtasks_in(self.depends))
 
 
-Drafts = list[Annotated[SubtaskReply, BeforeValidator(_worded)]]
+Drafts = list[
+    Annotated[
+        SubtaskReply,
+        BeforeValidator(lambda value: {"text": value} if isinstance(value, str) else value),
+    ]
+]
 
 
 class PlanReply(BaseReply):

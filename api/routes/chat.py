@@ -121,7 +121,6 @@ def cited_text(answer: Answered, base_url: str) -> tuple[str, list[dict[str, Any
     An annotation says where in the text a moment is cited, and at which address it is.
 
     Args:
-        answer: the answer.
         base_url: the server's address, which the address of a moment begins with.
     """
     text = f"{answer.option}. {answer.answer}" if answer.option else answer.answer

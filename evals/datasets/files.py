@@ -50,18 +50,16 @@ def _worded(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _several(value: Any) -> Any:
-    """Wrap a single text in a tuple, and None as an empty one."""
-    return (value,) if isinstance(value, str) else value or ()
-
-
 Words = Annotated[str, BeforeValidator(_worded)]
 """Text that some publish as a number."""
 
 Seconds = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
 """A time in seconds; more than three years is taken as an error."""
 
-Several = Annotated[tuple[str, ...], BeforeValidator(_several)]
+Several = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value or ()),
+]
 """Words, or a list of them."""
 
 
@@ -214,10 +212,6 @@ def named(members: Any, place: str) -> Iterator[tuple[str, Record]]:
     return ((name, (f"{place}, {name}", member)) for name, member in members.items())
 
 
-def _json(path: Path) -> Iterator[Record]:
-    return listed(json_of(path), str(path))
-
-
 def _jsonl(path: Path) -> Iterator[Record]:
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if line.strip():
@@ -248,7 +242,7 @@ def _parquet(path: Path) -> Iterator[Record]:
 
 
 _READERS: dict[str, Callable[[Path], Iterator[Record]]] = {
-    ".json": _json,
+    ".json": lambda path: listed(json_of(path), str(path)),
     ".jsonl": _jsonl,
     ".csv": _csv,
     ".tsv": _csv,
