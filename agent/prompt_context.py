@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 def decision_context_of(state: State, context: RunContext, **more: Any) -> DecisionContext:
-    """Build the decision context from the current state."""
+    """Build the decision context of a state; ``more``: fields that only this decision has."""
     progress, forced = progress_of(state), state.get("forced")
     routed = [skill for event in context.recorder.of(SkillsRouted) for skill in event.skills]
     # Cautionary skills are shown only once a search went badly: it found little that is new, or

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from domain.errors import InputError
 from evals.sampling import figure, mean
 from evals.tables import AnsweredQuestion, ConfidenceThird
 from store.files import make_private, open_private
-
-if TYPE_CHECKING:
-    pass
 
 FEWEST = 30
 """Minimum number of answers to fit a curve on."""

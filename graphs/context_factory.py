@@ -208,7 +208,8 @@ class StrategyTools:
                 self._open[strategy.memory] = strategy.open_tools(self._store, self._toolbox)
         unbuilt: tuple[str, ...] = ()
         if strategy.windows is not None:
-            unbuilt = self.without_windows(strategy, view)  # It also searches the lines of those.
+            # With tables of its own it also searches the lines of videos without them.
+            unbuilt = self.without_windows(strategy, view)
         elif strategy.builder is not None and len(view.scopes) > 1:
             with self._store.begin() as session:
                 text = self._toolbox.text.name

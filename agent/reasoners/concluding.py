@@ -191,7 +191,7 @@ def by_options(decision: DecisionContext) -> Conclusion:
         for support in scored
         if support.ref in held and support.score >= SUPPORTS
     }
-    # Those scored close to the best, and all by their support of the likely options.
+    # Pieces scored close to the best; and all pieces by their support of the likely options.
     near = [held[ref] for ref in clips[:QUOTED]]
     least = NEAR_BEST * max((e.score for e in near), default=0.0)
     lean = [LEAN * math.log(max(share, LEAST_SHARE)) for share in shares]
