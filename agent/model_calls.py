@@ -98,7 +98,14 @@ class Calls:
             rest = self._room - request_tokens((), schema, len(images), labels)
             messages = shortened(messages, rest)
         tokens_in = request_tokens(messages, schema, len(images), labels)
-        tokens_left = self._afford(tokens_in, last=last, for_tool=for_tool)
+        reserve = self._budget.largest if for_tool else 0
+        tokens_left = self._budget.tokens_left - reserve - tokens_in
+        if for_tool:
+            exhausted = self._budget.gone_for_tool()
+        else:
+            exhausted = self._budget.final_answer_exhausted() if last else self._budget.gone()
+        if exhausted or tokens_left < LEAST_REPLY:
+            raise BudgetExceeded(exhausted or marked("too few tokens are left for another call"))
         self._last, self._round, self._purpose = None, round, purpose
         try:
             reply = self._chat.ask(
@@ -118,26 +125,6 @@ class Calls:
             raise self._classified(error, for_tool=for_tool) from error
         note_writer(self._chat.model)
         return reply.value
-
-    def _afford(self, tokens_in: int, *, last: bool, for_tool: bool) -> int:
-        """Return how many tokens the reply may have within the budget.
-
-        A tool's reply leaves the reserve of the final answer.
-
-        Raises:
-            BudgetExceeded: there is no room for a reply.
-        """
-        reserve = self._budget.largest if for_tool else 0
-        tokens_left = self._budget.tokens_left - reserve - tokens_in
-        exhausted = self._exhausted(last=last, for_tool=for_tool)
-        if exhausted or tokens_left < LEAST_REPLY:
-            raise BudgetExceeded(exhausted or marked("too few tokens are left for another call"))
-        return tokens_left
-
-    def _exhausted(self, *, last: bool, for_tool: bool) -> str:
-        if for_tool:
-            return self._budget.gone_for_tool()
-        return self._budget.final_answer_exhausted() if last else self._budget.gone()
 
     def _classified(self, error: ModelError, *, for_tool: bool) -> Exception:
         """Turn a model error into spent time, an unreadable reply or an unreachable model."""

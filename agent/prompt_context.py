@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -28,7 +28,7 @@ from agent.state import (
 )
 from domain.asking import Ledger, Mode, Question, Subtask
 from domain.people import TAG
-from domain.skills import RoutedSkill, Tone
+from domain.skills import Tone
 from domain.trajectory import (
     Acted,
     Assessed,
@@ -48,14 +48,17 @@ T = TypeVar("T")
 
 
 def decision_context_of(state: State, context: RunContext, **more: Any) -> DecisionContext:
-    """Build the decision context from the current state.
-
-    Args:
-        state: the machine's state.
-        context: the run's context.
-        more: fields that only this decision has.
-    """
+    """Build the decision context of a state; ``more``: fields that only this decision has."""
     progress, forced = progress_of(state), state.get("forced")
+    routed = [skill for event in context.recorder.of(SkillsRouted) for skill in event.skills]
+    # Cautionary skills are shown only once a search went badly: it found little that is new, or
+    # stayed on the same segment.
+    warned = any(event.low for event in context.recorder.of(Assessed)) or any(
+        event.focus is not None
+        and event.focus == following.focus
+        and event.options == following.options
+        for event, following in pairwise(context.recorder.of(EvidenceRetrieved))
+    )
     return DecisionContext(
         question=question_of(state),
         view=view_of(state),
@@ -77,7 +80,7 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         people=context.people,
         contents=context.contents,
         guesses=context.settings.answers == "best_guess",
-        skills=skills_now(context.recorder),
+        skills=tuple(skill for skill in routed if warned or skill.tone is Tone.POSITIVE),
         pictures=pictures_found(context.recorder.of(EvidenceRetrieved)),
         notes=notes(context.recorder),
         answered=outcome_of(state).action,
@@ -85,25 +88,6 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         tokens=context.budget.tokens_left,
         **more,
     )
-
-
-def skills_now(recorder: Recorder) -> tuple[RoutedSkill, ...]:
-    """Return the question's skills; cautionary ones only once a search went badly."""
-    routed = [skill for event in recorder.of(SkillsRouted) for skill in event.skills]
-    warned = bool(routed) and goes_badly(recorder)
-    return tuple(skill for skill in routed if warned or skill.tone is Tone.POSITIVE)
-
-
-def goes_badly(recorder: Recorder) -> bool:
-    """Check whether a search found little that is new or stayed on the same segment."""
-    pairs = pairwise(recorder.of(EvidenceRetrieved))
-    stayed = any(
-        event.focus is not None
-        and event.focus == following.focus
-        and event.options == following.options
-        for event, following in pairs
-    )
-    return stayed or any(event.low for event in recorder.of(Assessed))
 
 
 def is_last(state: State, context: RunContext) -> bool:
@@ -126,7 +110,9 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
     What was seen on its images is on the card.
     """
     rounds: list[CompletedRound] = []
-    notes = image_notes_by_round(recorder)
+    notes: dict[int, tuple[ImageNote, ...]] = {}
+    for look in recorder.of(ImagesSeen):
+        notes[look.round] = (*notes.get(look.round, ()), *look.seen)
     seen: set[str] = set()
     subtask, focused, action = "", set[str](), None
     for at, event in enumerate(recorder.events):
@@ -138,7 +124,11 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
             on_images = notes.get(event.round, ())
             built = (at, len(on_images))
             if built not in recorder.cards:
-                found = with_image_notes(event, on_images)
+                found = event
+                if on_images:
+                    changed = with_notes({e.ref: e for e in event.evidence}, on_images)
+                    evidence = tuple(changed.get(e.ref, e) for e in event.evidence)
+                    found = event.model_copy(update={"evidence": evidence})
                 recorder.cards[built] = card_lines(found, seen, repeats=event.focus in focused)
             lines = recorder.cards[built]
             rounds.append(
@@ -147,23 +137,6 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
             seen |= {e.ref for e in event.evidence}
             focused |= {event.focus} if event.focus else set()
     return tuple(rounds)
-
-
-def image_notes_by_round(recorder: Recorder) -> dict[int, tuple[ImageNote, ...]]:
-    """Return what was seen on images, by the round in which they were looked at."""
-    looks: dict[int, tuple[ImageNote, ...]] = {}
-    for event in recorder.of(ImagesSeen):
-        looks[event.round] = (*looks.get(event.round, ()), *event.seen)
-    return looks
-
-
-def with_image_notes(event: EvidenceRetrieved, notes: Sequence[ImageNote]) -> EvidenceRetrieved:
-    """Return a search's result with what was seen on its images."""
-    if not notes:
-        return event
-    changed = with_notes({e.ref: e for e in event.evidence}, notes)
-    evidence = tuple(changed.get(e.ref, e) for e in event.evidence)
-    return event.model_copy(update={"evidence": evidence})
 
 
 def notes(recorder: Recorder) -> tuple[str, ...]:

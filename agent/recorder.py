@@ -160,18 +160,15 @@ class Recorder:
         """
         for event in self.events[self._counted :]:
             if isinstance(event, EvidenceRetrieved):
-                self._count(event)
+                for evidence in event.evidence:
+                    known = self._evidence.get(evidence.ref)
+                    if known is None or evidence.score > known.score:
+                        seen = known.seen if known else ""
+                        self._evidence[evidence.ref] = evidence.model_copy(update={"seen": seen})
             elif isinstance(event, ImagesSeen):
                 self._evidence |= with_notes(self._evidence, event.seen)
         self._counted = self.seq
         return dict(self._evidence)
-
-    def _count(self, retrieved: EvidenceRetrieved) -> None:
-        for evidence in retrieved.evidence:
-            known = self._evidence.get(evidence.ref)
-            if known is None or evidence.score > known.score:
-                seen = known.seen if known else ""
-                self._evidence[evidence.ref] = evidence.model_copy(update={"seen": seen})
 
 
 def with_notes(evidence: Mapping[str, Evidence], notes: Iterable[ImageNote]) -> dict[str, Evidence]:

@@ -7,7 +7,7 @@ what a person edited.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agent.state import State
@@ -61,7 +61,15 @@ class ReplaySource:
         self._stop = stop
         self.served = 0
         self._calls = deque(calls)
-        self._found = deque(_results_with_calls(recorded))
+        self._found = deque[tuple[EvidenceRetrieved, tuple[Event, ...]]]()
+        made = list[Event]()  # The calls for a result are right before it.
+        for event in recorded:
+            if isinstance(event, EvidenceRetrieved):
+                self._found.append((event, tuple(made)))
+            if isinstance(event, Prompted | ModelCalled):
+                made.append(event)
+            else:
+                made.clear()
         self._calls_of_tool: tuple[Event, ...] = ()
         self._skills = [e.skills for e in recorded if isinstance(e, SkillsRouted)]
         self._action = action
@@ -147,20 +155,6 @@ class ReplaySource:
     def _miss(self, what: str) -> None:
         if self.alone:
             raise ReplayMiss(f"the record has no {what} at this place")
-
-
-def _results_with_calls(
-    events: Iterable[Event],
-) -> Iterator[tuple[EvidenceRetrieved, tuple[Event, ...]]]:
-    """Yield each result of a search with the calls that were made for it, right before it."""
-    calls: list[Event] = []
-    for event in events:
-        if isinstance(event, EvidenceRetrieved):
-            yield event, tuple(calls)
-        if isinstance(event, Prompted | ModelCalled):
-            calls.append(event)
-        else:
-            calls.clear()
 
 
 def _citations(events: Iterable[Event]) -> Mapping[str, Citation]:

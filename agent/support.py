@@ -50,15 +50,12 @@ def supported(answer: Answer, scores: Scores, settings: AskSettings) -> Answer:
     cited = tuple(
         piece.model_copy(update={"support": scores.get(piece.ref)}) for piece in answer.citations
     )
-    standing = standing_of(answer, max(scores.values(), default=None), settings)
-    return answer.model_copy(update={"citations": cited, "standing": standing})
-
-
-def standing_of(answer: Answer, best: float | None, settings: AskSettings) -> Standing | None:
-    """Return an answer's standing at this best support; None if nothing was scored."""
+    best = max(scores.values(), default=None)
     if best is None:
-        return None if answer.citations or answer.option is None else Standing.GUESS
-    if best >= settings.weak_support:
-        return Standing.SUPPORTED
-    guessed = answer.option is not None and best < settings.bearing
-    return Standing.GUESS if guessed else Standing.WEAK
+        standing = None if answer.citations or answer.option is None else Standing.GUESS
+    elif best >= settings.weak_support:
+        standing = Standing.SUPPORTED
+    else:
+        guessed = answer.option is not None and best < settings.bearing
+        standing = Standing.GUESS if guessed else Standing.WEAK
+    return answer.model_copy(update={"citations": cited, "standing": standing})

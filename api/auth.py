@@ -69,15 +69,11 @@ def access_rules(host: str) -> AccessRules:
             f"Set a key first: set {KEY_VARIABLE} to {MIN_KEY_CHARS} characters or more, such as "
             "`openssl rand -hex 24` prints (docs/api.md, Keys)"
         )
-    return AccessRules(
-        keys, (*_local_names(host), *proxy_names) if is_loopback(host) else proxy_names
-    )
-
-
-def _local_names(host: str) -> tuple[str, ...]:
-    """Return the names of this machine, with the address that the API listens on."""
+    if not is_loopback(host):
+        return AccessRules(keys, proxy_names)
     name = f"[{host}]" if ":" in host else host.lower()
-    return LOOPBACK if name in LOOPBACK else (*LOOPBACK, name)
+    own = LOOPBACK if name in LOOPBACK else (*LOOPBACK, name)
+    return AccessRules(keys, (*own, *proxy_names))
 
 
 def parse_keys(given: str) -> tuple[ApiKey, ...]:
@@ -87,28 +83,28 @@ def parse_keys(given: str) -> tuple[ApiKey, ...]:
         SetupError: a key is too short or not printable, or its label is invalid. The message names
             only its position, since the label may be part of a secret.
     """
-    entries = (entry.strip() for entry in given.split(","))
-    return tuple(_parse_key(entry, position) for position, entry in enumerate(entries, 1) if entry)
-
-
-def _parse_key(given: str, position: int) -> ApiKey:
-    label, colon, secret = given.rpartition(":")
-    if (
-        len(secret) < MIN_KEY_CHARS
-        or not secret.isascii()
-        or not secret.isprintable()
-        or " " in secret
-    ):
-        raise SetupError(
-            f"{KEY_VARIABLE}: key {position} is not {MIN_KEY_CHARS} or more letters, digits and "
-            "signs without spaces; a comma ends a key, and a colon its label"
-        )
-    if colon and not LABEL.fullmatch(label):
-        raise SetupError(
-            f"{KEY_VARIABLE}: the label of key {position} is not 1 to 32 letters, digits, '_', '.' "
-            "and '-'; a key has no colon in it"
-        )
-    return ApiKey(label or "key", _digest(secret))
+    keys = list[ApiKey]()
+    for position, entry in enumerate(given.split(","), 1):
+        if not entry.strip():
+            continue
+        label, colon, secret = entry.strip().rpartition(":")
+        if (
+            len(secret) < MIN_KEY_CHARS
+            or not secret.isascii()
+            or not secret.isprintable()
+            or " " in secret
+        ):
+            raise SetupError(
+                f"{KEY_VARIABLE}: key {position} is not {MIN_KEY_CHARS} or more letters, digits "
+                "and signs without spaces; a comma ends a key, and a colon its label"
+            )
+        if colon and not LABEL.fullmatch(label):
+            raise SetupError(
+                f"{KEY_VARIABLE}: the label of key {position} is not 1 to 32 letters, digits, "
+                "'_', '.' and '-'; a key has no colon in it"
+            )
+        keys.append(ApiKey(label or "key", _digest(secret)))
+    return tuple(keys)
 
 
 def _digest(secret: str) -> bytes:
@@ -134,7 +130,34 @@ class ApiAuth:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         try:
-            user = self._user(scope)
+            headers, public = Headers(scope=scope), scope["path"] in PUBLIC_PATHS
+            # The host name of a ``Host`` header, without the port.
+            header = headers.get("host", "")
+            name, colon, port = header.rpartition(":")
+            host = (name if colon and port.isdigit() else header).lower()
+            if self._rules.names and host not in self._rules.names and not public:
+                raise RequestRefused(
+                    HTTPStatus.MISDIRECTED_REQUEST,
+                    "host",
+                    "this server does not answer to that name",
+                    f"use {', '.join(self._rules.names)}, or have the operator add the host to "
+                    f"{HOSTS_VARIABLE}",
+                )
+            if not same_origin(headers):
+                hint = "send it from a program, or from a page of this server"
+                raise RequestRefused(
+                    HTTPStatus.FORBIDDEN, "origin", "sent by a page of another site", hint
+                )
+            if self._rules.keys and not public:
+                user = self._bearer(headers)
+            else:
+                # A proxy would pass anybody on to a server without keys.
+                if not public and any(_PROXY_HEADERS.fullmatch(name) for name in headers):
+                    detail = "forwarded by a proxy, and this server has no key"
+                    hint = f"have the operator set {KEY_VARIABLE} (docs/api.md, Keys)"
+                    raise RequestRefused(HTTPStatus.FORBIDDEN, "proxy", detail, hint)
+                client = scope.get("client")
+                user = str(client[0]) if client else "unknown"
         except RequestRefused as refused:
             return await problem_response(refused)(scope, receive, send)
         scope[USER_KEY] = f"{KEY_PREFIX}{user}" if self._rules.keys else None
@@ -143,29 +166,6 @@ class ApiAuth:
             return await self._app(scope, receive, send)
         finally:
             acting_user.reset(token)
-
-    def _user(self, scope: Scope) -> str:
-        headers, public = Headers(scope=scope), scope["path"] in PUBLIC_PATHS
-        # The host name of a ``Host`` header, without the port.
-        header = headers.get("host", "")
-        name, colon, port = header.rpartition(":")
-        host = (name if colon and port.isdigit() else header).lower()
-        if self._rules.names and host not in self._rules.names and not public:
-            raise RequestRefused(
-                HTTPStatus.MISDIRECTED_REQUEST,
-                "host",
-                "this server does not answer to that name",
-                f"use {', '.join(self._rules.names)}, or have the operator add the host to "
-                f"{HOSTS_VARIABLE}",
-            )
-        if not same_origin(headers):
-            hint = "send it from a program, or from a page of this server"
-            raise RequestRefused(
-                HTTPStatus.FORBIDDEN, "origin", "sent by a page of another site", hint
-            )
-        if public:
-            return _client_address(scope)
-        return self._bearer(headers) if self._rules.keys else _direct_client(scope, headers)
 
     def _bearer(self, headers: Headers) -> str:
         kind, _, given = headers.get("authorization", "").partition(" ")
@@ -177,17 +177,3 @@ class ApiAuth:
         refused = RequestRefused(HTTPStatus.UNAUTHORIZED, "key", detail, hint)
         refused.headers = {"WWW-Authenticate": 'Bearer realm="homer"'}
         raise refused
-
-
-def _direct_client(scope: Scope, headers: Headers) -> str:
-    """Return the client's address, and refuse requests of proxies to a server without keys."""
-    if any(_PROXY_HEADERS.fullmatch(name) for name in headers):
-        detail = "forwarded by a proxy, and this server has no key"
-        hint = f"have the operator set {KEY_VARIABLE} (docs/api.md, Keys)"
-        raise RequestRefused(HTTPStatus.FORBIDDEN, "proxy", detail, hint)
-    return _client_address(scope)
-
-
-def _client_address(scope: Scope) -> str:
-    client = scope.get("client")
-    return str(client[0]) if client else "unknown"

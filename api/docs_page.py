@@ -6,7 +6,7 @@ Unlike Swagger UI it needs no scripts from other servers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from string import Template
@@ -26,20 +26,16 @@ def docs_page(schema: Mapping[str, Any]) -> str:
     return Template(TEMPLATE.read_text("utf-8")).substitute(
         title=escape(info["title"]),
         about=_paragraphs(info.get("description", "")),
-        operations="\n".join(_operations(schema)),
+        operations="\n".join(
+            f"<section><h2>{escape(operation.get('summary', ''))}</h2>"
+            f"<p><code>{escape(method.upper())} {escape(path)}</code></p>"
+            f"{_paragraphs(operation.get('description', ''))}"
+            f"{_parameters(operation.get('parameters', ()))}"
+            f"{_body(schema, operation)}</section>"
+            for path, methods in schema["paths"].items()
+            for method, operation in methods.items()
+        ),
     )
-
-
-def _operations(schema: Mapping[str, Any]) -> Iterator[str]:
-    for path, methods in schema["paths"].items():
-        for method, operation in methods.items():
-            yield (
-                f"<section><h2>{escape(operation.get('summary', ''))}</h2>"
-                f"<p><code>{escape(method.upper())} {escape(path)}</code></p>"
-                f"{_paragraphs(operation.get('description', ''))}"
-                f"{_parameters(operation.get('parameters', ()))}"
-                f"{_body(schema, operation)}</section>"
-            )
 
 
 def _paragraphs(text: str) -> str:

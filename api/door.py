@@ -90,16 +90,6 @@ def _has_shape(hint: Any) -> bool:
     )
 
 
-def _of_address(hint: Any, place: Any) -> Any:
-    """Return the type of a parameter that is in the address of a request."""
-    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    field = next((note for note in notes if isinstance(note, FieldInfo)), FieldInfo())
-    limits = [note for note in notes if not isinstance(note, FieldInfo | OnCommandLine)]
-    if _has_shape(hint):
-        kind, limits = str | None, []
-    return Annotated[(kind, *limits, *field.metadata, place(description=field.description))]
-
-
 def _endpoint(act: Act, method: str, path: str) -> Any:
     def endpoint(state: State, **given: Any) -> Any:
         # The rest was checked by FastAPI, with the types of the act.
@@ -126,7 +116,13 @@ def _endpoint(act: Act, method: str, path: str) -> Any:
             continue
         if _has_shape(hint):
             written[name] = TypeAdapter(hint)
-        annotation = _of_address(hint, Path if f"{{{name}}}" in path else Query)
+        of_value, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        field = next((note for note in notes if isinstance(note, FieldInfo)), FieldInfo())
+        limits = [note for note in notes if not isinstance(note, FieldInfo | OnCommandLine)]
+        if _has_shape(hint):
+            of_value, limits = str | None, []
+        place = (Path if f"{{{name}}}" in path else Query)(description=field.description)
+        annotation: Any = Annotated[(of_value, *limits, *field.metadata, place)]
         asked.append(one.replace(annotation=annotation, kind=one.KEYWORD_ONLY))
     if of_body:
         model = create_model(

@@ -36,7 +36,6 @@ class RequestLimits:
     not block others.
 
     Args:
-        app: the application.
         most: requests at a time.
         body_s: seconds that a whole body may take, however many its pieces; None: ``BODY_S``.
     """
@@ -62,10 +61,31 @@ class RequestLimits:
         # Health checks must work on a busy server too; they have a limit of their own.
         counts = scope["path"] != "/health"
         if counts and self._active >= self._max_requests:
-            return await problem_response(_too_many_requests())(scope, receive, send)
+            hint = "wait as many seconds as Retry-After says, and try again"
+            detail = "the server has reached its limit of requests"
+            return await problem_response(
+                RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, "crowded", detail, hint)
+            )(scope, receive, send)
         self._active += counts
         try:
-            await self._run(scope, _replay_body(body, receive), send)
+            messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+            async def receiving() -> Message:
+                return messages.pop() if messages else await receive()
+
+            started = False
+
+            async def sending(message: Message) -> None:
+                nonlocal started
+                started = True
+                await send(message)
+
+            try:
+                await self._app(scope, receiving, sending)
+            except Exception as error:  # noqa: BLE001 - an edge: no traceback leaves the server
+                failed = problem_response(error)
+                if not started:
+                    await failed(scope, receiving, send)
         finally:
             self._active -= counts
         return None
@@ -80,7 +100,16 @@ class RequestLimits:
         extend_wait(scope, self._body_s + MARGIN_S)
         try:
             async with asyncio.timeout(self._body_s):
-                return await _read_body(receive)
+                body, more = bytearray(), True
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return None
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+                    if len(body) > MAX_BODY_BYTES:
+                        raise _too_large()
+                return bytes(body)
         except TimeoutError as error:
             hint = "send the body at once; it did not arrive in time"
             detail = "the body did not arrive"
@@ -88,54 +117,10 @@ class RequestLimits:
             refused.headers = {"Connection": "close"}
             raise refused from error
 
-    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
-
-        async def sending(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sending)
-        except Exception as error:  # noqa: BLE001 - an edge: no traceback leaves the server
-            failed = problem_response(error)
-            if not started:
-                await failed(scope, receive, send)
-
-
-async def _read_body(receive: Receive) -> bytes | None:
-    body, more = bytearray(), True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > MAX_BODY_BYTES:
-            raise _too_large()
-    return bytes(body)
-
-
-def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return a receive function that yields a body, then the client's messages."""
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receiving() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return receiving
-
 
 def _too_large() -> RequestRefused:
     hint = "send less: videos are added by path, not by their bytes"
     return RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", _TOO_LARGE, hint)
-
-
-def _too_many_requests() -> RequestRefused:
-    hint = "wait as many seconds as Retry-After says, and try again"
-    detail = "the server has reached its limit of requests"
-    return RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, "crowded", detail, hint)
 
 
 # Limit concurrent questions, and wait for them when the server stops.

@@ -18,7 +18,6 @@ from pydantic import BaseModel
 from api.app_state import ApiState
 from api.mcp_tools import for_client
 from domain.errors import InputError, NotFound
-from domain.moments import Asked
 from domain.words import client_text
 from library.memory import clips, events
 from library.outlines import outline
@@ -26,7 +25,6 @@ from library.params import MAX_LIMIT, page
 from library.people import people_of_video
 from library.trajectories import trajectories, trajectory, trajectory_events
 from library.videos import page_of_videos, video
-from store.queries.library import LibraryEntry
 
 SCHEME = "homer"
 JSON_TYPE = "application/json"
@@ -82,27 +80,29 @@ def list_resources(state: ApiState, cursor: str | None) -> ListResourcesResult:
     """
     offset = _parsed(cursor or "0", "the cursor")
     listed, total = page_of_videos(state.store, offset, MAX_LIMIT)
-    shown = [_video(one) for one in listed]
+    shown = [
+        Resource(
+            uri=f"{SCHEME}://videos/{one.id}",
+            name=client_text(one.title),
+            description="a video",
+            mime_type=JSON_TYPE,
+        )
+        for one in listed
+    ]
     left = MAX_LIMIT - len(shown)
     asked = trajectories(state.store, offset=max(0, offset - total), limit=left)
-    shown += [_question(one) for one in asked.items]
+    shown += [
+        Resource(
+            uri=f"{SCHEME}://questions/{one.id}",
+            name=client_text(one.question),
+            description="a question that was asked",
+            mime_type=JSON_TYPE,
+        )
+        for one in asked.items
+    ]
     following = page(shown, total + asked.total, offset).next
     return ListResourcesResult(
         resources=shown, next_cursor=None if following is None else str(following)
-    )
-
-
-def _video(one: LibraryEntry) -> Resource:
-    title = client_text(one.title)
-    uri = f"{SCHEME}://videos/{one.id}"
-    return Resource(uri=uri, name=title, description="a video", mime_type=JSON_TYPE)
-
-
-def _question(one: Asked) -> Resource:
-    text = client_text(one.question)
-    uri = f"{SCHEME}://questions/{one.id}"
-    return Resource(
-        uri=uri, name=text, description="a question that was asked", mime_type=JSON_TYPE
     )
 
 
@@ -113,12 +113,6 @@ def read_resource(state: ApiState, uri: str) -> TextResourceContents:
         NotFound: there is no such resource.
         InputError: the offset is not a number.
     """
-    reader, name, offset = _parse(uri)
-    text = json.dumps(for_client(reader(state, name, offset)), ensure_ascii=False)
-    return TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=text)
-
-
-def _parse(uri: str) -> tuple[Read, str, int]:
     try:
         parts = urlsplit(uri)
         offset = parse_qs(parts.query, max_num_fields=1).get("offset", ["0"])[0]
@@ -128,7 +122,10 @@ def _parse(uri: str) -> tuple[Read, str, int]:
     reader = READERS.get((parts.netloc, part))
     if parts.scheme != SCHEME or reader is None or not name:
         raise _no_resource(uri)
-    return reader, unquote(name), _parsed(offset, "offset")
+    text = json.dumps(
+        for_client(reader(state, unquote(name), _parsed(offset, "offset"))), ensure_ascii=False
+    )
+    return TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=text)
 
 
 def _no_resource(uri: str) -> NotFound:

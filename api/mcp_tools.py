@@ -13,8 +13,7 @@ from typing import Any
 
 from anyio import to_thread
 from mcp.server import ServerRequestContext
-from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent, Tool, ToolAnnotations
-from pydantic import BaseModel
+from mcp_types import CallToolResult, ImageContent, TextContent, Tool, ToolAnnotations
 from pydantic_core import to_jsonable_python
 
 from api.app_state import ApiState
@@ -23,7 +22,7 @@ from api.routes.media import IMAGE_TYPE, image_bytes
 from api.routes.questions import Ask, prepare_question
 from api.sse import RunningQuestion, ServerStopping
 from domain.errors import NotFound
-from domain.moments import Answered, Moment, ShownMoment
+from domain.moments import Answered, ShownMoment
 from domain.people import tags_in_words
 from domain.time import in_seconds
 from domain.trajectory import RoundOpened
@@ -48,18 +47,14 @@ class McpTool:
 
 def reading_tools() -> Iterator[McpTool]:
     """Yield the tools that read the library without asking a question."""
-    yield from (_tool_of(act) for act in ACTS if act.tool)
-
-
-def _tool_of(act: Act) -> McpTool:
-    """Return an act as a tool."""
-    listed = Tool(
-        name=act.tool,
-        description=act.help.partition("\n\nExamples:")[0],
-        input_schema=act.remote_arguments.model_json_schema(),
-        annotations=READS,
-    )
-    return McpTool(listed, partial(_do, act))
+    for act in (act for act in ACTS if act.tool):
+        listed = Tool(
+            name=act.tool,
+            description=act.help.partition("\n\nExamples:")[0],
+            input_schema=act.remote_arguments.model_json_schema(),
+            annotations=READS,
+        )
+        yield McpTool(listed, partial(_do, act))
 
 
 async def _do(act: Act, state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
@@ -73,17 +68,14 @@ async def _do(act: Act, state: ApiState, _: CallContext, given: Arguments) -> Ca
     found = await to_thread.run_sync(do)
     result = told(found)
     if isinstance(found, ShownMoment) and found.image is not None:
-        result.content.append(_image(state, found.video, found.image))
+        try:
+            data = image_bytes(state, found.image.blob, found.image.ref, found.video)
+        except NotFound as lost:  # What is said of it stays true.
+            result.content.append(TextContent(text=client_text(str(lost))))
+        else:
+            encoded = b64encode(data).decode()
+            result.content.append(ImageContent(data=encoded, mime_type=IMAGE_TYPE))
     return result
-
-
-def _image(state: ApiState, video: str, frame: Moment) -> ContentBlock:
-    """Return a stored image; where its file is lost, what is said of it."""
-    try:
-        data = image_bytes(state, frame.blob, frame.ref, video)
-    except NotFound as lost:
-        return TextContent(text=client_text(str(lost)))
-    return ImageContent(data=b64encode(data).decode(), mime_type=IMAGE_TYPE)
 
 
 def told(found: Any) -> CallToolResult:
@@ -100,19 +92,6 @@ def told(found: Any) -> CallToolResult:
 def for_client(found: Any) -> Any:
     """Return data as JSON has it: times in seconds, and no words that a client would obey."""
     return client_data(in_seconds(to_jsonable_python(found)))
-
-
-def listed_tool(
-    name: str, description: str, arguments: type[BaseModel], answer: type[BaseModel]
-) -> Tool:
-    """Return what clients see of a tool."""
-    return Tool(
-        name=name,
-        description=description,
-        input_schema=arguments.model_json_schema(),
-        output_schema=describe_in_seconds(answer.model_json_schema(mode="serialization")),
-        annotations=READS,
-    )
 
 
 SCOPE = ("query", "video", "as_of")
@@ -157,7 +136,16 @@ SEARCHING = "still searching"
 
 def asking_tool() -> McpTool:
     """Return the tool."""
-    return McpTool(listed_tool("ask", inspect.getdoc(ask) or "", Ask, Answered), ask)
+    return McpTool(
+        Tool(
+            name="ask",
+            description=inspect.getdoc(ask) or "",
+            input_schema=Ask.model_json_schema(),
+            output_schema=describe_in_seconds(Answered.model_json_schema(mode="serialization")),
+            annotations=READS,
+        ),
+        ask,
+    )
 
 
 async def ask(state: ApiState, context: CallContext, given: Arguments) -> CallToolResult:
@@ -169,16 +157,12 @@ async def ask(state: ApiState, context: CallContext, given: Arguments) -> CallTo
     body = Ask.model_validate(given)
     runner, question = await to_thread.run_sync(prepare_question, state, body)
     running = RunningQuestion(state, None, runner, question, body.strategy)
-    return told(await _answer(running, context))
-
-
-async def _answer(running: RunningQuestion, context: CallContext) -> Answered:
-    """Wait for the answer, and report each round; cancelling ends the run at its next step."""
+    # Cancelling ends the run at its next step.
     message, reports = SEARCHING, 0
     async with aclosing(running.events()) as events:
         async for item in events:
             if isinstance(item, AskResult):
-                return await running.answer_body(item)
+                return told(await running.answer_body(item))
             if isinstance(item, RoundOpened):
                 message = client_text(f"{item.round}. {tags_in_words(item.text)}")
             reports += 1

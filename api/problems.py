@@ -172,17 +172,17 @@ async def _validation_error(_: Request, error: Exception) -> Response:
 
 def invalid_request(errors: Sequence[Mapping[str, Any]]) -> Problem:
     """Return the problem of a request with invalid fields, which pydantic found."""
-    fields = [_invalid_field(field) for field in errors[:20]]
+    fields = [  # Without the invalid values themselves.
+        InvalidField(
+            where=make_storable(".".join(str(part)[:60] for part in error["loc"])),
+            what=make_storable(str(error["msg"])[:300]),
+        )
+        for error in errors[:20]
+    ]
     detail = "; ".join(f"{field.where}: {field.what}" for field in fields[:3])
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     hint = "/docs describes all requests"
     return _problem(status, detail or "the request is invalid", "request", hint, *fields)
-
-
-def _invalid_field(error: Mapping[str, Any]) -> InvalidField:
-    """Describe a validation error without the invalid value itself."""
-    where = ".".join(str(part)[:60] for part in error["loc"])
-    return InvalidField(where=make_storable(where), what=make_storable(str(error["msg"])[:300]))
 
 
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {

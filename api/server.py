@@ -56,8 +56,6 @@ def serve(
     """Serve until the process is stopped.
 
     Args:
-        home: the data directory.
-        options: the options.
         on_address: receives the URL.
         application: builds what is served.
 

@@ -80,7 +80,10 @@ async def until_disconnect(
     finally:
         gone.cancel()
         closed.cancel()
-        await _close_events(events, next_event)
+        next_event.cancel()
+        with suppress(BaseException):
+            await next_event
+        await events.aclose()
 
 
 async def _wait_for_disconnect(request: Request | None) -> None:
@@ -93,16 +96,6 @@ async def _wait_for_disconnect(request: Request | None) -> None:
         return
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-async def _close_events(
-    events: AsyncGenerator[T, None], next_event: asyncio.Future[T | NoEvent]
-) -> None:
-    """Cancel the wait for the next event, and close the events."""
-    next_event.cancel()
-    with suppress(BaseException):
-        await next_event
-    await events.aclose()
 
 
 StreamItem = RunEvent | NoEvent | AskResult
@@ -238,13 +231,14 @@ class EventStream(Response):
                 answer = await self._search.answer_body(item)
                 return format_event("answer", answer.model_dump(mode="json"))
             case PartialReply():
-                return format_event("words", reply_payload(item))
+                text = tags_in_words(latest_text(item.text))
+                words = {"round": item.round, "purpose": item.purpose, "text": text}
+                return format_event("words", words)
             case _:
-                return format_event(item.kind, self._payload(item))
-
-    def _payload(self, event: RunEvent) -> dict[str, Any]:
-        payload = event.model_dump(mode="json")
-        return {"id": self._search.id, **payload} if event.kind == "question" else payload
+                payload = item.model_dump(mode="json")
+                if item.kind == "question":
+                    payload = {"id": self._search.id, **payload}
+                return format_event(item.kind, payload)
 
 
 async def _send(send: Send, message: Message) -> None:
@@ -254,12 +248,6 @@ async def _send(send: Send, message: Message) -> None:
             await send(message)
     except TimeoutError as error:
         raise ClientGone from error
-
-
-def reply_payload(reply: PartialReply) -> dict[str, Any]:
-    """Return the payload of a partial reply, with people's tags in words."""
-    text = tags_in_words(latest_text(reply.text))
-    return {"round": reply.round, "purpose": reply.purpose, "text": text}
 
 
 def format_event(name: str, payload: dict[str, Any]) -> bytes:

@@ -53,16 +53,14 @@ class SafeHeaders:
             if message["type"] in _START_MESSAGES:
                 raw = list(message.get("headers", ()))
                 if scope.get("scheme") in ("https", "wss"):
-                    raw = [(k, _for_tls(v) if k.lower() == b"set-cookie" else v) for k, v in raw]
+                    # The browser sends them by TLS only; Streamlit's own lack that.
+                    for place, (name, cookie) in enumerate(raw):
+                        if name.lower() == b"set-cookie" and b"; secure" not in cookie.lower():
+                            raw[place] = (name, cookie + b"; Secure")
                 message = {**message, "headers": with_safe_headers(raw, safe)}
             return await send(message)
 
         return await self._app(scope, receive, send_safe)
-
-
-def _for_tls(cookie: bytes) -> bytes:
-    """Return a cookie that the browser sends by TLS only; Streamlit's own lack that."""
-    return cookie if b"; secure" in cookie.lower() else cookie + b"; Secure"
 
 
 def with_safe_headers(

@@ -41,7 +41,14 @@ class SessionStore:
 
     def is_signed_in(self, cookies: Mapping[str, str]) -> bool:
         """Return whether these cookies belong to a valid session."""
-        return self.by_password(cookies) or self._by_provider(cookies)
+        if self.by_password(cookies):
+            return True
+        if self.methods.oidc is None:
+            return False
+        # Streamlit's signed cookie says who it is. By itself it would be good for a month, also
+        # after the sign-out, so it counts only with a session of the same user that was begun here.
+        user, token = user_from_cookies(cookies), cookies.get(self.cookie, "")
+        return self.methods.oidc.admits(user) and self.sessions.is_valid(token, _holder(user))
 
     def by_password(self, cookies: Mapping[str, str]) -> bool:
         """Return whether these cookies belong to a session that the password began."""
@@ -51,17 +58,6 @@ class SessionStore:
             and self.methods.password
             and self.sessions.is_valid(token, stored_hash(self.home))
         )
-
-    def _by_provider(self, cookies: Mapping[str, str]) -> bool:
-        """Return whether these cookies belong to a session that a provider began.
-
-        Streamlit's signed cookie says who it is. By itself it would be good for a month, also after
-        the sign-out, so it counts only with a session of the same user that was begun here.
-        """
-        if self.methods.oidc is None:
-            return False
-        user, token = user_from_cookies(cookies), cookies.get(self.cookie, "")
-        return self.methods.oidc.admits(user) and self.sessions.is_valid(token, _holder(user))
 
     def begin(self, response: Response, holder: str, *, secure: bool) -> None:
         """Begin a session, and give its cookie to the browser.
@@ -115,7 +111,14 @@ class RequireSignIn:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or redirect to the sign-in page."""
-        if scope["type"] not in ("http", "websocket") or self._is_public(scope["path"]):
+        path = scope.get("path", "")
+        is_provider = path.startswith("/sign-in/") and path.count("/") == 2
+        is_public = (
+            path in self._public_paths
+            or (path.startswith(SHARED) and path.count("/") == 2)
+            or (is_provider and self._session_store.methods.oidc is not None)
+        )
+        if scope["type"] not in ("http", "websocket") or is_public:
             if scope.get("path") == CALLBACK:
                 send = self._session_store.after_provider(send, scope)
             return await self._app(scope, receive, send)
@@ -125,21 +128,20 @@ class RequireSignIn:
             return self._session_store.is_signed_in(cookies)
 
         if not is_signed_in():
-            return await _refuse(scope, receive, send)
+            headers = Headers(scope=scope)
+            wants_html = scope["type"] == "http" and "text/html" in headers.get("accept", "")
+            if wants_html and scope["method"] == "GET":
+                query = scope["query_string"].decode("latin-1")
+                wanted = scope["path"] + (f"?{query}" if query else "")
+                response = RedirectResponse(f"/sign-in?next={quote(wanted, safe='')}", 303)
+                response.headers["Cache-Control"] = "no-store"
+                return await response(scope, receive, send)
+            return await _close(scope, receive, send, "sign in first", 401)
         admit(scope)
         if scope["type"] == "websocket":
             stream = _CheckedWebSocket(receive, send, is_signed_in)
             receive, send = stream.receive, stream.send
         return await self._app(scope, receive, send)
-
-    def _is_public(self, path: str) -> bool:
-        is_provider = path.startswith("/sign-in/") and path.count("/") == 2
-        is_shared = path.startswith(SHARED) and path.count("/") == 2
-        return (
-            path in self._public_paths
-            or is_shared
-            or (is_provider and self._session_store.methods.oidc is not None)
-        )
 
 
 class SameOrigin:
@@ -159,19 +161,6 @@ class SameOrigin:
         if self._admits:
             admit(scope)
         return await self._app(scope, receive, send)
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    """Redirect page loads to the sign-in page; refuse everything else."""
-    headers = Headers(scope=scope)
-    wants_html = scope["type"] == "http" and "text/html" in headers.get("accept", "")
-    if wants_html and scope["method"] == "GET":
-        query = scope["query_string"].decode("latin-1")
-        wanted = scope["path"] + (f"?{query}" if query else "")
-        response = RedirectResponse(f"/sign-in?next={quote(wanted, safe='')}", 303)
-        response.headers["Cache-Control"] = "no-store"
-        return await response(scope, receive, send)
-    return await _close(scope, receive, send, "sign in first", 401)
 
 
 async def _close(scope: Scope, receive: Receive, send: Send, reason: str, code: int = 403) -> None:

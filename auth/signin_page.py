@@ -103,11 +103,8 @@ class SignInPage:
             return self._page(request, wanted, translate("The password is wrong."), 401)
         self._throttle.reset(client)
         await to_thread.run_sync(self._on_sign_in)
-        return self._signed_in_response(request, wanted, stored or "")
-
-    def _signed_in_response(self, request: Request, wanted: str, stored: str) -> Response:
         answer = RedirectResponse(wanted, 303, headers=HEADERS)
-        self._session_store.begin(answer, stored, secure=request.url.scheme == "https")
+        self._session_store.begin(answer, stored or "", secure=request.url.scheme == "https")
         return answer
 
     async def provider(self, request: Request) -> Response:

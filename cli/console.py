@@ -58,19 +58,14 @@ def say_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """Yield lines of columns padded to their widest cell; numbers are flush right."""
-    cells = [[_cell(value) for value in row] for row in rows]
+    # Untrusted words may hold line breaks and control characters.
+    cells = [[plain_line("" if cell is None else str(cell)) for cell in row] for row in rows]
     widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
-    right = [all(_is_number(row[i]) for row in cells) and bool(cells) for i in range(len(heads))]
+    right = [
+        bool(cells)
+        and all(row[i].replace(".", "", 1).replace("-", "", 1).isdigit() for row in cells)
+        for i in range(len(heads))
+    ]
     for row in [list(heads), *cells]:
         parts = zip(row, widths, right, strict=True)
         yield "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip()
-
-
-def _cell(value: object) -> str:
-    """Format a cell as one line: untrusted words may hold line breaks and control characters."""
-    text = "" if value is None else str(value)
-    return plain_line(text)
-
-
-def _is_number(text: str) -> bool:
-    return bool(text) and text.replace(".", "", 1).replace("-", "", 1).isdigit()

@@ -46,32 +46,26 @@ class ErrorBoundary(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except BrokenPipeError:
-            raise typer.Exit(_close_pipe()) from None
+            # The reader of the pipe has ended, as in ``homer dump V | head``: discard the rest.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
         except KeyboardInterrupt as stop:
             message, code = str(stop) or "stopped; run the same command to go on", STOPPED
         except HomerError as error:
             message, code = f"{error}{_log_error(error)}", _code(error, ctx)
         except Exception as error:
-            if is_usage(error):
-                _sanitize(error)
+            if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+                # Typer prints it, and it may quote arguments.
+                error.message = printable(error.message)  # type: ignore[attr-defined]
                 raise
             where = _log_error(error) or (
                 "" if _debug(ctx) else " (homer --debug COMMAND shows where)"
             )
-            message = f"{type(error).__name__}: {_first_line(error)}{where}"
+            first = next((line for line in str(error).splitlines() if line.strip()), "no message")
+            message = f"{type(error).__name__}: {first}{where}"
             code = _code(error, ctx)
         note(f"homer: {message}")
         raise typer.Exit(code)
-
-
-def is_usage(error: Exception) -> bool:
-    """Return whether the command line is wrong: Typer then shows the usage, exit code 2."""
-    return hasattr(error, "format_message") and hasattr(error, "exit_code")
-
-
-def _sanitize(error: Any) -> None:
-    """Remove control characters from a message that Typer prints, which may quote arguments."""
-    error.message = printable(error.message)
 
 
 def _code(error: Exception, ctx: Any) -> int:
@@ -82,10 +76,6 @@ def _code(error: Exception, ctx: Any) -> int:
     return error.exit_code if isinstance(error, HomerError) else HomerError.exit_code
 
 
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), "no message")
-
-
 def _log_error(error: Exception) -> str:
     """Log the error and return where; wrong input is not logged, since its message says all."""
     log = None if isinstance(error, InputError) else log_error(error)
@@ -94,9 +84,3 @@ def _log_error(error: Exception) -> str:
 
 def _debug(ctx: Any) -> bool:
     return bool(ctx.obj and ctx.obj.get("debug"))
-
-
-def _close_pipe() -> int:
-    """Discard further output: the reader of the pipe has ended, as in ``homer dump V | head``."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0

@@ -50,12 +50,8 @@ class Evaluations(LazyGroup):
     path: ClassVar[str] = "eval "
 
 
-def _group() -> None:
-    """Measure answers to questions whose right answers are known."""
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(cls=Evaluations, no_args_is_help=True)
-    group.callback(help="Measure answers to questions whose right answers are known.")(_group)
+    group.callback(help="Measure answers to questions whose right answers are known.")(lambda: None)
     app.add_typer(group, name="eval")

@@ -199,19 +199,15 @@ def options(
     set_up_telemetry(Home.default(), log_level)
 
 
-def _act_for(user: str) -> None:
-    # Pydantic, which is slow to import: jobs of the app and the API need it, ``--help`` does not.
-    from domain.rights import acting_user
-
-    acting_user.set(user)
-
-
 def main() -> None:
     """Run the console script. After Ctrl-C it waits for nothing: finished work is stored."""
     set_private_umask()
     job = os.environ.pop(END, "")
     if user := os.environ.pop(ACTING, ""):
-        _act_for(user)
+        # Pydantic, slow to import: jobs of the app and the API need it, ``--help`` does not.
+        from domain.rights import acting_user
+
+        acting_user.set(user)
     try:
         app(prog_name="homer")
     except SystemExit as end:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
 
 from cli.console import note
 from domain.calls import CallTotals
@@ -26,7 +27,15 @@ def portrait_lines(portrait: VideoDetails) -> Iterator[str]:
         names = ", ".join(f"{plain_line(name.name)} ({name.source})" for name in person.names)
         tags = " ".join(tag.strip("<>") for tag in person.tags)
         yield f"  {one_line(person.label)}  {tags}  {names}".rstrip()
-    yield from _segments(portrait)
+    labels = {segment.id: one_line(segment.label) for segment in portrait.segments}
+    if labels:
+        yield "segments"
+    for segment in portrait.segments:
+        yield f"  {format_span(segment.span)}  {labels[segment.id]}  [s{segment.id}]"
+        for edge in portrait.edges:
+            if edge.source == segment.id:
+                how = "said so" if edge.explicit else f"{edge.confidence:.2f}"
+                yield f"    {edge.relation} {labels.get(edge.target, '?')} ({how})"
     gaps = list(portrait.stream.gaps) if portrait.stream else []
     for clip in portrait.clips:
         while gaps and gaps[0].span.start_ms < clip.span.start_ms:
@@ -48,11 +57,19 @@ def _head(portrait: VideoDetails) -> Iterator[str]:
     size = f"{video.width}x{video.height}" if video.has_video else "no picture"
     yield f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}"
     if portrait.stream is not None:
-        yield f"  live from {plain_line(portrait.stream.source)}, {_missing(portrait.stream)}"
+        gaps = portrait.stream.gaps
+        lost = format_time(sum(gap.span.length_ms for gap in gaps))
+        missing = f"{counted(len(gaps), 'gap')}, {lost} in all" if gaps else "no gaps"
+        yield f"  live from {plain_line(portrait.stream.source)}, {missing}"
     if portrait.languages:
         yield f"  spoken in {', '.join(portrait.languages)}"
     if video.has_video:
-        yield f"  {_image_search(portrait)}"
+        model = portrait.models.get("images", "none")
+        yield (
+            "  images are found by descriptions and words of their time (no image-text model)"
+            if model == "none"
+            else f"  images are found by their likeness ({plain_line(model)})"
+        )
     for remark in video.remarks:
         yield f"  {plain_line(remark)}"
     if video.subtitles is not None:
@@ -63,33 +80,6 @@ def _head(portrait: VideoDetails) -> Iterator[str]:
         yield f"  watching took{spent.replace('  [', ' ').rstrip(']')}"
     if portrait.last_clip + 1 < len(portrait.clips):
         yield f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}"
-
-
-def _image_search(portrait: VideoDetails) -> str:
-    model = portrait.models.get("images", "none")
-    if model == "none":
-        return "images are found by descriptions and words of their time (no image-text model)"
-    return f"images are found by their likeness ({plain_line(model)})"
-
-
-def _segments(portrait: VideoDetails) -> Iterator[str]:
-    labels = {segment.id: one_line(segment.label) for segment in portrait.segments}
-    if labels:
-        yield "segments"
-    for segment in portrait.segments:
-        yield f"  {format_span(segment.span)}  {labels[segment.id]}  [s{segment.id}]"
-        for edge in portrait.edges:
-            if edge.source == segment.id:
-                how = "said so" if edge.explicit else f"{edge.confidence:.2f}"
-                yield f"    {edge.relation} {labels.get(edge.target, '?')} ({how})"
-
-
-def _tries(clip: ShownClip, stream: StreamDetails | None) -> str:
-    """Describe how often a clip failed and how it is retried; one of a stream cannot be."""
-    if not (clip.state == "failed" or clip.unwritten) or stream is not None:
-        return ""
-    how = "homer ingest --again tries it" if clip.given_up else "the next homer ingest tries it"
-    return f" ({clip.attempts}x; {how} again)"
 
 
 def _spent(cost: CallTotals, seconds: float) -> str:
@@ -106,30 +96,24 @@ def _spent(cost: CallTotals, seconds: float) -> str:
     return f"  [{', '.join(parts)}]" if parts else ""
 
 
-def _budget(clip: ShownClip) -> str:
-    """Describe the budget of a clip's writer, what its prompt left out and what was not stored."""
-    if clip.budget is None:
-        return ""
-    without = f" without {', '.join(map(plain_line, clip.left_out))}" if clip.left_out else ""
-    dropped = f"; not stored: {'; '.join(map(plain_line, clip.dropped))}" if clip.dropped else ""
-    return f"  (at most {clip.budget} tokens{without}{dropped})"
-
-
-def _missing(stream: StreamDetails) -> str:
-    """Describe how much of a stream is in no clip."""
-    lost = sum(gap.span.length_ms for gap in stream.gaps)
-    count = counted(len(stream.gaps), "gap")
-    return f"{count}, {format_time(lost)} in all" if stream.gaps else "no gaps"
-
-
 def _gap(gap: Gap) -> str:
     return f"gap     {format_span(gap.span)}  {describe_gap(gap)}"
 
 
 def _clip(clip: ShownClip, stream: StreamDetails | None) -> Iterator[str]:
-    state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"
+    tries = budget = ""
+    # One of a stream cannot be tried again.
+    if stream is None and (clip.state == "failed" or clip.unwritten):
+        how = "homer ingest --again tries it" if clip.given_up else "the next homer ingest tries it"
+        tries = f" ({clip.attempts}x; {how} again)"
+    if clip.budget is not None:
+        left, not_stored = map(plain_line, clip.left_out), map(plain_line, clip.dropped)
+        without = f" without {', '.join(left)}" if clip.left_out else ""
+        dropped = f"; not stored: {'; '.join(not_stored)}" if clip.dropped else ""
+        budget = f"  (at most {clip.budget} tokens{without}{dropped})"
+    state = "" if clip.state == "done" else f"  {clip.state}{tries}"
     error = f"  {plain_line(clip.error)}" if clip.error else ""
-    spent = f"{_spent(clip.cost, clip.seconds)}{_budget(clip)}"
+    spent = f"{_spent(clip.cost, clip.seconds)}{budget}"
     yield f"clip {clip.index}  {format_span(clip.span)}{state}{error}{spent}"
     if stream is not None and clip.index in stream.clips:
         yield f"  {describe_watching(stream.clips[clip.index])}"
@@ -208,16 +192,12 @@ def as_youtube(outline: Outline) -> str:
 def as_vtt(outline: Outline) -> str:
     """Return the finest chapters as a WebVTT track of chapters."""
     cues = [
-        f"{_vtt_clock(one.span.start_ms)} --> {_vtt_clock(one.span.end_ms)}\n{_cue(one.title)}"
+        f"{_vtt_clock(one.span.start_ms)} --> {_vtt_clock(one.span.end_ms)}\n"
+        f"{escape(one.title, quote=False)}"
         for one in outline.finest()
         if one.span.length_ms
     ]
     return "\n\n".join(["WEBVTT", *cues])
-
-
-def _cue(text: str) -> str:
-    """Return a text in which no character is markup of WebVTT."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _vtt_clock(ms: int) -> str:

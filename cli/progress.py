@@ -38,7 +38,8 @@ class PlainMeter:
         if not last and now - self._printed < PLAIN_EVERY_S:
             return
         self._printed = now
-        time_left = "" if last else f", {self._left_seconds():.0f} s left"
+        a_step = (now - self._started) / max(1, self._done - self._first)
+        time_left = "" if last else f", {a_step * (self._total - self._done):.0f} s left"
         note(f"{self._label}: {self._done}/{self._total}{time_left}{self._aside}")
 
     def say(self, text: str) -> None:
@@ -48,10 +49,6 @@ class PlainMeter:
     def aside(self, text: str) -> None:
         """Set a few words after the count, from the next line on."""
         self._aside = f", {plain_line(text)}" if text else ""
-
-    def _left_seconds(self) -> float:
-        fresh = max(1, self._done - self._first)
-        return (time.monotonic() - self._started) / fresh * (self._total - self._done)
 
 
 class BarMeter:

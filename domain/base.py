@@ -13,11 +13,9 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _make_storable(value: object) -> object:
-    return make_storable(value) if isinstance(value, str) else value
-
-
-StorableText = Annotated[str, BeforeValidator(_make_storable)]
+StorableText = Annotated[
+    str, BeforeValidator(lambda value: make_storable(value) if isinstance(value, str) else value)
+]
 """A text from outside, such as a file name, made storable when validated."""
 
 

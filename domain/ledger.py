@@ -91,7 +91,20 @@ def _add_all(
     first, complaints = len(ledger.subtasks) + 1, []
     for number, draft in enumerate(drafts, start=first):
         depends = tuple(ids[name] for name in draft.depends if name in ids)
-        ledger, complaint = _add(ledger, draft.model_copy(update={"depends": depends}), settings)
+        complaint, text = "", " ".join(draft.text.split())
+        active = sum(s.state is not SubtaskState.ABANDONED for s in ledger.subtasks)
+        if not text:
+            complaint = marked("it has no text")
+        elif _find_same_text(ledger, text) is not None:
+            complaint = marked(f"{text!r} is in the plan already")
+        elif active >= settings.subtasks:
+            complaint = marked(f"a plan has at most {settings.subtasks} subtasks")
+        else:
+            known = {s.id for s in ledger.subtasks}
+            depends = tuple(dict.fromkeys(d for d in depends if d in known))
+            name = f"t{len(ledger.subtasks) + 1}"
+            new = Subtask(id=name, text=text, depends=depends, options=draft.options)
+            ledger = Ledger(subtasks=(*ledger.subtasks, new))
         duplicate = _find_same_text(ledger, draft.text)
         if duplicate is not None:
             ids[f"t{number}"] = duplicate.id
@@ -103,22 +116,6 @@ def _find_same_text(ledger: Ledger, text: str) -> Subtask | None:
     """Return the subtask with that text, or None."""
     normalised = " ".join(text.split()).casefold()
     return next((s for s in ledger.subtasks if s.text.casefold() == normalised), None)
-
-
-def _add(ledger: Ledger, draft: SubtaskDraft, settings: AskSettings) -> tuple[Ledger, str]:
-    """Add one subtask to the ledger; return it unchanged with the reason if that is not allowed."""
-    text = " ".join(draft.text.split())
-    if not text:
-        return ledger, marked("it has no text")
-    if _find_same_text(ledger, text) is not None:
-        return ledger, marked(f"{text!r} is in the plan already")
-    if sum(s.state is not SubtaskState.ABANDONED for s in ledger.subtasks) >= settings.subtasks:
-        return ledger, marked(f"a plan has at most {settings.subtasks} subtasks")
-    known = {s.id for s in ledger.subtasks}
-    depends = tuple(dict.fromkeys(d for d in draft.depends if d in known))
-    subtask_id = f"t{len(ledger.subtasks) + 1}"
-    new = Subtask(id=subtask_id, text=text, depends=depends, options=draft.options)
-    return Ledger(subtasks=(*ledger.subtasks, new)), ""
 
 
 def next_subtask(ledger: Ledger, settings: AskSettings) -> Subtask | None:
@@ -214,8 +211,13 @@ def apply_edits(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Le
     """
     refused: list[str] = []
     for rewrite in edits.rewrite:
-        ledger, complaint = _rewrite(ledger, rewrite)
-        refused += [complaint] if complaint else []
+        task, text = find_subtask(ledger, rewrite.id), " ".join(rewrite.text.split())
+        if task is None or not is_open(task):
+            refused.append(marked(f"{rewrite.id} cannot be rewritten: it is not open"))
+        elif not text or _find_same_text(ledger, text) is not None:
+            refused.append(marked(f"{rewrite.id} was rewritten to nothing new"))
+        else:
+            ledger = _replace(ledger, task, text=text, attempts=0, state=SubtaskState.PENDING)
     for task_id in edits.abandon[: settings.replan_abandons]:
         task = find_subtask(ledger, task_id)
         if task is None or not is_open(task):
@@ -233,15 +235,6 @@ def apply_edits(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Le
     ]
     refused += excess_complaints
     return ledger, refused
-
-
-def _rewrite(ledger: Ledger, rewrite: Rewrite) -> tuple[Ledger, str]:
-    task, text = find_subtask(ledger, rewrite.id), " ".join(rewrite.text.split())
-    if task is None or not is_open(task):
-        return ledger, marked(f"{rewrite.id} cannot be rewritten: it is not open")
-    if not text or _find_same_text(ledger, text) is not None:
-        return ledger, marked(f"{rewrite.id} was rewritten to nothing new")
-    return _replace(ledger, task, text=text, attempts=0, state=SubtaskState.PENDING), ""
 
 
 def blocked_subtasks(ledger: Ledger, settings: AskSettings) -> tuple[str, ...]:

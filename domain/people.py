@@ -51,26 +51,22 @@ def tags_in_words(text: str) -> str:
 
     def words(tag: re.Match[str]) -> str:
         places = seen.setdefault(tag[1], {})
-        said = _tag_in_words(tag[1], tag[2], places)
+        place, who = places.get(tag[2]), f"unnamed {_WHO.get(tag[1], '')}"
+        if tag[1] == "character":
+            said = f"person {tag[2]}"
+        elif place is None:
+            said = f"another {who}" if places else f"an {who}"
+        elif len(places) > 2:
+            known = place < len(_ORDINALS)
+            said = f"the {_ORDINALS[place]} {who}" if known else f"another {who}"
+        else:
+            said = f"the other {who}" if place else f"the {who}"
         places.setdefault(tag[2], len(places))
         start = tag.start()
         begins = start == 0 or _SENTENCE_END.search(text[max(0, start - GAP) : start]) is not None
         return said[0].upper() + said[1:] if begins else said
 
     return TAG.sub(words, text)
-
-
-def _tag_in_words(kind: str, number: str, places: Mapping[str, int]) -> str:
-    """Return the words for a tag; ``places`` are those of its kind that came before, in order."""
-    if kind == "character":
-        return f"person {number}"
-    who = f"unnamed {_WHO[kind]}"
-    if number not in places:
-        return f"another {who}" if places else f"an {who}"
-    place = places[number]
-    if len(places) > 2:
-        return f"the {_ORDINALS[place]} {who}" if place < len(_ORDINALS) else f"another {who}"
-    return f"the other {who}" if place else f"the {who}"
 
 
 class Identity(Frozen):

@@ -91,7 +91,6 @@ def linked_citations(text: str, video: str, app: str = "") -> str:
 
     Args:
         text: the recap as it is stored.
-        video: the video's id.
         app: the app's address; "": the link is for a page of the app itself.
     """
     page = f"{app}/video?video={video}"

@@ -76,13 +76,10 @@ def parse_when(text: str) -> When:
             )
         return When(every_s=seconds)
     if match := _AT.fullmatch(normalised):
-        return _parse_time_of_day(match[1].lower(), int(match[2]), int(match[3]))
+        day, hour, minute = match[1].lower(), int(match[2]), int(match[3])
+        if hour > 23 or minute > 59:
+            raise InputError(f"{hour}:{minute:02} is no time of day")
+        return When(cron=f"{minute} {hour} * * {DAYS.index(day) if day in DAYS else '*'}")
     if _CRON.fullmatch(normalised):
         return When(cron=normalised)
     raise InputError(f"{text!r} says no time: write {FORMS}")
-
-
-def _parse_time_of_day(day: str, hour: int, minute: int) -> When:
-    if hour > 23 or minute > 59:
-        raise InputError(f"{hour}:{minute:02} is no time of day")
-    return When(cron=f"{minute} {hour} * * {DAYS.index(day) if day in DAYS else '*'}")

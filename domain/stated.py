@@ -121,13 +121,10 @@ def things_on(line: str) -> dict[str, str]:
     Labels beyond the kinds above stay as the line has them.
     """
     things = (part.strip() for part in line.removeprefix(_SEEN).rstrip(".").split(","))
-    return {_label(_COUNT.sub("", thing)): thing for thing in things if thing}
+    names = {thing: _COUNT.sub("", thing) for thing in things if thing}
+    return {_LABEL_OF.get(name, name): thing for thing, name in names.items()}
 
 
 _LABEL_OF = {pluralise(label): label for labels in KINDS.values() for label in labels} | {
     pluralise("person"): "person"
 }
-
-
-def _label(name: str) -> str:
-    return _LABEL_OF.get(name, name)

@@ -19,18 +19,18 @@ def make_storable(text: str) -> str:
 
 def strip_invisible(text: str) -> str:
     """Remove invisible characters, which only a machine would read; spaces stay spaces."""
-    return text if text.isprintable() else "".join(map(_visible_char, text))
+    if text.isprintable():
+        return text
+    seen = (char in JOINERS or unicodedata.category(char) not in ("Cc", "Cf") for char in text)
+    return "".join(
+        char if is_seen else " " if char.isspace() else ""
+        for char, is_seen in zip(text, seen, strict=True)
+    )
 
 
 def one_line(text: str) -> str:
     """Return a text on one line, without invisible characters, with single spaces."""
     return " ".join(strip_invisible(text).split())
-
-
-def _visible_char(char: str) -> str:
-    if char in JOINERS or unicodedata.category(char) not in ("Cc", "Cf"):
-        return char
-    return " " if char.isspace() else ""
 
 
 _UPWARD = (

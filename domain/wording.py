@@ -139,15 +139,15 @@ _WITHOUT_NUMBER = frozenset({"broccoli"})
 
 def describe_counts(counts: Mapping[str, int]) -> str:
     """Describe counted objects in the order given: ``3 people, a laptop, scissors``."""
-    return ", ".join(_describe(label, count) for label, count in counts.items())
-
-
-def _describe(label: str, count: int) -> str:
-    if label in _ONLY_PLURAL | _WITHOUT_NUMBER:
-        return label
-    if count == 1:
-        return f"an {label}" if label[0] in "aeiou" else f"a {label}"
-    return f"{count} {pluralise(label)}"
+    described = list[str]()
+    for label, count in counts.items():
+        if label in _ONLY_PLURAL | _WITHOUT_NUMBER:
+            described.append(label)
+        elif count == 1:
+            described.append(f"an {label}" if label[0] in "aeiou" else f"a {label}")
+        else:
+            described.append(f"{count} {pluralise(label)}")
+    return ", ".join(described)
 
 
 def pluralise(label: str) -> str:

@@ -6,7 +6,7 @@ clip is chosen. It uses no words, no time and no people.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
@@ -62,9 +62,13 @@ class Baseline:
         """Embed the whole text of every clip, as far as the model reads it."""
         with store.begin() as session:
             clips = clip_texts(session, video)
-        blank = np.zeros((0, text.dimensions), dtype=np.float32)
-        vectors = _embedded(text, [clip.text for clip in clips], progress)
-        return cls(clips, np.concatenate([blank, *vectors]), text)
+        vectors: list[NDArray[np.float32]] = [np.zeros((0, text.dimensions), dtype=np.float32)]
+        for first in range(0, len(clips), EMBED_BATCH):
+            batch = clips[first : first + EMBED_BATCH]
+            vectors.append(text.embed([clip.text for clip in batch]))
+            if progress:
+                progress(first + len(batch), len(clips))
+        return cls(clips, np.concatenate(vectors), text)
 
     def answer(self, question: str, options: Sequence[str], as_of_ms: int | None) -> Plain:
         """Answer from the clips that have ended by ``as_of_ms``; None: from all."""
@@ -75,16 +79,6 @@ class Baseline:
         best = np.argsort(-cosines[0], kind="stable")[:RETRIEVED]
         option = int(cosines[1:].max(axis=1).argmax())
         return Plain(ascii_uppercase[option], _spans(self.clips, best))
-
-
-def _embedded(
-    text: TextEmbedder, texts: Sequence[str], progress: Progress | None
-) -> Iterator[NDArray[np.float32]]:
-    for first in range(0, len(texts), EMBED_BATCH):
-        batch = texts[first : first + EMBED_BATCH]
-        yield text.embed(batch)
-        if progress:
-            progress(first + len(batch), len(texts))
 
 
 class Closest:

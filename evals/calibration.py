@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from domain.errors import InputError
 from evals.sampling import figure, mean
 from evals.tables import AnsweredQuestion, ConfidenceThird
 from store.files import make_private, open_private
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FEWEST = 30
 """Minimum number of answers to fit a curve on."""
@@ -70,8 +67,13 @@ def curve(rows: Sequence[AnsweredQuestion]) -> Curve:
     # SciPy is slow to import, and reports do without.
     from scipy.optimize import isotonic_regression
 
-    raw, counts, shares = _grouped([(row.raw or 0.0, bool(row.right)) for row in rows])
-    regression = isotonic_regression(shares, weights=counts)
+    # Equal raw confidences are one: their value, their count, and the share right.
+    raw, place, numbers = np.unique(
+        [row.raw or 0.0 for row in rows], return_inverse=True, return_counts=True
+    )
+    right = np.bincount(place, weights=[float(bool(row.right)) for row in rows])
+    counts = numbers.astype(np.float64)
+    regression = isotonic_regression(right / counts, weights=counts)
     starts = [int(start) for start in regression.blocks[:-1]]
     levels = [
         _Level(float(raw[start]), float(raw[stop - 1]), float(counts[start:stop].sum()), float(x))
@@ -79,10 +81,12 @@ def curve(rows: Sequence[AnsweredQuestion]) -> Curve:
             starts, [*starts[1:], len(raw)], regression.x[regression.blocks[:-1]], strict=True
         )
     ]
+    merged: list[_Level] = []
+    for level in levels:  # One of too few answers joins the one before it, the first the next.
+        small = merged and min(level.answers, merged[-1].answers) < LEVEL
+        merged.append(merged.pop().joined(level) if small else level)
     ends = {
-        end: round(level.right, DIGITS)
-        for level in _merged_levels(levels)
-        for end in (level.first, level.last)
+        end: round(level.right, DIGITS) for level in merged for end in (level.first, level.last)
     }
     return Curve(raw=tuple(ends), right=tuple(ends.values()))
 
@@ -100,26 +104,6 @@ class _Level(NamedTuple):
         answers = self.answers + other.answers
         right = (self.answers * self.right + other.answers * other.right) / answers
         return _Level(self.first, other.last, answers, right)
-
-
-def _merged_levels(levels: Sequence[_Level]) -> list[_Level]:
-    """Merge each level of too few answers into the one before it, the first into the next."""
-    merged: list[_Level] = []
-    for level in levels:
-        small = merged and min(level.answers, merged[-1].answers) < LEVEL
-        merged.append(merged.pop().joined(level) if small else level)
-    return merged
-
-
-def _grouped(
-    judged: Sequence[tuple[float, bool]],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Group equal raw confidences: their value, their count, and the share right."""
-    raw, place, counts = np.unique(
-        [raw_confidence for raw_confidence, _ in judged], return_inverse=True, return_counts=True
-    )
-    right = np.bincount(place, weights=[float(right) for _, right in judged])
-    return raw, counts.astype(np.float64), right / counts
 
 
 def reliability(rows: Iterable[AnsweredQuestion]) -> tuple[ConfidenceThird, ...]:

@@ -7,18 +7,17 @@ the one of its scale that overlaps it most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import computed_field
 from pydantic.dataclasses import dataclass
 
 from agent.builder import BuildModels, MemoryBuilder
 from agent.strategy import Strategy
-from domain.built import BuiltMemory, Change, StoredNode, WatchedClip
+from domain.built import BuiltMemory, StoredNode, WatchedClip
 from domain.errors import InputError
 from domain.media import Video
 from domain.memories import Memory, MemoryKind, MemorySource
@@ -87,7 +86,11 @@ def compare_scales(
         raise InputError(
             f"no reference of {video.title} is here: homer import VIDEO --captions FILE --scale"
         )
-    nodes = {level: _of_level(built.nodes, level) for level in _levels(reference.nodes)}
+    levels = {node.level for node in reference.nodes}
+    nodes = {
+        level: _of_level(built.nodes, level)
+        for level in sorted(levels, key=lambda level: int(level.split()[0]))
+    }
     shared = [level for level in nodes if nodes[level]]
     if not shared:
         raise InputError(
@@ -111,10 +114,6 @@ def compare_scales(
         )
         for level in shared
     ]
-
-
-def _levels(nodes: Iterable[StoredNode]) -> list[str]:
-    return sorted({node.level for node in nodes}, key=lambda level: int(level.split()[0]))
 
 
 def _of_level(nodes: Iterable[StoredNode], level: str) -> list[StoredNode]:
@@ -142,42 +141,40 @@ def _read_by(
 ) -> list[tuple[StoredNode, Facts]]:
     """Return captions with what the builder reads in them, knowing the entities it built."""
     known = replace(built, nodes=(), relations=(), through_clip=-1)
-    run = builder.begin(video, known, (), BuildModels(_no_vectors, parser))
-    change = run.step(list(_watched(video, captions)), ended=True)
-    return [(caption, _stated_at(change, caption)) for caption in captions]
-
-
-def _no_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return vectors that say nothing, (N, 1): what captions state does not rest on them."""
-    return np.zeros((len(texts), 1), dtype=np.float32)
-
-
-def _watched(video: Video, captions: Iterable[StoredNode]) -> Iterator[WatchedClip]:
-    """Yield captions as if each were the line of a clip."""
-    for number, caption in enumerate(captions):
-        line = Memory(
-            id=number + 1,
-            video=video.id,
-            clip=number,
-            kind=MemoryKind.EPISODIC,
-            text=caption.text,
-            span=caption.span,
-            source=MemorySource.CAPTION,
+    # Vectors that say nothing: what captions state does not rest on them.
+    models = BuildModels(lambda texts: np.zeros((len(texts), 1), dtype=np.float32), parser)
+    run = builder.begin(video, known, (), models)
+    watched = [  # As if each were the line of a clip.
+        WatchedClip(
+            number,
+            caption.span,
+            (
+                Memory(
+                    id=number + 1,
+                    video=video.id,
+                    clip=number,
+                    kind=MemoryKind.EPISODIC,
+                    text=caption.text,
+                    span=caption.span,
+                    source=MemorySource.CAPTION,
+                ),
+            ),
         )
-        yield WatchedClip(number, caption.span, (line,))
-
-
-def _stated_at(change: Change, caption: StoredNode) -> Facts:
-    start_ms = caption.span.start_ms
-    here = [node for node in change.nodes if node.span.start_ms <= start_ms < node.span.end_ms]
-    if not here:
-        return NOTHING
-    finest = min(here, key=lambda node: node.span.length_ms)
-    return _facts(
-        (one.subject.name, one.predicate, one.object.name)
-        for one in change.relations
-        if one.node == (finest.level, finest.number)
-    )
+        for number, caption in enumerate(captions)
+    ]
+    change = run.step(watched, ended=True)
+    stated = list[tuple[StoredNode, Facts]]()
+    for caption in captions:
+        at_ms, facts = caption.span.start_ms, NOTHING
+        if here := [one for one in change.nodes if one.span.start_ms <= at_ms < one.span.end_ms]:
+            finest = min(here, key=lambda node: node.span.length_ms)
+            facts = _facts(
+                (one.subject.name, one.predicate, one.object.name)
+                for one in change.relations
+                if one.node == (finest.level, finest.number)
+            )
+        stated.append((caption, facts))
+    return stated
 
 
 def _agreement(

@@ -8,8 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from string import ascii_uppercase
 
-from sqlalchemy.orm import Session
-
 from agent.harness.correct import BY_HARNESS
 from domain.asking import Answer, ConfidenceLevel
 from domain.evaluation import BASELINE_ARM
@@ -68,7 +66,14 @@ def of_clips(asked: Asked) -> Findings:
         for one in answers:
             if one.answer is not None and one.result.trajectory is not None:
                 events = events_of(session, one.result.trajectory)
-                kept += conduct(events, retries) + _cited(session, events)
+                kept += conduct(events, retries)
+                # The answer's citations, and those that the store returns word for word.
+                question, given = _question_and_answer(events)
+                unscored = [cited.unscored for cited in given.citations] if given else []
+                refs = [cited.ref for cited in unscored]
+                resolved = cite(session, question.view, refs).citations
+                same = len(set(unscored) & set(resolved))
+                kept += Counter(citations=len(unscored), resolved=same)
     plain = figure(one.right for one in asked.arms.get(BASELINE_ARM, ()))
     read, rounds = kept["tokens_in"], kept["rounds"]
     above = percent(every, "right") - percent(every, "chance")
@@ -151,14 +156,6 @@ def conduct(events: Sequence[Event], retries: int) -> Counter[str]:
 def _question_and_answer(events: Sequence[Event]) -> tuple[QuestionAsked, Answer | None]:
     asked = next(event for event in events if isinstance(event, QuestionAsked))
     return asked, next((event.answer for event in events if isinstance(event, Ended)), None)
-
-
-def _cited(session: Session, events: Sequence[Event]) -> Counter[str]:
-    """Count the answer's citations, and those that the store returns word for word."""
-    asked, answer = _question_and_answer(events)
-    unscored = [one.unscored for one in answer.citations] if answer else []
-    resolved = cite(session, asked.view, [one.ref for one in unscored]).citations
-    return Counter(citations=len(unscored), resolved=len(set(unscored) & set(resolved)))
 
 
 def conduct_bars(kept: Mapping[str, int], questions: int) -> list[Bar]:

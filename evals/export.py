@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -88,7 +88,22 @@ def _curve(points: Sequence[Point]) -> str:
     if not any(lines):
         return ""
     most = max(sum(p.answers for p in line) for line in lines)
-    drawn = "".join(_line(arm, lines[n], most, n) for n, arm in enumerate(arms))
+    drawn = ""
+    for number, arm in enumerate(arms):
+        places, answered = list[str](), 0
+        for point in lines[number]:
+            answered += point.answers
+            value = point.so_far.value if point.so_far else 0.0
+            x = EDGE + (WIDTH - EDGE - 10) * answered / most
+            places.append(f"{x:.1f},{10 + (HEIGHT - EDGE - 10) * (1 - value):.1f}")
+        colour = COLOURS[number % len(COLOURS)]
+        dots = "".join(
+            '<circle cx="{}" cy="{}" r="4" fill="{}"/>'.format(*place.split(","), colour)
+            for place in places
+        )
+        name = f'<text x="{EDGE + 10}" y="{30 + 18 * number}" fill="{colour}">{escape(arm)}</text>'
+        path = f'points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2"'
+        drawn += f"<polyline {path}/>{dots}{name}"
     axis = f'<path d="M{EDGE} 10V{HEIGHT - EDGE}H{WIDTH - 10}" fill="none" stroke="#555"/>'
     ends = (
         f'<text x="4" y="20">100 %</text><text x="4" y="{HEIGHT - EDGE}">0 %</text>'
@@ -98,23 +113,6 @@ def _curve(points: Sequence[Point]) -> str:
         f'<svg role="img" aria-label="Share right so far, over the answers" '
         f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" font-size="13">{axis}{ends}{drawn}</svg>'
     )
-
-
-def _line(arm: str, line: Sequence[Point], most: int, number: int) -> str:
-    places, answered = [], 0
-    for point in line:
-        answered += point.answers
-        value = point.so_far.value if point.so_far else 0.0
-        x = EDGE + (WIDTH - EDGE - 10) * answered / most
-        places.append(f"{x:.1f},{10 + (HEIGHT - EDGE - 10) * (1 - value):.1f}")
-    colour = COLOURS[number % len(COLOURS)]
-    dots = "".join(
-        '<circle cx="{}" cy="{}" r="4" fill="{}"/>'.format(*place.split(","), colour)
-        for place in places
-    )
-    name = f'<text x="{EDGE + 10}" y="{30 + 18 * number}" fill="{colour}">{escape(arm)}</text>'
-    path = f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2"/>'
-    return path + dots + name
 
 
 def write(path: Path, text: str) -> None:
@@ -164,22 +162,15 @@ def write_submissions(folder: Path, report: RunReport) -> list[Submission]:
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror or error}") from error
     written = []
-    names = _file_names(chosen)
+    names = set[str]()
     for arm, letters in chosen.items():
-        file = folder / f"{run}-{names[arm]}.json"
+        name = unique = re.sub(r"[^a-z0-9.+]+", "-", arm.lower()).strip("-")
+        number = 1
+        while unique in names:
+            number += 1
+            unique = f"{name}-{number}"
+        names.add(unique)
+        file = folder / f"{run}-{unique}.json"
         write(file, json.dumps(asked.submission(letters), indent=1) + "\n")
         written.append(Submission(file, arm, len(letters), asked.published.questions))
     return written
-
-
-def _file_names(arms: Iterable[str]) -> dict[str, str]:
-    """Return what the file of each arm is named by; of equal names later ones have a number."""
-    names: dict[str, str] = {}
-    for arm in arms:
-        name = written = re.sub(r"[^a-z0-9.+]+", "-", arm.lower()).strip("-")
-        number = 1
-        while written in names.values():
-            number += 1
-            written = f"{name}-{number}"
-        names[arm] = written
-    return names

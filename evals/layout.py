@@ -148,8 +148,13 @@ _USAGE: Columns[ArmUsage] = {
 def tables(report: RunReport) -> list[ReportTable]:
     """Return every table of a report that has rows."""
     names = ("low", "middle", "high")
+    columns = dict(_SCORES)
+    if len({score.arm for score in report.scores}) < 2:
+        del columns["arm"]
+    if any(score.m3_bench for score in report.scores):
+        columns[marked("right by M3-Bench %")] = lambda one: percent(one.m3_bench)
     found = [
-        _scores(report.scores),
+        _laid_out(marked("Answers by type (90 % of resamples)"), report.scores, columns),
         _laid_out(
             marked("Beside the option closest to any remembered line"), report.beside, _BESIDE
         ),
@@ -196,16 +201,6 @@ def tables(report: RunReport) -> list[ReportTable]:
 def _laid_out(title: str, rows: Iterable[T], columns: Columns[T]) -> ReportTable:
     made = (tuple(str(cell_of(row)) for cell_of in columns.values()) for row in rows)
     return ReportTable(title, tuple(columns), tuple(made))
-
-
-def _scores(scores: Sequence[TypeScore]) -> ReportTable:
-    """Return the scores, without what is the same in all rows."""
-    columns = dict(_SCORES)
-    if len({score.arm for score in scores}) < 2:
-        del columns["arm"]
-    if any(score.m3_bench for score in scores):
-        columns[marked("right by M3-Bench %")] = lambda one: percent(one.m3_bench)
-    return _laid_out(marked("Answers by type (90 % of resamples)"), scores, columns)
 
 
 def effect_table(title: str, effect: Effect) -> ReportTable:

@@ -128,7 +128,17 @@ def measure(
         question = EvalQuestion.model_validate(result.slot.item)
         arms.setdefault(result.slot.arm, []).append(Answered(question, result, answer))
     if out is not None:
-        _write_answers(out, arms[ran.main])
+        if not out.parent.is_dir():
+            make_private(out.parent)
+        with open_private(out) as file:
+            for one in arms[ran.main]:
+                if (made := one.answer) is not None:
+                    took = one.result
+                    asked = AskResult(
+                        took.trajectory or "", made, took.rounds, took.tokens, took.seconds
+                    )
+                    line = answer_json(asked, one.question.id)
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
     return Measured(
         **dict(find(Asked(workspace, ran, arms))),
         dataset=dataset.name,
@@ -138,20 +148,6 @@ def measure(
         left_out=ran.left_out,
         seconds=ran.asking_s,
     )
-
-
-def _write_answers(out: Path, answers: Sequence[Answered]) -> None:
-    if not out.parent.is_dir():
-        make_private(out.parent)
-    with open_private(out) as file:
-        for one in answers:
-            if (made := one.answer) is not None:
-                took = one.result
-                asked = AskResult(
-                    took.trajectory or "", made, took.rounds, took.tokens, took.seconds
-                )
-                line = answer_json(asked, one.question.id)
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def percent(row: Row, name: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.strategy import AUTO
@@ -131,6 +131,9 @@ def plan(
     others = tuple(dict.fromkeys(check_strategy(n) for n in strategies if n != own))
     chosen = _protocol(protocol, stages, (own, *others))
     included = {*stages, AblationStage.WHOLE}
+    # Which model does what; its endpoint does not matter, since a server may move.
+    models = [f"{port}: {getattr(profile, port)}" for port in PORTS]
+    models += [f"{role}: {spec.model}" for role, spec in sorted(profile.chat.items())]
     settings = RunSettings(
         dataset=dataset.name,
         profile=profile.name,
@@ -143,7 +146,7 @@ def plan(
         judge=judge_model(profile),
         reasoner=profile.answering,
         baseline=baseline or dataset.baseline,
-        models=tuple(_models(profile)),
+        models=tuple(models),
         ask=ask,
     )
     videos = tuple(available[name] for name in dict.fromkeys(video.video for video in questions))
@@ -177,14 +180,6 @@ def _protocol(
             "stages and strategies are compared on answers without learning: use --protocol none"
         )
     return chosen
-
-
-def _models(profile: Profile) -> Iterator[str]:
-    """Yield which model does what; its endpoint does not matter, since a server may move."""
-    for port in PORTS:
-        yield f"{port}: {getattr(profile, port)}"
-    for role, spec in sorted(profile.chat.items()):
-        yield f"{role}: {spec.model}"
 
 
 def digest(questions: Iterable[EvalQuestion]) -> str:

@@ -315,10 +315,21 @@ def auto_report(rows: Sequence[AnsweredQuestion], settings: RunSettings) -> Auto
     if best is None:
         return None
     known = best_of(learned)
+    chosen = list[ChosenStrategy]()
+    for strategy in sorted({row.strategy for row in auto if row.strategy}):
+        by_it = [row for row in auto if row.strategy == strategy]
+        chosen.append(
+            ChosenStrategy(
+                strategy=strategy,
+                questions=len(by_it),
+                learned=sum(bool(row.chosen_by) for row in by_it),
+                right=figure(row.right for row in by_it),
+            )
+        )
     return AutoReport(
         best=best,
         learned=_beside(known, tested, auto) if known != best.first else None,
-        chosen=tuple(_chosen(auto)),
+        chosen=tuple(chosen),
         verdict=verdict(best, settings.ask.strategy),
     )
 
@@ -340,18 +351,6 @@ def best_of(arms: Arms) -> str | None:
 
 def _beside(name: str | None, arms: Arms, auto: Sequence[AnsweredQuestion]) -> Effect | None:
     return effect(name, AUTO, arms.get(name, ()), auto) if name is not None else None
-
-
-def _chosen(auto: Sequence[AnsweredQuestion]) -> Iterator[ChosenStrategy]:
-    """Yield the strategies that were chosen, by name."""
-    for strategy in sorted({row.strategy for row in auto if row.strategy}):
-        rows = [row for row in auto if row.strategy == strategy]
-        yield ChosenStrategy(
-            strategy=strategy,
-            questions=len(rows),
-            learned=sum(bool(row.chosen_by) for row in rows),
-            right=figure(row.right for row in rows),
-        )
 
 
 def verdict(best: Effect, default: str) -> str:

@@ -48,7 +48,6 @@ def start_run(
     """Start an evaluation; return at once.
 
     Args:
-        dataset: a data set's name.
         command: the command ``homer``.
 
     Raises:

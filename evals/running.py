@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -26,7 +26,7 @@ from domain.skills import JudgedTrajectory
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
-from evals.plan import Plan, PlannedQuestion, run_name, settings_of
+from evals.plan import Plan, run_name, settings_of
 from evals.records import exclusive_run, run_report
 from evals.tables import RunOutcome
 from flows.build import build_each
@@ -68,7 +68,6 @@ def run(
     """Ingest what is missing, ask, judge and learn; resumes an interrupted run.
 
     Args:
-        plan: the questions and settings.
         name: the run's name; by default one of its settings.
         direct: plain calls instead of a Prefect flow.
         workers: questions asked at a time; by default one per processor, at most 4, and one if a
@@ -89,7 +88,10 @@ def run(
         finished = False
         try:
             api = None
-            if not direct and steps.has_work():
+            if not direct and (
+                steps.left() > 0
+                or any(steps.should_learn_from(batch) for batch in steps.plan.batches)
+            ):
                 api = connect_to_prefect(workspace.home, listener.said)
             run_evaluation(steps, count, api)
             finished = True
@@ -145,8 +147,6 @@ class EvaluationSteps:
     """The steps of a run, on any number of threads. Every outcome is in the store.
 
     Args:
-        name: the run's name.
-        plan: the questions and settings.
         max_cost: US dollars that may be spent; a question in progress is finished anyway.
     """
 
@@ -218,17 +218,22 @@ class EvaluationSteps:
             self._listener.said(f"homer: {video}: {error}")
             return
         planned = [item for item in self.plan.questions if item.question.video == video]
-        slots = [slot for item in planned for slot in self._slots(item, known)]
+        slots = [
+            Slot(
+                arm,
+                item.question.id,
+                item.place,
+                item.part,
+                item.batch,
+                known,
+                item.question.model_dump(mode="json"),
+            )
+            for item in planned
+            for arm in self.plan.arms_of(item)
+        ]
         with self.workspace.store.begin() as session:
             stored.plan_slots(session, self.name, slots)
         self._count_cost()
-
-    def _slots(self, planned: PlannedQuestion, video: str) -> Iterator[Slot]:
-        item = planned.question.model_dump(mode="json")
-        for arm in self.plan.arms_of(planned):
-            yield Slot(
-                arm, planned.question.id, planned.place, planned.part, planned.batch, video, item
-            )
 
     def _ingested(self, video: EvalVideo) -> str:
         """Ingest a video and return its id.
@@ -241,7 +246,13 @@ class EvaluationSteps:
             if video.captions is None:
                 raise InputError("it is not there")
             workspace, profile = self.workspace, self.workspace.profile
-            track = self._track(video.captions, video)
+            if not video.among:
+                track = read_captions(video.captions)
+            else:
+                with self._lock:
+                    if video.captions not in self._tracks:
+                        self._tracks[video.captions] = read_tracks(video.captions)
+                track = select_track(video.captions, self._tracks[video.captions], video.name)
             self._touched_videos.add(track.id)
             with workspace.store.begin() as session:
                 if known_video(session, track.id) is not None:
@@ -271,15 +282,6 @@ class EvaluationSteps:
         if not outcome.video or outcome.failed:
             raise ModelError("clips of it are left to try again")
         return outcome.video
-
-    def _track(self, path: Path, video: EvalVideo) -> CaptionTrack:
-        """Read the captions of a video; a file of many videos is read once."""
-        if not video.among:
-            return read_captions(path)
-        with self._lock:
-            if path not in self._tracks:
-                self._tracks[path] = read_tracks(path)
-        return select_track(path, self._tracks[path], video.name)
 
     def batches(self) -> Sequence[int]:
         """Return the batches, in order, after reporting how many questions are left."""
@@ -405,10 +407,6 @@ class EvaluationSteps:
         ]
         names = (planned.slot.item["video"] for planned in self._results() if not _is_open(planned))
         return sum(map(len, arms)) - sum(name not in self.left_out for name in names)
-
-    def has_work(self) -> bool:
-        """Check whether anything is left to do."""
-        return self.left() > 0 or any(self.should_learn_from(batch) for batch in self.plan.batches)
 
     def end(self, *, interrupted: bool = False) -> None:
         """Record the state of the run: done if every planned question is judged."""

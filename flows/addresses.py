@@ -19,7 +19,6 @@ from flows.http_file import HttpFile, IsPage
 from flows.schedules.fetching import hosts_allowed_for, video_fetcher
 from flows.uploads import move_upload
 from models.secrets import is_readable, redact, redacted_url, secrets_of_url, without_login
-from perception.allowed_hosts import AllowedHosts
 from perception.source import find_media
 from store.file_locks import file_lock, try_file_lock
 from store.files import make_private
@@ -195,31 +194,22 @@ def _fetch(
     try:
         file, name = http_file.fetch()
     except IsPage as page:
-        yield from _fetch_page(home, url, folder, allowed, str(page))
+        # The first video of the page.
+        try:
+            fetcher = video_fetcher()
+        except SetupError as error:
+            raise SetupError(f"{page}; for pages, {error}") from error
+        # Nothing of it was fetched before: what is still there was found by the record.
+        result = fetcher(url, folder, 1, None, allowed)
+        if not result.files:
+            reason = "; ".join(
+                fault.partition(" cannot be fetched: ")[2] for fault in result.faults
+            )
+            raise InputError(reason or marked("there is no video on that page")) from page
+        for one in result.files:
+            yield move_upload(home, one.name, one)
         return
     try:
         yield move_upload(home, name, file)
     finally:
         http_file.discard()
-
-
-def _fetch_page(
-    home: Home, url: str, folder: Path, allowed: AllowedHosts, why: str
-) -> Iterator[Path]:
-    """Fetch the first video of a page.
-
-    Raises:
-        SetupError: yt-dlp is not installed.
-        InputError: there is none, or it cannot be had.
-    """
-    try:
-        fetcher = video_fetcher()
-    except SetupError as error:
-        raise SetupError(f"{why}; for pages, {error}") from error
-    # Nothing of it was fetched before: what is still there was found by the record.
-    result = fetcher(url, folder, 1, None, allowed)
-    if not result.files:
-        reason = "; ".join(fault.partition(" cannot be fetched: ")[2] for fault in result.faults)
-        raise InputError(reason or marked("there is no video on that page"))
-    for file in result.files:
-        yield move_upload(home, file.name, file)

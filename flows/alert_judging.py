@@ -181,7 +181,15 @@ class AlertJudge:
                 )
                 self._questions = (questions, made)
             words, limits = [one.text for one in texts], [alert.threshold for alert in asked]
-            found = self._questions[1].closest_lines(words, self._vectors(texts), limits)
+            encoder = self._workspace.toolbox.text
+            with self._workspace.store.begin() as session:
+                is_own = encoders_of_library(session).text == encoder.name
+            vectors: Matrix
+            if is_own and all(one.vector is not None for one in texts):
+                vectors = np.stack([np.asarray(one.vector, np.float32) for one in texts])
+            else:
+                vectors = encoder.embed(words)
+            found = self._questions[1].closest_lines(words, vectors, limits)
             closest += [
                 (alert, texts[one.line], min(1.0, one.score))
                 for alert, one in zip(asked, found, strict=True)
@@ -208,15 +216,6 @@ class AlertJudge:
                     **shown.shown_by,
                 ),
             )
-
-    def _vectors(self, texts: Sequence[Candidate]) -> Matrix:
-        """Return the vectors of texts, (L, D), of the profile's encoder."""
-        model = self._workspace.toolbox.text
-        with self._workspace.store.begin() as session:
-            is_own = encoders_of_library(session).text == model.name
-        if is_own and all(one.vector is not None for one in texts):
-            return np.stack([np.asarray(one.vector, np.float32) for one in texts])
-        return model.embed([one.text for one in texts])
 
 
 def _is_wanted(alert: Alert, person: Character | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -347,7 +347,14 @@ class VideoBuild:
     def step_ends(self) -> list[int]:
         """Return the last clip of each step that is left."""
         size = max(1, self._builder.step_ms // self._clip_ms)
-        return list(_step_ends(self.through, self._last, size, ended=self._ended))
+        ends, stop = list[int](), (self.through + 1) // size * size + size - 1
+        # A full one waits for the clip after it: until then it may be the last one of the video.
+        while stop < self._last + self._ended:
+            ends.append(stop)
+            stop += size
+        if self._ended and (ends[-1] if ends else self.through) < self._last:
+            ends.append(self._last)  # One that is not full, since nothing follows.
+        return ends
 
     def take(self, stop: int) -> None:
         """Take the step that ends with a clip, unless it is stored already.
@@ -414,19 +421,6 @@ def _clip_ms(store: Store, video: str) -> int:
     with store.begin() as session:
         first = clips_page(session, video, 0, 1)
     return first[0].span.length_ms if first else 1
-
-
-def _step_ends(through: int, last: int, size: int, *, ended: bool) -> Iterator[int]:
-    """Yield the last clip of each step; one that is not full only where nothing follows.
-
-    A full one waits for the clip after it: until then it may be the last one, which ends the video.
-    """
-    stop = (through + 1) // size * size + size - 1
-    while stop < last + ended:
-        yield stop
-        through, stop = stop, stop + size
-    if ended and through < last:
-        yield last
 
 
 def watched_clips(

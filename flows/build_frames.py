@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
@@ -43,11 +43,27 @@ def keep_missing_frames(
     Raises:
         ModelError: the image-text model failed; the same call goes on.
     """
-    clips = _unseen(workspace, video, name)
+    with workspace.store.begin() as session:
+        carried = carried_by(session, video.id, [name]).get(name)
+        through = -1 if carried is None else carried.through_clip
+        clips = [
+            Clip(index=one.index, span=one.span)
+            for one in clip_rows.clips_of(session, video.id)
+            if one.index > through and one.state == ClipState.DONE
+        ]
     if not clips or not video.has_video:
         return ""
     try:
-        reader = _reader(workspace, video, clips)
+        with workspace.store.begin() as session:
+            if is_erased(session, video.id):
+                raise FramesMissing(ERASED)
+        file = original_file(workspace.home, video.id, video.path)
+        if file is None:
+            raise FramesMissing("it was watched without them, and its file is gone or has changed")
+        info, watch = probe(file), workspace.settings.watch
+        if not set(clips) <= set(clips_of(info.duration_ms, watch)):
+            raise FramesMissing("it was watched in clips of another length than is set now")
+        reader = ClipReader(file, info, watch, read_clips)
         keepers = VideoKeepers(video, {name: keeper}, lambda: workspace.toolbox.images)
         for number, clip in enumerate(clips):
             on_clip(number, len(clips))
@@ -57,37 +73,6 @@ def keep_missing_frames(
     except (FramesMissing, MediaError) as error:
         return f"frames are not kept: {error}"
     return ""
-
-
-def _unseen(workspace: Workspace, video: Video, name: str) -> list[Clip]:
-    """Return the watched clips after those that a keeper saw, in order."""
-    with workspace.store.begin() as session:
-        carried = carried_by(session, video.id, [name]).get(name)
-        through = -1 if carried is None else carried.through_clip
-        return [
-            Clip(index=one.index, span=one.span)
-            for one in clip_rows.clips_of(session, video.id)
-            if one.index > through and one.state == ClipState.DONE
-        ]
-
-
-def _reader(workspace: Workspace, video: Video, clips: Sequence[Clip]) -> ClipReader:
-    """Return a reader of the video's file.
-
-    Raises:
-        FramesMissing: there is no such file, or it is not looked at.
-        MediaError: it cannot be read.
-    """
-    with workspace.store.begin() as session:
-        if is_erased(session, video.id):
-            raise FramesMissing(ERASED)
-    file = original_file(workspace.home, video.id, video.path)
-    if file is None:
-        raise FramesMissing("it was watched without them, and its file is gone or has changed")
-    info, watch = probe(file), workspace.settings.watch
-    if not set(clips) <= set(clips_of(info.duration_ms, watch)):
-        raise FramesMissing("it was watched in clips of another length than is set now")
-    return ClipReader(file, info, watch, read_clips)
 
 
 def _keep(workspace: Workspace, keepers: VideoKeepers, clip: Clip, raw: RawClip) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from domain.base import Frozen
 from domain.errors import BlobGone
 from domain.media import ClipState
@@ -58,21 +56,7 @@ def check_memory(
             edges=tuple(outline.edges_at(session, video.id, last)),
         )
         images = blobs.blobs_of(session, video.id)
-    return VideoCheck(
-        video=video.id,
-        title=video.title,
-        clips=len(graph.stored),
-        segments=len(graph.segments),
-        edges=len(graph.edges),
-        images=len(images),
-        findings=(*find_faults(graph), *_bad_images(store, video.id, images, progress)),
-    )
-
-
-def _bad_images(
-    store: Store, video_id: str, images: Mapping[str, int], progress: Progress | None
-) -> Iterator[GraphFinding]:
-    """Yield findings for missing or damaged images, except for those deleted meanwhile."""
+    # Images that are missing or damaged, except for those deleted meanwhile.
     megabytes = Megabytes(progress, "images, MB", sum(images.values())) if progress else None
     bad: dict[str, GraphFault] = {}
     for sha, size in images.items():
@@ -83,7 +67,22 @@ def _bad_images(
         if megabytes:
             megabytes.step(size)
     with store.begin() as session:
-        present = blobs.blobs_of(session, video_id) if bad else {}
-    for sha in sorted(bad.keys() & present.keys()):
-        text = f"a stored image is {bad[sha]}: restore it from a back-up, or watch the video again"
-        yield GraphFinding(fault=bad[sha], text=text, refs=(sha,))
+        present = blobs.blobs_of(session, video.id) if bad else {}
+    bad_images = [
+        GraphFinding(
+            fault=bad[sha],
+            text=f"a stored image is {bad[sha]}: restore it from a back-up, or watch the video "
+            "again",
+            refs=(sha,),
+        )
+        for sha in sorted(bad.keys() & present.keys())
+    ]
+    return VideoCheck(
+        video=video.id,
+        title=video.title,
+        clips=len(graph.stored),
+        segments=len(graph.segments),
+        edges=len(graph.edges),
+        images=len(images),
+        findings=(*find_faults(graph), *bad_images),
+    )

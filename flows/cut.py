@@ -15,7 +15,7 @@ from perception.cut_file import CutFile, FileSpan, cut_file, join_parts
 from perception.source import original_file, previews_of
 from store.database import Store
 from store.files import atomic_file
-from store.queries.blobs import StoredRecording, recordings_in
+from store.queries.blobs import recordings_in
 from store.queries.videos import find_video
 
 PREVIEW_MS = 30_000
@@ -49,7 +49,13 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
         recordings = recordings_in(session, found.id, span)
     if recordings:
         with TemporaryDirectory() as folder, atomic_file(out) as partial:
-            parts = [_part(store, one, span, Path(folder)) for one in recordings]
+            parts = list[FileSpan]()
+            for one in recordings:
+                path = Path(folder) / f"{one.clip}.mp4"
+                path.write_bytes(store.blobs.get(one.blob))
+                first = max(span.start_ms, one.span.start_ms, one.start_ms)
+                last = max(first, min(span.end_ms, one.span.end_ms))
+                parts.append(FileSpan(path, TimeSpan.of(first - one.start_ms, last - one.start_ms)))
             if len(parts) > 1:
                 join_parts(parts, partial)
                 # The span that recordings have of another; gaps within count.
@@ -117,13 +123,3 @@ def cut_preview(store: Store, video: Video, at_ms: int) -> Preview | None:
     start_ms = int(kept.stem.partition("-")[2])
     end_ms = min((number + 1) * PREVIEW_MS, max(start_ms, video.duration_ms))
     return Preview(kept, TimeSpan.of(start_ms, end_ms))
-
-
-def _part(store: Store, recording: StoredRecording, span: TimeSpan, folder: Path) -> FileSpan:
-    """Write a recording to a file; return it with what it has of a span."""
-    path = folder / f"{recording.clip}.mp4"
-    path.write_bytes(store.blobs.get(recording.blob))
-    begin = max(span.start_ms, recording.span.start_ms, recording.start_ms)
-    end = min(span.end_ms, recording.span.end_ms)
-    shift = recording.start_ms
-    return FileSpan(path, TimeSpan.of(begin - shift, max(begin, end) - shift))

@@ -18,7 +18,7 @@ from statistics import fmean, median
 import numpy as np
 
 from domain.ingesting import IngestEstimate
-from domain.media import Clip, Group, IdentityKind, Video
+from domain.media import Clip, Group, IdentityKind
 from domain.memories import ClipMemories
 from domain.people import Identity
 from domain.settings import LINE_TOKENS, Subtitles
@@ -165,16 +165,26 @@ def estimate_file(
     info = probed.info
     with workspace.store.begin() as session:
         known = known_video(session, video_id(path))
-    pending = _pending_clips(workspace, known, info.duration_ms, again=again)
+    pending: Sequence[Clip | StoredClip] = clips_of(info.duration_ms, workspace.settings.watch)
+    if known is not None:
+        with workspace.store.begin() as session:
+            pending = clip_rows.next_clips(session, known.id, again=again)
     texts = None
     if pending or subtitles is not None:
         texts = texts_to_use(path, probed, known, subtitles, workspace.settings.watch.subtitles)
     if not pending:
         return IngestEstimate(title=path.stem, clips=0)
     reader = ClipReader(path, info, workspace.settings.watch, read_clips)
+    # Those that are perceived are spread over the video, and each stands for a number of clips. A
+    # short last clip has fewer images: it stands for itself.
+    indices = [clip.index for clip in pending]
+    is_short = pending[-1].span.length_ms < workspace.settings.watch.clip_ms
+    short = [indices.pop()] if is_short and len(indices) > 1 else []
+    chosen = sorted({indices[(2 * n + 1) * len(indices) // (2 * SAMPLES)] for n in range(SAMPLES)})
+    sampled = dict.fromkeys(short, 1.0) | dict.fromkeys(chosen, len(indices) / len(chosen))
     samples = [
         _sample(workspace, reader, clip, texts or SourceTexts(), clips)
-        for clip, clips in _to_sample(pending, workspace.settings.watch.clip_ms).items()
+        for clip, clips in sampled.items()
     ]
     # The first one also loads the models.
     perceiving = median(one.seconds for one in samples[1:] or samples)
@@ -185,27 +195,6 @@ def estimate_file(
         seconds = len(pending) * perceiving / workers
         found = IngestEstimate(title=path.stem, clips=len(pending), seconds=seconds)
     return _with_endpoint(workspace, found, samples) if workspace.profile.uses_endpoint else found
-
-
-def _pending_clips(
-    workspace: Workspace, known: Video | None, duration_ms: int, *, again: bool
-) -> Sequence[Clip | StoredClip]:
-    if known is not None:
-        with workspace.store.begin() as session:
-            return clip_rows.next_clips(session, known.id, again=again)
-    return clips_of(duration_ms, workspace.settings.watch)
-
-
-def _to_sample(pending: Sequence[Clip | StoredClip], clip_ms: int) -> dict[int, float]:
-    """Return the clips to perceive, each with the number of clips that it stands for.
-
-    They are spread over the video. A short last clip has fewer images: it stands for itself.
-    """
-    indices = [clip.index for clip in pending]
-    is_short = len(indices) > 1 and pending[-1].span.length_ms < clip_ms
-    short = [indices.pop()] if is_short else []
-    chosen = sorted({indices[(2 * n + 1) * len(indices) // (2 * SAMPLES)] for n in range(SAMPLES)})
-    return dict.fromkeys(short, 1.0) | dict.fromkeys(chosen, len(indices) / len(chosen))
 
 
 def _mean(samples: Sequence[_Sample], value: Callable[[_Sample], float]) -> float:

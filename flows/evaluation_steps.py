@@ -68,7 +68,6 @@ def run_evaluation(evaluation: Evaluation, workers: int, api: str | None = None)
     The evaluation stops early, with everything stored, once the cost limit is reached.
 
     Args:
-        evaluation: what is run.
         workers: how many questions are answered at a time.
         api: Prefect's server that shows it; None: none does.
     """

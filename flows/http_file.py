@@ -91,31 +91,28 @@ class HttpFile:
             InputError: it is no media, too large, or cannot be had; the message says why.
         """
         try:
-            return self._fetch()
+            for tries_left in reversed(range(TRIES)):
+                try:
+                    about = self._continue()
+                except HTTPError as error:
+                    if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and tries_left:
+                        self.discard()  # The part is not of this file any more.
+                        continue
+                    raise InputError(f"the server says {error.code} {error.reason}") from error
+                except (OSError, HTTPException) as error:
+                    if getattr(error, "errno", None) == errno.ENOSPC:
+                        self.discard()  # The database needs room too.
+                    if not tries_left or not self._part.exists():
+                        raise InputError(_reason(error)) from error
+                    time.sleep(WAIT_S)
+                    continue
+                self._about.unlink(missing_ok=True)
+                return self._part, about.name
+            raise AssertionError("unreachable")
         except InputError:
             if self._known() is None:
                 self.discard()
             raise
-
-    def _fetch(self) -> tuple[Path, str]:
-        for tries_left in reversed(range(TRIES)):
-            try:
-                about = self._continue()
-            except HTTPError as error:
-                if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and tries_left:
-                    self.discard()  # The part is not of this file any more.
-                    continue
-                raise InputError(f"the server says {error.code} {error.reason}") from error
-            except (OSError, HTTPException) as error:
-                if getattr(error, "errno", None) == errno.ENOSPC:
-                    self.discard()  # The database needs room too.
-                if not tries_left or not self._part.exists():
-                    raise InputError(_reason(error)) from error
-                time.sleep(WAIT_S)
-                continue
-            self._about.unlink(missing_ok=True)
-            return self._part, about.name
-        raise AssertionError("unreachable")
 
     def discard(self) -> None:
         """Delete what was fetched of it."""
@@ -145,10 +142,14 @@ class HttpFile:
                 raise InputError(f"it is no video or audio file, but {kind}")
             etag = response.headers.get("ETag", "")
             strong = "" if etag.startswith("W/") else etag
+            stated = response.headers.get("Content-Range", "").rpartition("/")[2]
+            if response.status != HTTPStatus.PARTIAL_CONTENT:
+                stated = response.headers.get("Content-Length", "")
+            is_said = stated.isascii() and stated.isdigit() and len(stated) < 20
             about = Partial(
                 name=_name(self._url, response.headers, kind),
                 validator=strong or response.headers.get("Last-Modified", ""),
-                total=_total(response),
+                total=int(stated) if is_said else None,
             )
             if response.status == HTTPStatus.PARTIAL_CONTENT:
                 # Where a part of a file begins; -1 where it does not say.
@@ -198,7 +199,10 @@ class HttpFile:
         return None
 
     def _receive(self, response: HTTPResponse, start: int, total: int | None) -> None:
-        counter = self._counter(start, total)
+        counter = None
+        if self._progress is not None and total is not None:
+            counter = Megabytes(self._progress, "fetched, MB", total)
+            counter.step(start)
         size = start
         with self._part.open("ab" if start else "wb") as file:
             while data := response.read1(CHUNK):
@@ -217,13 +221,6 @@ class HttpFile:
         if time.monotonic() > self._deadline:
             raise InputError(f"it takes longer than {LONGEST_S / 3600:g} hours")
 
-    def _counter(self, start: int, total: int | None) -> Megabytes | None:
-        if self._progress is None or total is None:
-            return None
-        counter = Megabytes(self._progress, "fetched, MB", total)
-        counter.step(start)
-        return counter
-
 
 def _name(url: str, headers: Message, kind: str) -> str:
     """Return a safe file name: as the server calls it, else as the address ends."""
@@ -233,14 +230,6 @@ def _name(url: str, headers: Message, kind: str) -> str:
     name = safe_name(stated or unquote(urlsplit(url).path))
     guessed = mimetypes.guess_extension(kind)
     return name if Path(name).suffix or guessed not in SUFFIXES else f"{name}{guessed}"
-
-
-def _total(response: HTTPResponse) -> int | None:
-    """Return the size of the whole file in bytes, None where it is not said."""
-    stated = response.headers.get("Content-Range", "").rpartition("/")[2]
-    if response.status != HTTPStatus.PARTIAL_CONTENT:
-        stated = response.headers.get("Content-Length", "")
-    return int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else None
 
 
 def _reason(error: Exception) -> str:

@@ -33,9 +33,6 @@ def watch_files(
     """Watch file after file, and yield the result of each.
 
     Args:
-        workspace: the store and the models.
-        paths: media files.
-        listener: receives the progress.
         direct: plain calls instead of a Prefect flow.
         again: also retry clips that failed for good.
         only: numbers of the clips to watch; empty: all.

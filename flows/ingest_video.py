@@ -217,8 +217,6 @@ def open_video(
     """Open the video of ``path`` with its row and clips, under a lock of its own.
 
     Args:
-        workspace: the store and the models.
-        path: a media file.
         again: also retry clips that failed for good.
         only: numbers of the clips to watch; empty: all.
         subtitles: whether subtitles that come with it are used; None: as an earlier run did, else

@@ -266,8 +266,16 @@ class Jobs:
         is_here = host == HostIdentity.here()
         # Checked before the stage: a process that ends in between has then written down how.
         is_alive = is_process_alive(running) if is_here else self._is_alive(job, host)
-        stage = self._stage(job, is_alive)
-        lines = tuple(_tail(self._log_path(job)))
+        if is_alive:
+            stage = JobState.WATCHING
+        else:
+            end = state_at_end(self._end_path(job))
+            stage = JobState.UNKNOWN if is_alive is None and end is JobState.KILLED else end
+        lines, log = tuple[str, ...](), self._log_path(job)
+        with suppress(OSError), log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - TAIL))
+            text = file.read().decode(errors="replace")
+            lines = tuple(line.strip() for line in text.splitlines() if line.strip())
         fetched = tuple(
             str(file)
             for source in filter(is_address, sources)
@@ -288,12 +296,6 @@ class Jobs:
             return not try_lock_file(lock, shared=True)
         return None
 
-    def _stage(self, job: str, is_alive: bool | None) -> JobState:
-        if is_alive:
-            return JobState.WATCHING
-        end = state_at_end(self._end_path(job))
-        return JobState.UNKNOWN if is_alive is None and end is JobState.KILLED else end
-
     def _lock_path(self, job: str) -> Path:
         return self.home.run / f"{PREFIX}{job}.lock"
 
@@ -305,13 +307,3 @@ class Jobs:
 
     def _log_path(self, job: str) -> Path:
         return self.home.logs / f"{PREFIX}{job}.log"
-
-
-def _tail(log: Path) -> list[str]:
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - TAIL))
-            text = file.read().decode(errors="replace")
-    except OSError:
-        return []
-    return [line.strip() for line in text.splitlines() if line.strip()]

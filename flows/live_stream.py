@@ -286,8 +286,6 @@ def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool
     """Watch a stream until it ends or is stopped; return a message about its end.
 
     Args:
-        ingestion: the open stream.
-        listener: receives the progress.
         direct: plain calls instead of Prefect flows.
 
     Raises:

@@ -83,24 +83,23 @@ class WrittenRecap(StrictReply):
         if len(self.lines) > MAX_LINES:
             wrong.append(f"there are more than {MAX_LINES} lines")
         for number, line in enumerate(self.lines, 1):
-            wrong += (f"line {number} {why}" for why in _complaints(line, events))
+            unknown = [one for one in line.events if not 1 <= one <= len(events)]
+            cited = [] if unknown else _cited(line, events)
+            shown = " ".join(f"{one.label} {one.summary}" for one in cited)
+            if not line.text.strip():
+                why = "is empty"
+            elif len(line.text) > MAX_LINE:
+                why = f"is longer than {MAX_LINE} characters"
+            elif unknown:
+                why = f"names event {unknown[0]}, which there is not"
+            elif not line.events:
+                why = "names no event"
+            elif not set(terms(line.text)) & set(terms(shown)):
+                why = "says nothing that is in the events that it names"
+            else:
+                continue
+            wrong.append(f"line {number} {why}")
         return wrong
-
-
-def _complaints(line: RecapLine, events: Sequence[Segment]) -> list[str]:
-    if not line.text.strip():
-        return ["is empty"]
-    if len(line.text) > MAX_LINE:
-        return [f"is longer than {MAX_LINE} characters"]
-    unknown = [number for number in line.events if not 1 <= number <= len(events)]
-    if unknown:
-        return [f"names event {unknown[0]}, which there is not"]
-    if not line.events:
-        return ["names no event"]
-    shown = " ".join(f"{one.label} {one.summary}" for one in _cited(line, events))
-    if not set(terms(line.text)) & set(terms(shown)):
-        return ["says nothing that is in the events that it names"]
-    return []
 
 
 def _cited(line: RecapLine, events: Sequence[Segment]) -> list[Segment]:

@@ -123,7 +123,6 @@ def plan_reembedding(workspace: Workspace, *, timed: bool = False) -> ReembedPla
     """Return what is left to embed with the profile's encoders.
 
     Args:
-        workspace: The store and the profile.
         timed: Embed a few sentences and a picture to estimate the time. An endpoint is asked, too.
 
     Raises:
@@ -153,28 +152,23 @@ def plan_reembedding(workspace: Workspace, *, timed: bool = False) -> ReembedPla
             )
     due = tuple(one for one in counts if one.rows or one.pictures)
     plan = ReembedPlan(encoder=texts, image_encoder=images, videos=due)
-    tokens = _tokens(workspace, plan, anew=not text_begun, asked=timed and plan.rows > 0)
+    tokens = plan.characters // CHARACTERS_A_TOKEN
+    if timed and plan.rows > 0 and profile.uses_endpoint:
+        # What is embedded differs from what is stored by the names of people.
+        embedded = (texts_to_embed(workspace.store, one.video, anew=not text_begun) for one in due)
+        sent = sum(sent_characters(profile, of_video) for of_video in embedded)
+        tokens = round(tokens_a_character(workspace) * sent)
+    seconds = 0.0
+    if timed:
+        seconds += embedding_seconds(workspace, plan.characters) if plan.rows else 0.0
+        seconds += picture_seconds(workspace, plan.pictures) if plan.pictures else 0.0
     return plan.model_copy(
         update={
             "tokens": tokens,
             "cost_usd": embedding_cost(profile, tokens) if plan.rows else 0.0,
-            "seconds": _seconds(workspace, plan) if timed and due else None,
+            "seconds": seconds if timed and due else None,
         }
     )
-
-
-def _seconds(workspace: Workspace, plan: ReembedPlan) -> float:
-    texts = embedding_seconds(workspace, plan.characters) if plan.rows else 0.0
-    return texts + (picture_seconds(workspace, plan.pictures) if plan.pictures else 0.0)
-
-
-def _tokens(workspace: Workspace, plan: ReembedPlan, *, anew: bool, asked: bool) -> int:
-    if not (asked and workspace.profile.uses_endpoint):
-        return plan.characters // CHARACTERS_A_TOKEN
-    # What is embedded differs from what is stored by the names of people.
-    texts = (texts_to_embed(workspace.store, one.video, anew=anew) for one in plan.videos)
-    sent = sum(sent_characters(workspace.profile, of_video) for of_video in texts)
-    return round(tokens_a_character(workspace) * sent)
 
 
 def reembed(

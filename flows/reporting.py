@@ -67,12 +67,10 @@ def run_reported(
     """Run ``call`` with what runs its steps: as a flow run of Prefect's, or as plain calls.
 
     Args:
-        call: the work.
         store: the library that it is done in.
         api: the server's; None: there is none, and nothing is reported.
         flow: its name on the server's pages.
         run: the name of this run of it there.
-        tag: the tag of the run.
         alone: the caller holds a lock, so that no other run of this tag is alive.
         settings: where the steps that are started run; None: in a thread.
     """

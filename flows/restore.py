@@ -33,7 +33,10 @@ def restore_library(
         DatabaseError: the database cannot be reached or failed; no row was stored.
     """
     check_archive(path, progress, limits)
-    with _open(home) as store:
+    url = os.environ.get("HOMER_DATABASE_URL")
+    if url and not has_tables(url):
+        migrate(url)
+    with open_store(home) as store:
         require_empty_library(store)
         return restore_backup(store, path, progress, limits, rights=rights)
 
@@ -50,10 +53,3 @@ def import_exported_video(
     """
     with open_export(path, limits) as parcel:
         return import_video(store, parcel, parcel.contents(), progress)
-
-
-def _open(home: Home) -> Store:
-    url = os.environ.get("HOMER_DATABASE_URL")
-    if url and not has_tables(url):
-        migrate(url)
-    return open_store(home)

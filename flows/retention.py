@@ -65,28 +65,26 @@ def retain(workspace: Workspace, now: datetime, *, dry_run: bool = False) -> Ret
     with workspace.store.begin() as session:
         videos = stored.videos_by_age(session)
     due = ((video, workspace.settings.retain.tier(now - video.since)) for video in videos)
-    reductions = [
-        _reduce(workspace, video, tier, dry_run) for video, tier in due if tier is not None
-    ]
+    reductions = list[VideoReduction | None]()
+    for video, tier in due:
+        if tier is None:
+            continue
+        workspace.give_way()
+        store = workspace.store
+        if tier.keep != "nothing":
+            reductions.append(_reduce_images(store, video, tier, dry_run))
+            continue
+        try:
+            holdings = preview_video_deletion(store, video.id).held
+            if video.id in watched_videos(store):
+                continue
+            if not dry_run:
+                delete_video(store, video.id)
+        except NotFound:
+            continue
+        images, size = holdings.images, holdings.bytes
+        reductions.append(VideoReduction(video.id, video.title, "nothing", images, 0, size))
     return RetentionResult(tuple(less for less in reductions if less is not None))
-
-
-def _reduce(
-    workspace: Workspace, video: AgedVideo, tier: Tier, dry_run: bool
-) -> VideoReduction | None:
-    workspace.give_way()
-    store = workspace.store
-    if tier.keep != "nothing":
-        return _reduce_images(store, video, tier, dry_run)
-    try:
-        holdings = preview_video_deletion(store, video.id).held
-        if video.id in watched_videos(store):
-            return None
-        if not dry_run:
-            delete_video(store, video.id)
-    except NotFound:
-        return None
-    return VideoReduction(video.id, video.title, "nothing", holdings.images, 0, holdings.bytes)
 
 
 def _reduce_images(

@@ -44,22 +44,6 @@ def clips_to_retry(
     with store.begin(snapshot=True) as session:
         video = find_video(session, name)
         clips = clips_of(session, video.id)
-    return ClipsToRetry(video, _file(video, compare=compare), tuple(_chosen(video, clips, only)))
-
-
-def _chosen(video: Video, clips: Sequence[StoredClip], only: Sequence[int]) -> Sequence[StoredClip]:
-    failed = {c.index: c for c in clips if c.state == ClipState.FAILED or c.unwritten}
-    chosen = [clip for index, clip in failed.items() if not only or index in only]
-    done = {clip.index for clip in clips if chosen and clip.state == ClipState.DONE}
-    wrong = [index for index in only if index not in failed and index not in done]
-    if wrong:
-        failed_list = ", ".join(map(str, failed)) or "none"
-        raise InputError(f"clip {wrong[0]} of {video.title} has not failed (failed: {failed_list})")
-    return chosen
-
-
-def _file(video: Video, *, compare: bool) -> Path:
-    """Return the path of the video's file; with ``compare``, check that its content is the same."""
     if video.path is None:
         raise InputError(
             f"{video.title} has no file here (captions, a stream, or imported): "
@@ -73,4 +57,11 @@ def _file(video: Video, *, compare: bool) -> Path:
         )
     if compare and video_id(path) != video.id:
         raise InputError(f"{path} is another file by now: put the one back that was watched")
-    return path
+    failed = {c.index: c for c in clips if c.state == ClipState.FAILED or c.unwritten}
+    chosen = [clip for index, clip in failed.items() if not only or index in only]
+    done = {clip.index for clip in clips if chosen and clip.state == ClipState.DONE}
+    wrong = [index for index in only if index not in failed and index not in done]
+    if wrong:
+        failed_list = ", ".join(map(str, failed)) or "none"
+        raise InputError(f"clip {wrong[0]} of {video.title} has not failed (failed: {failed_list})")
+    return ClipsToRetry(video, path, tuple(chosen))

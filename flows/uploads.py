@@ -133,7 +133,14 @@ def safe_name(name: str) -> str:
 
 def paths_within(folders: Sequence[Path], given: str) -> list[Path]:
     """Return what a path, absolute or relative to a folder, names in each; links are followed."""
-    return [path for folder in folders for path in _resolve_in(folder, given)]
+    found = list[Path]()
+    for folder in folders:
+        with suppress(OSError, ValueError, RuntimeError):  # NUL, lone surrogates, circular links
+            root = folder.resolve()
+            path = (root / given).resolve()
+            if path != root and path.is_relative_to(root):
+                found.append(path)
+    return found
 
 
 def first_file(paths: Iterable[Path]) -> Path | None:
@@ -141,13 +148,3 @@ def first_file(paths: Iterable[Path]) -> Path | None:
     with suppress(OSError):  # The name is not valid.
         return next((path for path in paths if path.is_file()), None)
     return None
-
-
-def _resolve_in(folder: Path, given: str) -> list[Path]:
-    """Resolve a path with its links, and return it if it lies in the folder."""
-    try:
-        root = folder.resolve()
-        path = (root / given).resolve()
-        return [path] if path != root and path.is_relative_to(root) else []
-    except (OSError, ValueError, RuntimeError):  # NUL, lone surrogates, circular links
-        return []

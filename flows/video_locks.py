@@ -58,7 +58,6 @@ def exclusive_lock(
     The file lock is of this data directory, the database lock of all that use the database.
 
     Args:
-        video: the video's id.
         title: its name in the error.
         grace_s: how long a killed process may still seem to hold it, in seconds; None: the default.
 

@@ -71,10 +71,7 @@ def watch(
     While a model's server is out, the run waits.
 
     Args:
-        ingestion: the open video.
         executor: runs each step, with retries.
-        pool: the perception workers.
-        listener: receives the progress.
 
     Raises:
         DatabaseError: the database is gone; the same command resumes later.

@@ -169,7 +169,6 @@ def open_trajectory_workspace(
     """Open the store with the models of a trajectory, or with those of ``profile``.
 
     Args:
-        home: the data directory.
         name: the trajectory's id, or the beginning of it.
         profile: models to use instead.
 
@@ -181,17 +180,13 @@ def open_trajectory_workspace(
     with open_store(home) as store:
         with store.begin() as session:
             row = find_trajectory(session, name)
-        loaded = _profile_of(row, profile, home)
+        try:
+            loaded = load_profile(profile or row.profile, home.config)
+        except NotFound as error:
+            if profile is not None:
+                raise
+            raise NotFound(
+                f"trajectory {row.id} was asked with the profile {row.profile!r}, which is not "
+                "known here: name it with --profile NAME or --profile FILE"
+            ) from error
         yield Workspace(home, store, loaded, Toolbox(loaded, home.weights)), row
-
-
-def _profile_of(row: StoredTrajectory, profile: str | None, home: Home) -> Profile:
-    try:
-        return load_profile(profile or row.profile, home.config)
-    except NotFound as error:
-        if profile is not None:
-            raise
-        raise NotFound(
-            f"trajectory {row.id} was asked with the profile {row.profile!r}, which is not known "
-            "here: name it with --profile NAME or --profile FILE"
-        ) from error

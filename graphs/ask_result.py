@@ -58,22 +58,13 @@ def answer_json(result: AskResult, question_id: str | int | None = None) -> dict
         in_seconds({"span": dict(one.span)}) | {"score": round(one.score, 4)}
         for one in answer.retrieved
     ]
-    cost = cost_json(result.rounds, result.tokens, result.seconds)
+    cost = {"rounds": result.rounds, "tokens": result.tokens, "seconds": round(result.seconds, 3)}
     found = {"citations": citations, "retrieved": retrieved}
-    line |= confidence_json(answer) | found | cost | {"trajectory": result.trajectory_id}
-    return line | ({"choice": result.choice.model_dump(mode="json")} if result.choice else {})
-
-
-def confidence_json(answer: Answer) -> dict[str, Any]:
-    """Return what says how sure an answer is."""
-    return {
+    sure = {
         "confidence": round(answer.confidence, 4),
         "confidence_level": level_of_confidence(answer.confidence),
         "standing": answer.standing,
         "not_in_memory": answer.not_in_memory,
     }
-
-
-def cost_json(rounds: int, tokens: int, seconds: float) -> dict[str, Any]:
-    """Return what an answer took."""
-    return {"rounds": rounds, "tokens": tokens, "seconds": round(seconds, 3)}
+    line |= sure | found | cost | {"trajectory": result.trajectory_id}
+    return line | ({"choice": result.choice.model_dump(mode="json")} if result.choice else {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from domain.asking import Question
 from domain.base import Frozen, first_problem
 from domain.errors import HomerError, InputError
-from graphs.ask_result import AskResult, answer_json
+from graphs.ask_result import answer_json
 from graphs.runner import Runner
 from store.files import make_private, open_private
 from store.queries.videos import find_video
@@ -82,20 +82,13 @@ def answered_ids(path: Path) -> set[str | int]:
     """
     if not path.exists():
         return set()
-    complete, incomplete = _split(path.read_bytes())
+    complete = path.read_bytes().splitlines(keepends=True)
+    incomplete = complete.pop() if complete and not complete[-1].endswith(b"\n") else b""
     ids = {_id_of(path, n, line) for n, line in enumerate(complete, start=1)}
     if incomplete:
         with path.open("r+b") as file:
             file.truncate(sum(len(line) for line in complete))
     return ids
-
-
-def _split(data: bytes) -> tuple[list[bytes], bytes]:
-    """Split into complete lines, each with its newline, and what follows the last newline."""
-    lines = data.splitlines(keepends=True)
-    if lines and not lines[-1].endswith(b"\n"):
-        return lines[:-1], lines[-1]
-    return lines, b""
 
 
 def _id_of(path: Path, number: int, line: bytes) -> str | int:
@@ -106,26 +99,6 @@ def _id_of(path: Path, number: int, line: bytes) -> str | int:
     if not isinstance(question_id, str | int):
         raise InputError(f"{path}, line {number} is no answer: name another output")
     return question_id
-
-
-def resolve_questions(store: Store, items: Sequence[BatchQuestion]) -> list[Question]:
-    """Resolve the questions' videos.
-
-    Raises:
-        NotFound: a question's video is not in the library.
-        Ambiguous: several videos match that name.
-    """
-    with store.begin() as session:
-        ids = {name: find_video(session, name).id for name in sorted({q.video for q in items})}
-    return [
-        Question(
-            text=q.question,
-            videos=(ids[q.video],),
-            options=q.options,
-            as_of_ms=None if q.as_of_s is None else round(q.as_of_s * 1000),
-        )
-        for q in items
-    ]
 
 
 def run_batch(
@@ -148,7 +121,17 @@ def run_batch(
     """
     check_strategy(strategy or toolbox.profile.settings.ask.strategy)
     remaining = [q for q in questions if q.id not in done]
-    resolved = resolve_questions(store, remaining)
+    with store.begin() as session:
+        ids = {name: find_video(session, name).id for name in sorted({q.video for q in remaining})}
+    resolved = [
+        Question(
+            text=q.question,
+            videos=(ids[q.video],),
+            options=q.options,
+            as_of_ms=None if q.as_of_s is None else round(q.as_of_s * 1000),
+        )
+        for q in remaining
+    ]
     pool = ThreadPoolExecutor(workers or min(4, os.cpu_count() or 1))
     with make(store, toolbox) as runner:
         try:
@@ -158,17 +141,14 @@ def run_batch(
             }
             start = len(questions) - len(remaining)
             for n, future in enumerate(as_completed(futures), start=start + 1):
-                yield _result(futures[future], future, n, len(questions))
+                name, line, failure = futures[future], None, None
+                try:
+                    line = answer_json(future.result(), name)
+                except HomerError as error:
+                    failure = error
+                yield BatchResult(name, line, failure, n, len(questions))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _result(name: str | int, future: Future[AskResult], finished: int, total: int) -> BatchResult:
-    try:
-        line = answer_json(future.result(), name)
-    except HomerError as error:
-        return BatchResult(name, None, error, finished, total)
-    return BatchResult(name, line, None, finished, total)
 
 
 def write_batch(path: Path, results: Iterator[BatchResult]) -> Iterator[BatchResult]:

@@ -32,7 +32,7 @@ from domain.errors import InputError, NotFound
 from domain.marked import marked
 from domain.memories import MemoryView
 from domain.settings import HOUR_MS, AskSettings
-from domain.skills import RoutedSkill, StrategyChoice
+from domain.skills import StrategyChoice
 from domain.time import format_clock
 from domain.trajectory import Setup
 from models.chat import Replay, Sink, StructuredChat
@@ -206,23 +206,16 @@ class StrategyTools:
         with self._lock:
             if strategy.memory not in self._open:
                 self._open[strategy.memory] = strategy.open_tools(self._store, self._toolbox)
-        seen, unbuilt = self._built_part(strategy, view)
-        found = self._open[strategy.memory][tool.name](seen, arguments, use)
-        return found.model_copy(update={"unbuilt": unbuilt}) if unbuilt else found
-
-    def _built_part(
-        self, strategy: Strategy, view: MemoryView
-    ) -> tuple[MemoryView, tuple[str, ...]]:
-        """Return what the tools of a strategy search, and the titles of videos without its memory.
-
-        A strategy with tables of its own also searches the lines of those.
-        """
+        unbuilt: tuple[str, ...] = ()
         if strategy.windows is not None:
-            return view, self.without_windows(strategy, view)
-        if strategy.builder is None or len(view.scopes) == 1:
-            return view, ()
-        with self._store.begin() as session:
-            return built_part(session, view, strategy.memory, self._toolbox.text.name)
+            # With tables of its own it also searches the lines of videos without them.
+            unbuilt = self.without_windows(strategy, view)
+        elif strategy.builder is not None and len(view.scopes) > 1:
+            with self._store.begin() as session:
+                text = self._toolbox.text.name
+                view, unbuilt = built_part(session, view, strategy.memory, text)
+        found = self._open[strategy.memory][tool.name](view, arguments, use)
+        return found.model_copy(update={"unbuilt": unbuilt}) if unbuilt else found
 
     def without_windows(self, strategy: Strategy, view: MemoryView) -> tuple[str, ...]:
         """Return the titles of videos of which none of the strategy's windows is built."""
@@ -295,51 +288,28 @@ class StrategyChooser:
         reasons: list[str] = []
         for skill in routed:
             try:
-                strategy = self._usable(skill, question.videos)
+                strategy = find_strategy(skill.policy.strategy or "")
+                if strategy.builder is not None:
+                    with self._store.begin() as session:
+                        built = built_encoders(session, strategy.memory, question.videos)
+                    if missing := len(set(question.videos) - built.keys()):
+                        one, some = marked("of this video"), marked(f"of {missing} of the videos")
+                        of = one if len(question.videos) == 1 else some
+                        raise InputError(f"the memory of {strategy.memory} is not built {of}")
             except (InputError, NotFound) as error:
                 reasons.append(f"{skill.name}: {error}")
                 continue
-            why = f"{strategy.name} answered questions like this best ({_matched(skill)})"
+            limit = f", at most {skill.policy.rounds} rounds" if skill.policy.rounds else ""
+            matched = f"skill {skill.name}, {skill.score:.2f}{limit}"
+            why = f"{strategy.name} answered questions like this best ({matched})"
             choice = StrategyChoice(skill=skill, why=why)
-            limited = _limited(settings, strategy, skill)
+            limited = settings
+            if skill.policy.rounds is not None:  # No more than it says, nor than the strategy has.
+                rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
+                limited = settings.model_copy(update={"rounds": rounds})
             return Chosen(strategy, limited, choice, tuple(calls))
-        default = default_strategy(settings)
+        named = settings.strategy
+        default = find_strategy(AskSettings().strategy if named == AUTO else named)
         why = "; ".join(reasons) or "no strategy was learned for questions like this"
         choice = StrategyChoice(why=f"{default.name} is the default: {why}")
         return Chosen(default, settings, choice, tuple(calls))
-
-    def _usable(self, skill: RoutedSkill, videos: tuple[str, ...]) -> Strategy:
-        """Return the strategy that a skill chooses.
-
-        Raises:
-            NotFound: there is no such strategy any more.
-            InputError: its memory is not built of all videos.
-        """
-        strategy = find_strategy(skill.policy.strategy or "")
-        if strategy.builder is not None:
-            with self._store.begin() as session:
-                built = built_encoders(session, strategy.memory, videos)
-            if missing := len(set(videos) - built.keys()):
-                one, some = marked("of this video"), marked(f"of {missing} of the videos")
-                of = one if len(videos) == 1 else some
-                raise InputError(f"the memory of {strategy.memory} is not built {of}")
-        return strategy
-
-
-def _matched(skill: RoutedSkill) -> str:
-    limit = f", at most {skill.policy.rounds} rounds" if skill.policy.rounds else ""
-    return f"skill {skill.name}, {skill.score:.2f}{limit}"
-
-
-def default_strategy(settings: AskSettings) -> Strategy:
-    """Return the strategy that ``auto`` asks by where nothing was learned."""
-    named = settings.strategy
-    return find_strategy(AskSettings().strategy if named == AUTO else named)
-
-
-def _limited(settings: AskSettings, strategy: Strategy, skill: RoutedSkill) -> AskSettings:
-    """Return the settings with no more rounds than a skill says, nor than the strategy has."""
-    if skill.policy.rounds is None:
-        return settings
-    rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
-    return settings.model_copy(update={"rounds": rounds})

@@ -236,10 +236,46 @@ def _context_of(
     recorder.replay_source = source_of(calls, events, alone=True, stop=until)
     state = start_of(row, events)
     # The clock stands still: time is up where the record says so.
-    settings = _first(recorder).setup.settings
+    question_event = _first(recorder)
+    settings = question_event.setup.settings
     budget = RunBudget(settings, state.get("tokens", 0), now=lambda: 0.0)
     budget.follow(recorder, state.get("looks", 0))
-    return _make_context(store, recorder, budget, calls, reasoner), state
+    if question_event.reasoner not in ROLES:
+        calls_made = None
+    else:
+        model = question_event.setup.model or (calls[0].model if calls else "none:none")
+        endpoint = Endpoint(ChatSpec(model=model, images=question_event.setup.sees))
+
+        def open_chat(sink: Sink, source: Replay) -> StructuredChat:
+            return StructuredChat(endpoint, question_event.profile, sink, source)
+
+        calls_made = Calls(store, recorder, budget, open_chat, question_event.setup.room)
+    kind = question_event.reasoner
+    made = (
+        reasoner(recorder, budget) if reasoner else reasoner_of(kind, calls_made, settings, store)
+    )
+    parts = PolicyParts(
+        made,
+        calls_made if reads_cards(kind) else None,
+        budget,
+        settings,
+        lambda sha: store.blobs.get(sha),
+        question_event.setup.image_model,
+    )
+    context = RunContext(
+        reasoner=made,
+        memory=_NoMemory(),
+        cite=recorder.replay_source.cite,
+        settings=settings,
+        recorder=recorder,
+        budget=budget,
+        people=question_event.setup.people,
+        contents=question_event.setup.contents,
+        languages=question_event.setup.languages,
+        writers=question_event.setup.writers,
+        tool_loop=tool_loop_of(recorder.strategy, parts, _no_tool, question_event.setup.tools),
+    )
+    return context, state
 
 
 def _run(state: State, context: RunContext) -> State | None:
@@ -258,61 +294,6 @@ def _first(recorder: Recorder) -> QuestionAsked:
     if not isinstance(first, QuestionAsked):
         raise InputError(f"the record of trajectory {recorder.trajectory} has no question")
     return first
-
-
-def _make_context(
-    store: Store,
-    recorder: Recorder,
-    budget: RunBudget,
-    calls: Sequence[CallRecord],
-    reasoner: MakeReasoner | None,
-) -> RunContext:
-    question_event = _first(recorder)
-    calls_made = _calls(store, recorder, budget, question_event, calls)
-    kind, settings = question_event.reasoner, question_event.setup.settings
-    made = (
-        reasoner(recorder, budget) if reasoner else reasoner_of(kind, calls_made, settings, store)
-    )
-    parts = PolicyParts(
-        made,
-        calls_made if reads_cards(kind) else None,
-        budget,
-        settings,
-        lambda sha: store.blobs.get(sha),
-        question_event.setup.image_model,
-    )
-    return RunContext(
-        reasoner=made,
-        memory=_NoMemory(),
-        cite=recorder.replay_source.cite,
-        settings=settings,
-        recorder=recorder,
-        budget=budget,
-        people=question_event.setup.people,
-        contents=question_event.setup.contents,
-        languages=question_event.setup.languages,
-        writers=question_event.setup.writers,
-        tool_loop=tool_loop_of(recorder.strategy, parts, _no_tool, question_event.setup.tools),
-    )
-
-
-def _calls(
-    store: Store,
-    recorder: Recorder,
-    budget: RunBudget,
-    question_event: QuestionAsked,
-    calls: Sequence[CallRecord],
-) -> Calls | None:
-    """Return the recorded calls of a run; None if it was made without a language model."""
-    if question_event.reasoner not in ROLES:
-        return None
-    model = question_event.setup.model or (calls[0].model if calls else "none:none")
-    endpoint = Endpoint(ChatSpec(model=model, images=question_event.setup.sees))
-
-    def open_chat(sink: Sink, source: Replay) -> StructuredChat:
-        return StructuredChat(endpoint, question_event.profile, sink, source)
-
-    return Calls(store, recorder, budget, open_chat, question_event.setup.room)
 
 
 def _no_tool(

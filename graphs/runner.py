@@ -84,7 +84,6 @@ class Runner:
     """Answers any number of questions from one memory, on any number of threads.
 
     Args:
-        toolbox: the models of a profile.
         contexts: makes the context of each run; by default as the profile says.
         settings: other than the profile's, for runs without recorded ones.
         attended: a person waits for the answers, so background work yields.
@@ -258,7 +257,23 @@ class Runner:
         trajectory = secrets.token_hex(8)
         parent = Parent(row.id, events, state)
         before, fork = forked(parent, number, edit, trajectory)
-        events = [self._first_event(before[0], edit, strategy), *before[1:], fork]
+        first = before[0]
+        if not isinstance(first, QuestionAsked):
+            raise InputError("the trajectory's record does not begin with a question")
+        tools = strategy.narrowed_tools(self._profile)
+        models = models_on_record(self._profile)
+        setup = first.setup.model_copy(update={"tools": tools, **models})
+        if edit.profile is not None:
+            settings = strategy.settings_from(self._profile.settings.ask)
+            setup = setup.model_copy(update={"settings": settings})
+        kind = self._profile.answering if edit.profile is not None else first.reasoner
+        changes = {
+            "profile": self._profile.name,
+            "reasoner": kind,
+            "setup": setup,
+            "version": strategy.version,
+        }
+        events = [first.model_copy(update=changes), *before[1:], fork]
         self._check_edit(row, events, fork, strategy)
         recorder = self._recorder(trajectory, on_event, strategy)
         with self._locked(trajectory), self._store.begin() as session:
@@ -288,25 +303,6 @@ class Runner:
         if complaint:
             raise InputError(f"round {fork.at} cannot do that: {complaint}")
 
-    def _first_event(self, first: Event, edit: ForkEdit, strategy: Strategy) -> Event:
-        """Return a parent's first event with the models and tools of the fork."""
-        if not isinstance(first, QuestionAsked):
-            raise InputError("the trajectory's record does not begin with a question")
-        tools = strategy.narrowed_tools(self._profile)
-        models = models_on_record(self._profile)
-        setup = first.setup.model_copy(update={"tools": tools, **models})
-        if edit.profile is not None:
-            settings = strategy.settings_from(self._profile.settings.ask)
-            setup = setup.model_copy(update={"settings": settings})
-        kind = self._profile.answering if edit.profile is not None else first.reasoner
-        changes = {
-            "profile": self._profile.name,
-            "reasoner": kind,
-            "setup": setup,
-            "version": strategy.version,
-        }
-        return first.model_copy(update=changes)
-
     def _lock_trajectory(self, trajectory: str) -> bool:
         with self._store.explaining_failures():
             return self._claims.take(trajectory)
@@ -321,12 +317,6 @@ class Runner:
             if locked:
                 self._claims.give_back(trajectory)
             raise
-
-    def _graph_of(self, strategy: Strategy) -> CompiledStateGraph[Any, Any]:
-        """Return the machine of a strategy, compiled when first used."""
-        if strategy.machine not in self._graphs:
-            self._graphs[strategy.machine] = machine_of(strategy).build()
-        return self._graphs[strategy.machine]
 
     def _recorder(
         self, trajectory: str, on_event: RunListener | None, strategy: Strategy
@@ -403,29 +393,28 @@ class Runner:
             self._unless_deleted(trajectory),
             recorded_embeddings(partial(record_call_of, self._store, trajectory)),
         ):
-            result = self._run(state, context)
+            strategy, settings = context.recorder.strategy, context.settings
+            limit = machine_of(strategy).recursion_limit(settings.rounds, settings.retries)
+            config = RunnableConfig(recursion_limit=limit)
+            try:
+                with self._priority(), self._store.explaining_failures():
+                    if strategy.machine not in self._graphs:
+                        self._graphs[strategy.machine] = machine_of(strategy).build()
+                    self._graphs[strategy.machine].invoke(state, config, context=context)
+            except KeyboardInterrupt as error:
+                raise self._stopped(context, error) from error
+            except BaseException as error:
+                # If the database is gone, the record ends here and can be resumed.
+                with suppress(DatabaseError), self._store.explaining_failures():
+                    self._break_off(context, error)
+                raise
+            else:
+                result = self.finish(context)
+            finally:
+                context.rounds.end()
+                self._claims.give_back(trajectory)
             span.fields |= {"rounds": result.rounds, "tokens": result.tokens}
         return result
-
-    def _run(self, state: State, context: RunContext) -> AskResult:
-        strategy, settings = context.recorder.strategy, context.settings
-        limit = machine_of(strategy).recursion_limit(settings.rounds, settings.retries)
-        config = RunnableConfig(recursion_limit=limit)
-        try:
-            with self._priority(), self._store.explaining_failures():
-                self._graph_of(strategy).invoke(state, config, context=context)
-        except KeyboardInterrupt as error:
-            raise self._stopped(context, error) from error
-        except BaseException as error:
-            # If the database is gone, the record ends here and can be resumed.
-            with suppress(DatabaseError), self._store.explaining_failures():
-                self._break_off(context, error)
-            raise
-        else:
-            return self.finish(context)
-        finally:
-            context.rounds.end()
-            self._claims.give_back(context.recorder.trajectory)
 
     def _stopped(self, context: RunContext, error: KeyboardInterrupt) -> KeyboardInterrupt:
         """End with the best answer so far; the run can still be resumed from its last step."""

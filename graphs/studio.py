@@ -68,7 +68,12 @@ class StudioRuns:
 
     def begin(self, asking: Asking, machine: str) -> State:
         """Store a question for a machine, and return the state to start from."""
-        strategy = strategy_on(machine, asking.get("strategy"))
+        name = asking.get("strategy")
+        on_machine = [one.name for one in all_strategies() if one.machine == machine]
+        strategy = on_machine[0] if name is None else name
+        if find_strategy(strategy).machine != machine:
+            names = ", ".join(on_machine)
+            raise InputError(f"the strategy {strategy} runs on another machine: use one of {names}")
         state, context = self.runner.begin(question_of(self.store, asking), strategy=strategy)
         with self._lock:
             self._contexts[state["trajectory"]] = context
@@ -83,19 +88,17 @@ class StudioRuns:
         with self._lock:
             context = self._contexts.get(state["trajectory"])
             if context is None or context.recorder.seq != state["seq"]:
-                self._refuse_answered(state["trajectory"])
+                of = state["trajectory"]
+                with self.store.begin() as session:
+                    answered = find_trajectory(session, of).state == DONE
+                if answered:
+                    raise InputError(
+                        f"trajectory {of} has its answer: go on from one of its rounds with "
+                        f"homer fork {of} --round K"
+                    )
                 context = self.runner.context_at(state)
                 self._contexts[state["trajectory"]] = context
         return context
-
-    def _refuse_answered(self, trajectory: str) -> None:
-        with self.store.begin() as session:
-            answered = find_trajectory(session, trajectory).state == DONE
-        if answered:
-            raise InputError(
-                f"trajectory {trajectory} has its answer: go on from one of its rounds with "
-                f"homer fork {trajectory} --round K"
-            )
 
     def end(self, state: State) -> Answered:
         """Close the trajectory, and return its answer."""
@@ -133,22 +136,6 @@ def _build(name: str) -> CompiledStateGraph[Any, Any]:
     graph.add_edge("question", machine.start)
     graph.add_edge("end", END)
     return graph.compile()
-
-
-def strategy_on(machine: str, name: str | None) -> str:
-    """Return the strategy of that name, checked that it runs on a machine; None: the first.
-
-    Raises:
-        NotFound: there is no such strategy.
-        InputError: it runs on another machine.
-    """
-    on_machine = [one.name for one in all_strategies() if one.machine == machine]
-    if name is None:
-        return on_machine[0]
-    if find_strategy(name).machine != machine:
-        names = ", ".join(on_machine)
-        raise InputError(f"the strategy {name} runs on another machine: use one of {names}")
-    return name
 
 
 def question_of(store: Store, asking: Asking) -> Question:

@@ -78,21 +78,16 @@ class FoundMoments(Sequence[Moment]):
 def table_of(moments: FoundMoments) -> str:
     """Return moments as an HTML table: image, time, text."""
     remark = "<p>Nothing close was found; what was nearest:</p>" if moments.nothing_close else ""
-    rows = "".join(
-        f"<tr><td>{_picture(moments, one) if number < SHOWN_WITH_IMAGE else ''}</td>"
-        f"<td>{escape(one.title)}<br>{format_time(one.span.start_ms)}</td>"
-        f'<td style="text-align:left">{escape(one.text)}</td></tr>'
-        for number, one in enumerate(moments)
-    )
+    rows = ""
+    for number, one in enumerate(moments):
+        time, picture = format_time(one.span.start_ms), ""
+        image = moments.image(one) if number < SHOWN_WITH_IMAGE else None
+        if image is not None:
+            alt, data = escape(f"{one.title} at {time}"), b64encode(image).decode()
+            picture = f'<img width="160" alt="{alt}" src="data:image/jpeg;base64,{data}">'
+        rows += f"<tr><td>{picture}</td><td>{escape(one.title)}<br>{time}</td>"
+        rows += f'<td style="text-align:left">{escape(one.text)}</td></tr>'
     return f"{remark}<table>{rows}</table>" if rows else "<p>Nothing was found.</p>"
-
-
-def _picture(moments: FoundMoments, moment: Moment) -> str:
-    image = moments.image(moment)
-    if image is None:
-        return ""
-    alt = escape(f"{moment.title} at {format_time(moment.span.start_ms)}")
-    return f'<img width="160" alt="{alt}" src="data:image/jpeg;base64,{b64encode(image).decode()}">'
 
 
 class VideoAnswer:

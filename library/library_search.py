@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -143,7 +143,10 @@ def search_library(
         lines, close = found.lines, list[LineAt]()
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
-            close = _others(session, order, sources, lines)
+            known = {line.id for line in lines}
+            places = {one: place for place, one in enumerate(order) if one not in known}
+            near = library_lines(session, places, sources)
+            close = sorted(near, key=lambda line: places[line.id])[:MAX_CLOSE]
         pictures = list[AlikeKeyframe]()
         if sought and shown is not None:
             pictures = close_pictures(session, scopes, sought, shown, MAX_CLOSE)
@@ -153,6 +156,15 @@ def search_library(
         people = {video: ClipPeople(characters=tuple(found)) for video, found in in_view.items()}
         groups = {group_of(MemorySource(source)) for source in found.sources}
         ranked = sorted(found.videos, key=lambda video: -found.videos[video])
+        counts = Counter(
+            person.name
+            for line in [*lines, *close]
+            for person in people[line.video].characters
+            if person.name
+            and any(
+                tag in f"{line.text} {line.speaker or ''}" for tag in (*person.tags, person.name)
+            )
+        )
         return LibraryResults(
             with_words=_results(lines, people, titles, blobs),
             close=_results(close, people, titles, blobs),
@@ -160,7 +172,7 @@ def search_library(
             total=sum(found.videos.values()),
             more=found.more,
             videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
-            people=tuple(_names([*lines, *close], people)[:MAX_CHIPS]),
+            people=tuple(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_CHIPS]),
             groups=tuple(group for group in GROUPS if group in groups),
         )
 
@@ -177,16 +189,6 @@ def _picture(one: AlikeKeyframe, title: str) -> LibraryResult:
         title=title,
         blob=frame.blob,
     )
-
-
-def _others(
-    session: Session, ids: Sequence[int], sources: Collection[str], known: Iterable[LineAt]
-) -> list[LineAt]:
-    """Return the lines of these ids that pass the filter and are not known, in their order."""
-    seen = {line.id for line in known}
-    places = {one: place for place, one in enumerate(ids) if one not in seen}
-    lines = library_lines(session, places, sources)
-    return sorted(lines, key=lambda line: places[line.id])[:MAX_CLOSE]
 
 
 def _split_person(
@@ -228,18 +230,6 @@ def _results(
         for line in lines
         for shown in shown_lines([line], people[line.video])
     )
-
-
-def _names(lines: Iterable[LineAt], people: Mapping[str, ClipPeople]) -> list[str]:
-    """Return the names of the people whom these lines mention, the most frequent first."""
-    counts = Counter(
-        person.name
-        for line in lines
-        for person in people[line.video].characters
-        if person.name
-        and any(tag in f"{line.text} {line.speaker or ''}" for tag in (*person.tags, person.name))
-    )
-    return sorted(counts, key=lambda name: (-counts[name], name))
 
 
 def list_searches(store: Store) -> dict[str, LibraryQuery]:

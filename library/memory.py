@@ -109,7 +109,21 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
             models={**state.models, **{port: one for port, one in encoders if one}},
             last_clip=last,
             clips=shown,
-            people=tuple(_person(known, person) for person in people),
+            people=tuple(
+                PersonOfVideo(
+                    video=known.id,
+                    title=known.title,
+                    number=one.number,
+                    label=one.label,
+                    names=tuple(
+                        KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
+                        for name in person.names
+                    ),
+                    tags=tuple(tag for tag in one.tags if not tag.startswith("<character_")),
+                )
+                for person in people
+                for one in (person.character,)
+            ),
             segments=tuple(
                 display_segment(segment, named)
                 for segment in outline.segments_at(session, known.id, last)
@@ -124,22 +138,6 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
         )
     now = current_state(known.id, details.state, watched_videos(store))
     return details.model_copy(update={"state": now})
-
-
-def _person(video: Video, row: CharacterAt) -> PersonOfVideo:
-    """Return a character with its tags and names."""
-    one = row.character
-    return PersonOfVideo(
-        video=video.id,
-        title=video.title,
-        number=one.number,
-        label=one.label,
-        names=tuple(
-            KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
-            for name in row.names
-        ),
-        tags=tuple(tag for tag in one.tags if not tag.startswith("<character_")),
-    )
 
 
 def shown_clips(

@@ -35,7 +35,6 @@ from store.queries.events import patch_writers
 from store.queries.frames import kept_frame
 from store.queries.keyframes import frame_near, frame_of, frames_of
 from store.queries.moments import (
-    EntityAt,
     builders_of,
     entities_named,
     frames_near,
@@ -214,7 +213,10 @@ def _built(
             relations=tuple(told),
             relations_total=own[0].total if own else 0,
             entities={
-                f"e{end}": with_current_names(_entity(known[end]), names)
+                f"e{end}": with_current_names(
+                    entity_text(EntityKey(known[end].type, known[end].name), known[end].attributes),
+                    names,
+                )
                 for one in own
                 for end in (one.subject, one.target)
             },
@@ -224,10 +226,6 @@ def _built(
                 if one.builder == builder
             ),
         )
-
-
-def _entity(one: EntityAt) -> str:
-    return entity_text(EntityKey(one.type, one.name), one.attributes)
 
 
 def frame_at(

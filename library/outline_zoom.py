@@ -140,9 +140,19 @@ def load_zoomed(
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
         show = _NodeNames(session, scope)
-        here = _find(session, scope, outline, node)
+        here = node_named(session, scope, node) if node is not None else None
+        names = {level.level for level in levels}
+        if here is None or here.builder != outline.builder or here.level not in names:
+            # The only node of the coarsest level, if there is only one.
+            tops, count = nodes_within(session, scope, outline.builder, levels[0].level, None, 0, 1)
+            here = tops[0] if count == 1 else None
         depth = -1 if here is None else _depth(levels, here)
-        path = list(_path(session, scope, levels[: max(depth, 0)], here))
+        path: list[OutlineNode] = []
+        if here is not None:
+            start_ms = here.span.start_ms
+            for level in levels[: max(depth, 0)]:
+                around = node_around(session, scope, here.builder, level.level, start_ms)
+                path += [] if around is None else [around]
         below = levels[depth + 1] if depth + 1 < len(levels) else None
         parts: list[OutlineNode] = []
         total = 0
@@ -158,31 +168,6 @@ def load_zoomed(
         total=total,
         noun=below.noun if below else "",
     )
-
-
-def _find(
-    session: Session, scope: Scope, outline: BuiltOutline, node: int | None
-) -> OutlineNode | None:
-    """Return the node, else the only one of the coarsest level; None where there are several."""
-    found = node_named(session, scope, node) if node is not None else None
-    names = {level.level for level in outline.levels}
-    if found is not None and found.builder == outline.builder and found.level in names:
-        return found
-    top = outline.levels[0].level
-    nodes, total = nodes_within(session, scope, outline.builder, top, None, 0, 1)
-    return nodes[0] if total == 1 else None
-
-
-def _path(
-    session: Session, scope: Scope, levels: Sequence[OutlineLevel], node: OutlineNode | None
-) -> Iterator[OutlineNode]:
-    """Yield the nodes of coarser levels that a node is in, coarse ones first."""
-    if node is None:
-        return
-    for level in levels:
-        found = node_around(session, scope, node.builder, level.level, node.span.start_ms)
-        if found is not None:
-            yield found
 
 
 def _depth(levels: Sequence[OutlineLevel], node: OutlineNode) -> int:

@@ -188,7 +188,11 @@ def _chapters(
     for node in nodes:
         if node.level != level.level or not span.start_ms <= node.span.start_ms < span.end_ms:
             continue
-        inside = _beginning_in(node.span, nodes) if finer else ()
+        inside = (
+            [one for one in nodes if node.span.start_ms <= one.span.start_ms < node.span.end_ms]
+            if finer
+            else ()
+        )
         text = description_of(node)
         yield Chapter(
             span=node.span,
@@ -196,10 +200,6 @@ def _chapters(
             text=words(text) if level.titled and text != node.label else "",
             parts=tuple(_chapters(node.span, finer, inside, words)),
         )
-
-
-def _beginning_in(span: TimeSpan, nodes: Sequence[OutlineNode]) -> list[OutlineNode]:
-    return [one for one in nodes if span.start_ms <= one.span.start_ms < span.end_ms]
 
 
 def borders(outline: Outline) -> list[int]:

@@ -25,7 +25,6 @@ from people.across_videos import Persons, person_links
 from people.characters import MODEL_SUPPORT
 from people.corrections import LAST_CLIP, VideoPeople, find_person, people_of_video
 from people.likely_same import (
-    Exemplars,
     LikelyRefs,
     likely_in_other_videos,
     similar_people,
@@ -35,7 +34,6 @@ from people.placing import in_force
 from store.queries.characters import CharacterAt, people_in_view
 from store.queries.corrections import appearances_of, claims_of, corrections_of
 from store.queries.identities import (
-    Centre,
     appearance_spans,
     best_crops,
     identity_centres,
@@ -243,7 +241,13 @@ def likely_within(session: Session, video: str, limit: int) -> list[LikelyPeople
     people = people_of_video(session, video)
     by_number = {one.character.number: one for one in people.characters}
     centres = identity_centres(session, people.video.id)
-    looks = {number: _looks(one.members, centres) for number, one in by_number.items()}
+    looks: dict[int, dict[IdentityKind, list[NDArray[np.float32]]]] = {}
+    for number, one in by_number.items():
+        looks[number] = {}
+        for centre in (centres[row] for row in one.members if row in centres):
+            # Each identity counts as often as it has exemplars.
+            vector = centre.exemplars * centre.vector
+            looks[number].setdefault(IdentityKind(centre.kind), []).append(vector)
     truth = in_force(corrections_of(session, people.video.id))
     thresholds = thresholds_of(models_of_videos(session, [people.video.id])[people.video.id])
     most = LOOKED_AT + sum(map(len, truth.distinct.values()))
@@ -252,7 +256,15 @@ def likely_within(session: Session, video: str, limit: int) -> list[LikelyPeople
         for pair in similar_people(looks, thresholds, most)
         if not truth.are_distinct(by_number[pair.one].tags, by_number[pair.other].tags)
     )
-    pairs = list(_never_together(session, by_number, list(islice(undecided, LOOKED_AT)), limit))
+    candidates, pairs = list(islice(undecided, LOOKED_AT)), list[LikelySame[int]]()
+    for start in range(0, len(candidates), 2 * limit):
+        batch = candidates[start : start + 2 * limit]
+        members = [(by_number[pair.one].members, by_number[pair.other].members) for pair in batch]
+        together = seen_together(session, members)
+        apart = [pair for pair, met in zip(batch, together, strict=True) if not met]
+        pairs += apart[: limit - len(pairs)]
+        if len(pairs) == limit:
+            break
     numbers = dict.fromkeys(number for pair in pairs for number in (pair.one, pair.other))
     shown = in_full(session, people, [by_number[number] for number in numbers])
     full = dict(zip(numbers, shown, strict=True))
@@ -260,31 +272,3 @@ def likely_within(session: Session, video: str, limit: int) -> list[LikelyPeople
         LikelyPeople(one=full[pair.one], other=full[pair.other], kind=pair.kind, cosine=pair.cosine)
         for pair in pairs
     ]
-
-
-def _looks(rows: Sequence[int], centres: Mapping[int, Centre]) -> Exemplars:
-    """Return the vectors of a person: each identity counts as often as it has exemplars."""
-    looks: dict[IdentityKind, list[NDArray[np.float32]]] = {}
-    for centre in (centres[row] for row in rows if row in centres):
-        vector = centre.exemplars * centre.vector
-        looks.setdefault(IdentityKind(centre.kind), []).append(vector)
-    return looks
-
-
-def _never_together(
-    session: Session,
-    people: Mapping[int, CharacterAt],
-    pairs: Sequence[LikelySame[int]],
-    limit: int,
-) -> Iterator[LikelySame[int]]:
-    """Yield the first ``limit`` pairs that are never in one frame, queried in batches."""
-    left = limit
-    for start in range(0, len(pairs), 2 * limit):
-        batch = pairs[start : start + 2 * limit]
-        members = [(people[pair.one].members, people[pair.other].members) for pair in batch]
-        together = seen_together(session, members)
-        apart = [pair for pair, met in zip(batch, together, strict=True) if not met][:left]
-        yield from apart
-        left -= len(apart)
-        if not left:
-            return

@@ -25,7 +25,7 @@ from library.params import AsOf, OnCommandLine, Span, Videos
 from library.videos import videos_named
 from retrieval.images_alike import example_of, example_of_ref
 from retrieval.relevance import close_evidence
-from retrieval.result import Retrieval, ShownImage
+from retrieval.result import Retrieval
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
 from store.database import Store
@@ -196,7 +196,19 @@ def found_of(
         evidence=tuple(moments_of(store, result.evidence, as_of_ms)),
         close=len(close_evidence(result)),
         neighbours=tuple(_event(segment, titles) for segment in result.neighbours),
-        images=tuple(_image(image, titles) for image in result.images),
+        images=tuple(
+            Moment(
+                ref=image.ref,
+                video=image.video,
+                title=titles.get(image.video, image.video),
+                span=TimeSpan.of(image.time_ms, image.time_ms),
+                clip=image.clip,
+                text=tags_in_words(image.description),
+                score=round(image.score, 4),
+                image=image_path(image.video, image.ref),
+            )
+            for image in result.images
+        ),
         searched=result.searched,
         unbuilt=result.unbuilt,
         notes=tuple(filter(None, notes)),
@@ -212,17 +224,4 @@ def _event(segment: Segment, titles: dict[str, str]) -> Moment:
         span=segment.span,
         label=tags_in_words(segment.label),
         text=tags_in_words(segment.summary),
-    )
-
-
-def _image(image: ShownImage, titles: dict[str, str]) -> Moment:
-    return Moment(
-        ref=image.ref,
-        video=image.video,
-        title=titles.get(image.video, image.video),
-        span=TimeSpan.of(image.time_ms, image.time_ms),
-        clip=image.clip,
-        text=tags_in_words(image.description),
-        score=round(image.score, 4),
-        image=image_path(image.video, image.ref),
     )

@@ -6,7 +6,7 @@ A long video has too many lines to load: a window is some clips around a moment.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from sqlalchemy.orm import Session
 
@@ -112,7 +112,12 @@ def load_transcript(
         lines = lines_of_clips(session, scope, around.first, around.last, sources, MAX_LINES + 1)
     until_ms = around.after.start_ms if around.after else None
     if len(lines) > MAX_LINES:
-        lines, until_ms = _cut(lines, at_ms, until_ms)
+        # The next window has those from where the last line begins, if that is later.
+        last_ms = lines[-1].span.start_ms
+        if last_ms <= at_ms:
+            lines = lines[:-1]
+        else:
+            lines, until_ms = [line for line in lines if line.span.start_ms < last_ms], last_ms
     return TranscriptWindow(
         lines=tuple(shown_lines(lines, people)),
         from_ms=around.before.end_ms if around.before else 0,
@@ -120,19 +125,6 @@ def load_transcript(
         earlier_ms=around.before.start_ms if around.before else None,
         later_ms=until_ms,
     )
-
-
-def _cut(
-    lines: Sequence[LineAt], at_ms: int, until_ms: int | None
-) -> tuple[list[LineAt], int | None]:
-    """Return the lines before the last one, and when that begins: the next window has the rest.
-
-    Where it begins no later than ``at_ms``, the first lines alone are returned.
-    """
-    last_ms = lines[-1].span.start_ms
-    if last_ms <= at_ms:
-        return [*lines[:-1]], until_ms
-    return [line for line in lines if line.span.start_ms < last_ms], last_ms
 
 
 def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
@@ -221,34 +213,29 @@ def _people(session: Session, scope: Scope) -> ClipPeople:
 def shown_lines(lines: Iterable[LineAt], people: ClipPeople) -> Iterator[TranscriptLine]:
     """Yield lines of a video as readers see them, with names in place of tags."""
     for line in lines:
-        text, marks = _unmarked(_in_words(line.text, people))
+        plain, marks, start = "", list[Mark](), -1
+        for char in _in_words(line.text, people):
+            if char == MARK_START:
+                start = len(plain)
+            elif char == MARK_END:
+                if start >= 0:
+                    marks.append((start, len(plain)))
+                start = -1
+            else:
+                plain += char
         yield TranscriptLine(
             id=line.id,
             span=line.span,
             group=group_of(MemorySource(line.source)),
             who=_in_words(people.label(line.speaker), people) if line.speaker else "",
-            text=text,
-            marks=marks,
+            text=plain,
+            marks=tuple(marks),
         )
 
 
 def _in_words(text: str, people: ClipPeople) -> str:
     """Return a text with names in place of tags; people without one have their number."""
     return tags_in_words(people.display(text))
-
-
-def _unmarked(text: str) -> tuple[str, tuple[Mark, ...]]:
-    plain, marks, start = "", list[Mark](), -1
-    for char in text:
-        if char == MARK_START:
-            start = len(plain)
-        elif char == MARK_END:
-            if start >= 0:
-                marks.append((start, len(plain)))
-            start = -1
-        else:
-            plain += char
-    return plain, tuple(marks)
 
 
 def _with_marks(line: TranscriptLine, sought: Iterable[str]) -> TranscriptLine:

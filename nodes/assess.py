@@ -33,14 +33,27 @@ def assess(state: State, context: RunContext) -> State:
     *earlier, retrieval = context.recorder.of(EvidenceRetrieved)
     share = increment(retrieval, earlier)
     low = not is_first_look(state) and is_low(retrieval, earlier, share, context.settings)
-    claims = _claims(state, context, retrieval)
+    if not retrieval.evidence or (context.by_rules and retrieval.nothing_close):
+        claims = Assessment()
+    else:
+        decision = decision_context_of(state, context, found=retrieval)
+        claims = attempt(context, "assess", decision, context.reasoner.assess, 1) or Assessment()
     for blob in claims.unseen:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
         context.recorder.add(Failed(round=state["round"], where=IMAGE_FAILURE, message=message))
     noted_ledger = _with_image_notes(state, context, retrieval, claims)
     resolved = tuple(_bearing(state, context, retrieval, claim) for claim in claims.resolved)
     supported = claims.model_copy(update={"resolved": resolved})
-    ledger, accepted, refused = _settled(noted_ledger, supported)
+    ledger = noted_ledger
+    accepted, refused = list[Resolution](), list[str]()
+    for subtask in supported.reopened:
+        ledger = reopen_subtask(ledger, subtask)
+    for claim in supported.resolved:
+        ledger, complaint = resolve_subtask(ledger, claim)
+        if complaint:
+            refused.append(complaint)
+        else:
+            accepted.append(claim)
     lows = progress_of(state).lows + 1 if low else 0
     context.recorder.add(
         Assessed(
@@ -48,18 +61,11 @@ def assess(state: State, context: RunContext) -> State:
             increment=round(share, 4),
             low=low,
             saturated=lows >= context.settings.saturated_after,
-            resolved=accepted,
-            refused=refused,
+            resolved=tuple(accepted),
+            refused=tuple(refused),
         )
     )
     return {"ledger": plain(ledger), "next": "record"}
-
-
-def _claims(state: State, context: RunContext, retrieval: EvidenceRetrieved) -> Assessment:
-    if not retrieval.evidence or (context.by_rules and retrieval.nothing_close):
-        return Assessment()
-    decision = decision_context_of(state, context, found=retrieval)
-    return attempt(context, "assess", decision, context.reasoner.assess, 1) or Assessment()
 
 
 def _with_image_notes(
@@ -100,22 +106,6 @@ def _bearing(
     text = subtask_claim(task, question_of(state))
     scores = {**given, **score(context, retrieval.round, text, unscored)}
     return bearing(claim, scores, context.settings.bearing)
-
-
-def _settled(
-    ledger: Ledger, claims: Assessment
-) -> tuple[Ledger, tuple[Resolution, ...], tuple[str, ...]]:
-    """Return the ledger with the claims that hold, these claims, and the others' complaints."""
-    accepted, refused = [], []
-    for subtask in claims.reopened:
-        ledger = reopen_subtask(ledger, subtask)
-    for claim in claims.resolved:
-        ledger, complaint = resolve_subtask(ledger, claim)
-        if complaint:
-            refused.append(complaint)
-        else:
-            accepted.append(claim)
-    return ledger, tuple(accepted), tuple(refused)
 
 
 # Record: closes the round and counts it in the progress ledger.

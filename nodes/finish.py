@@ -32,7 +32,6 @@ from domain.asking import (
     Answer,
     Evidence,
     Ledger,
-    Subtask,
     SubtaskState,
 )
 from domain.errors import BudgetExceeded
@@ -124,6 +123,8 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
     tags = shown_tags(question_of(state), context)
     text = NOT_IN_MEMORY if missing else with_names(action.answer, context.people, tags)
     refs = tuple(c.ref for c in cited.citations)
+    made = context.recorder.of(EvidenceRetrieved)
+    searches = dict.fromkeys(f"{search.mode}: {search.query}" for search in made)
     held = context.recorder.evidence()
     seen = {ref: evidence.seen for ref, evidence in held.items()}
     return Answer(
@@ -135,7 +136,7 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
             c.model_copy(update={"seen": seen.get(c.ref, "")}) for c in cited.citations
         ),
         retrieved=retrieved(context, refs, outcome.ranked),
-        searched=searches_made(context) if missing else (),
+        searched=tuple(searches) if missing else (),
         note=" ".join(filter(None, _notes(state, context, outcome, missing=missing))),
     )
 
@@ -192,14 +193,12 @@ def certainty(ledger: Ledger, refs: Sequence[str]) -> float:
     """
     cited = set(refs)
     cited_subtasks = [s for s in ledger.subtasks if cited & {*s.evidence, *s.support}]
-    confidences = [confidence(s.best_score, _pieces(s, cited)) for s in cited_subtasks]
+    confidences = list[float]()
+    for one in cited_subtasks:
+        is_resolved = one.state is SubtaskState.RESOLVED
+        pieces = len(one.support) if is_resolved else len(cited & set(one.evidence))
+        confidences.append(confidence(one.best_score, pieces))
     return sum(confidences) / len(confidences) if confidences else 0.0
-
-
-def _pieces(subtask: Subtask, cited: set[str]) -> int:
-    if subtask.state is SubtaskState.RESOLVED:
-        return len(subtask.support)
-    return len(cited & set(subtask.evidence))
 
 
 def retrieved(
@@ -212,12 +211,6 @@ def retrieved(
         return tuple(held[ref] for ref in ranked if ref in held)[:SHOWN]
     ordered = sorted(known, key=lambda e: (e.ref not in cited, -e.score, e.span.start_ms))
     return tuple(ordered[:SHOWN])
-
-
-def searches_made(context: RunContext) -> tuple[str, ...]:
-    """Return the distinct searches, as ``mode: query``."""
-    searches = [f"{e.mode}: {e.query}" for e in context.recorder.of(EvidenceRetrieved)]
-    return tuple(dict.fromkeys(searches))
 
 
 # Synthesize: the final answer from the evidence of the ledger.
@@ -258,25 +251,21 @@ def _checked(context: RunContext, decision: DecisionContext) -> Conclusion:
         raise Unreadable(f"Nothing with the id {', '.join(unknown)} was retrieved: cite others.")
     options = decision.question.options
     if not options:
-        return _open(conclusion, shown_tags(decision.question, context))
+        if conclusion.not_in_memory:
+            return conclusion.model_copy(update={"option": None, "refs": ()})
+        if not conclusion.text.strip():
+            raise Unreadable("The answer is empty.")
+        if not conclusion.refs:
+            raise Unreadable("Cite the evidence, or say that the memory does not hold it.")
+        if made_up := made_up_tags(conclusion.text, shown_tags(decision.question, context)):
+            raise Unreadable(f"Nobody goes by {', '.join(made_up)}: use tags as they were shown.")
+        return conclusion.model_copy(update={"option": None})
     option = chosen_letter(conclusion.option or conclusion.text, options)
     if option is None:
         raise Unreadable(f"Choose exactly one letter from A to {letter(len(options) - 1)}.")
     if not conclusion.refs and seen:
         raise Unreadable("Cite the evidence that speaks for the option.")
     return conclusion.model_copy(update={"option": option, "not_in_memory": False})
-
-
-def _open(conclusion: Conclusion, tags: Collection[str]) -> Conclusion:
-    if conclusion.not_in_memory:
-        return conclusion.model_copy(update={"option": None, "refs": ()})
-    if not conclusion.text.strip():
-        raise Unreadable("The answer is empty.")
-    if not conclusion.refs:
-        raise Unreadable("Cite the evidence, or say that the memory does not hold it.")
-    if made_up := made_up_tags(conclusion.text, tags):
-        raise Unreadable(f"Nobody goes by {', '.join(made_up)}: use tags as they were shown.")
-    return conclusion.model_copy(update={"option": None})
 
 
 def fallback(decision: DecisionContext) -> Conclusion:
@@ -349,22 +338,21 @@ WHY = "it was stopped"
 def stop(state: State, context: RunContext) -> State:
     """End the trajectory with the best answer at this step."""
     number = state.get("round", 0)
-    action = outcome_of(state).action or concluding_action(
-        _so_far(state, decision_context_of(state, context))
-    )
+    action = outcome_of(state).action
+    if action is None:  # Conclude from the resolved subtasks, else from the evidence alone.
+        decision = decision_context_of(state, context)
+        resolved = [s for s in ledger_of(state).subtasks if s.state is SubtaskState.RESOLVED]
+        if resolved and not decision.question.options:
+            refs = dict.fromkeys(ref for subtask in resolved for ref in subtask.support)
+            text = " ".join(s.answer or "" for s in resolved)
+            conclusion = Conclusion(text=text, refs=tuple(refs))
+        elif not decision.evidence and not decision.question.options:
+            conclusion = Conclusion(text=NOTHING_YET)
+        else:
+            conclusion = fallback(decision)
+        action = concluding_action(conclusion)
     context.recorder.step = "stop"
     context.recorder.add(Interrupted(round=number))
     context.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
     outcome = LoopOutcome(action=action, why=WHY, note=SO_FAR)
     return end({**state, "outcome": plain(outcome)}, context, "stopped")
-
-
-def _so_far(state: State, decision: DecisionContext) -> Conclusion:
-    """Conclude from the resolved subtasks, else from the evidence alone."""
-    resolved = [s for s in ledger_of(state).subtasks if s.state is SubtaskState.RESOLVED]
-    if resolved and not decision.question.options:
-        refs = dict.fromkeys(ref for subtask in resolved for ref in subtask.support)
-        return Conclusion(text=" ".join(s.answer or "" for s in resolved), refs=tuple(refs))
-    if not decision.evidence and not decision.question.options:
-        return Conclusion(text=NOTHING_YET)
-    return fallback(decision)

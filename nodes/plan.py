@@ -9,7 +9,6 @@ from agent.run_context import RunContext
 from agent.state import LoopOutcome, State, focus_of, ledger_of, plain, progress_of, question_of
 from domain.asking import SubtaskState
 from domain.ledger import Edits, apply_edits, begin_attempt, is_open, new_ledger, next_subtask
-from domain.skills import RoutedSkill
 from domain.trajectory import Planned, Progressed, Replanned, RoundOpened, SkillsRouted
 
 # Route: gives the question the skills for questions like it (section 3).
@@ -23,19 +22,16 @@ def route(state: State, context: RunContext) -> State:
     skills = context.recorder.replay_source.routed()
     if skills is None:
         chosen_by = context.recorder.chosen_by
-        routed = _routed(state, context)
+        settings = context.settings
+        if context.skills is None or not settings.skills:
+            routed = None
+        else:
+            text = question_of(state).text
+            routed = context.skills.route(text, settings.skill_cosine, settings.skill_tokens)
         skills = routed if chosen_by is None else (chosen_by, *(routed or ()))
     if skills is not None:
         context.recorder.add(SkillsRouted(skills=skills))
     return {"next": "plan"}
-
-
-def _routed(state: State, context: RunContext) -> tuple[RoutedSkill, ...] | None:
-    settings = context.settings
-    if context.skills is None or not settings.skills:
-        return None
-    text = question_of(state).text
-    return context.skills.route(text, settings.skill_cosine, settings.skill_tokens)
 
 
 # Plan: splits the question into at most five atomic subtasks.
@@ -64,7 +60,16 @@ ALL_RESOLVED, NOTHING_NEW = "all subtasks are resolved", "the search gives nothi
 def progress(state: State, context: RunContext) -> State:
     """Check the budgets, then whether all is resolved, then whether the plan needs repair."""
     number = state.get("round", 0)
-    why = _spent(state, context) or _settled(state)
+    subtasks = ledger_of(state).subtasks
+    if number >= context.settings.rounds:
+        why = f"all {context.settings.rounds} rounds are used"
+    elif number and is_last(state, context):
+        why = NOTHING_NEW
+    else:
+        why = context.budget.gone()
+    if not why and not any(is_open(one) for one in subtasks):
+        resolved = any(one.state is SubtaskState.RESOLVED for one in subtasks)
+        why = ALL_RESOLVED if resolved else ""
     if why:
         context.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
         return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
@@ -80,23 +85,6 @@ def progress(state: State, context: RunContext) -> State:
         return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
     context.recorder.add(Progressed(round=number, verdict="go"))
     return {"next": "schedule"}
-
-
-def _spent(state: State, context: RunContext) -> str:
-    number = state.get("round", 0)
-    if number >= context.settings.rounds:
-        return f"all {context.settings.rounds} rounds are used"
-    if number and is_last(state, context):
-        return NOTHING_NEW
-    return context.budget.gone()
-
-
-def _settled(state: State) -> str:
-    subtasks = ledger_of(state).subtasks
-    if any(is_open(s) for s in subtasks):
-        return ""
-    resolved = any(s.state is SubtaskState.RESOLVED for s in subtasks)
-    return ALL_RESOLVED if resolved else ""
 
 
 # Replan: repairs a plan that is stuck, as little as possible.

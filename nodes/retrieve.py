@@ -18,7 +18,7 @@ from agent.state import (
 )
 from domain import faults
 from domain.asking import Action, Mode
-from domain.errors import HomerError, InputError
+from domain.errors import InputError
 from domain.ledger import bind_evidence
 from domain.search import STRUCTURE, Aim
 from domain.trajectory import Bound, EvidenceRetrieved, ModelCalled, Neighbour
@@ -57,7 +57,16 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
     focus = focus_of(state)
     if mode is not Mode.NEIGHBOR and is_first_look(state):
         focus = None
-    where = (view_of(state), mode, action.query, focus.id if focus else None, _seen(state, context))
+    # Refs shown before are skipped; not those of an EVENT, which only points at its moments, for a
+    # closer look, nor those found for another option, which may support this one too.
+    letters = letters_of(state)
+    seen = frozenset(
+        evidence.ref
+        for search in context.recorder.of(EvidenceRetrieved)
+        if search.mode is not Mode.EVENT and (not letters or search.options == letters)
+        for evidence in search.evidence
+    )
+    where = (view_of(state), mode, action.query, focus.id if focus else None, seen)
     aim = aim_of(state, context, action)
     try:
         if action.span is not None and mode is Mode.KEYFRAME:
@@ -65,7 +74,19 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
         else:
             retrieval = context.memory.search(*where, aim)
     except (UnknownLabel, InputError) as error:
-        return _refused(state["round"], action, mode, focus_of(state), error)
+        stays = focus_of(state)
+        return EvidenceRetrieved(
+            round=state["round"],
+            mode=mode,
+            query=action.query,
+            evidence=(),
+            focus=stays.ref if stays else None,
+            focus_label=stays.label if stays else "",
+            focus_video=stays.video if stays else "",
+            nothing_close=True,
+            refused=str(error),
+            span=action.span,
+        )
     faults.fault_point(faults.FaultPoint.SEARCHED)
     retrieval = retrieval.model_copy(update={"unbuilt": context.unbuilt()})
     event = event_of(retrieval, state["round"])
@@ -102,38 +123,6 @@ def letters_of(state: State) -> tuple[str, ...]:
     """Return the options that this round searches for; empty: the question as a whole."""
     task = current_of(state)
     return task.options if task else ()
-
-
-def _seen(state: State, context: RunContext) -> frozenset[str]:
-    """Return refs shown before, to skip them.
-
-    Refs of an EVENT are not skipped: it only points at its moments, for a closer look. Neither are
-    those found for another option, which may support this one too.
-    """
-    letters = letters_of(state)
-    earlier = [
-        search
-        for search in context.recorder.of(EvidenceRetrieved)
-        if search.mode is not Mode.EVENT and (not letters or search.options == letters)
-    ]
-    return frozenset(e.ref for search in earlier for e in search.evidence)
-
-
-def _refused(
-    number: int, action: Action, mode: Mode, focus: Focus | None, error: HomerError
-) -> EvidenceRetrieved:
-    return EvidenceRetrieved(
-        round=number,
-        mode=mode,
-        query=action.query,
-        evidence=(),
-        focus=focus.ref if focus else None,
-        focus_label=focus.label if focus else "",
-        focus_video=focus.video if focus else "",
-        nothing_close=True,
-        refused=str(error),
-        span=action.span,
-    )
 
 
 def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:

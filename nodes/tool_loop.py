@@ -105,13 +105,10 @@ def complaint_about(action: Action | None, context: RunContext) -> str:
         return str(error)
     if tool.name not in context.loop.offered:
         return f"{tool.name} cannot be used here: use one of {', '.join(context.loop.offered)}"
-    same = [e.round for e in context.recorder.of(EvidenceRetrieved) if _repeats(action, e)]
+    wanted = (action.mode, action.query, action.arguments)
+    made = context.recorder.of(EvidenceRetrieved)
+    same = [e.round for e in made if (e.mode, e.query, e.arguments) == wanted]
     return f"That search was made in round {same[0]}: make another, or answer." if same else ""
-
-
-def _repeats(action: Action, earlier: EvidenceRetrieved) -> bool:
-    made = (earlier.mode, earlier.query, earlier.arguments)
-    return made == (action.mode, action.query, action.arguments)
 
 
 def _accepted(action: Action) -> State:
@@ -147,27 +144,19 @@ def _found(state: State, context: RunContext, action: Action) -> EvidenceRetriev
     tool = context.loop.strategy.tool(name)
     called = {"mode": name, "query": action.query, "arguments": action.arguments}
     try:
-        arguments, use = tool.parse(action), _use(state, context)
-        retrieval = context.loop.run_tool(
-            context.loop.strategy, tool, view_of(state), arguments, use
+        arguments, loop = tool.parse(action), context.loop
+        searches = context.recorder.of(EvidenceRetrieved)
+        use = ToolUse(
+            seen=frozenset(e.ref for found in searches for e in found.evidence),
+            model=ToolCalls(loop.calls, state["round"]) if loop.calls else None,
+            without=loop.strategy.without,
         )
+        retrieval = loop.run_tool(loop.strategy, tool, view_of(state), arguments, use)
     except (InputError, NotFound, Unreadable, BudgetExceeded) as error:
         refusal = {"evidence": (), "nothing_close": True, "refused": str(error)}
         return EvidenceRetrieved.model_validate({**called, **refusal})
     faults.fault_point(faults.FaultPoint.SEARCHED)
     return event_of(retrieval, state["round"]).model_copy(update=called)
-
-
-def _use(state: State, context: RunContext) -> ToolUse:
-    loop = context.loop
-    model = ToolCalls(loop.calls, state["round"]) if loop.calls else None
-    return ToolUse(
-        seen=frozenset(
-            e.ref for found in context.recorder.of(EvidenceRetrieved) for e in found.evidence
-        ),
-        model=model,
-        without=loop.strategy.without,
-    )
 
 
 # Record: closes the round.

@@ -99,12 +99,29 @@ def _parts(home: Home, profile: Profile, checks: Iterable[Check]) -> Iterator[tu
     yield "weights.json", _json(machine(home))
     yield "settings.json", _json(settings(profile))
     yield "doctor.json", _json([finding(check) for check in checks])
-    yield from _store_parts(home)
+    try:
+        with open_store(home) as store, store.begin(snapshot=True) as session:
+            facts = outline.database_facts(session)
+            sizes = [asdict(size) for size in outline.table_sizes(session)]
+            videos = outline.outline_videos(session, VIDEOS)
+            runs = outline.outline_trajectories(session, TRAJECTORIES)
+    except HomerError as error:
+        yield "database.json", _json({"error": type(error).__name__})
+    else:
+        where = {"embedded": not os.environ.get("HOMER_DATABASE_URL")}
+        yield "database.json", _json({**where, **facts, "tables": sizes})
+        yield "videos.json", _json([video(home, row) for row in videos])
+        yield "trajectories.json", _json([trajectory(row) for row in runs])
     log = log_path(home)
     rotated = (log.with_name(f"{log.name}.{n}") for n in (3, 2, 1))
     records = [record for path in (*rotated, log) for record in redaction.redact_log(_lines(path))]
     yield "log.jsonl", "".join(json.dumps(record) + "\n" for record in records[-RECORDS:])
-    yield "other-logs.json", _json(list(other_logs(home)))
+    others = list[Mapping[str, Any]]()
+    for path in sorted(home.logs.glob("*.log")):
+        if path != log:
+            name = path.name if path.stem in ("postgres", "prefect", "app") else "of a job"
+            others.append({"log": name, **redaction.count_known_words(_lines(path))})
+    yield "other-logs.json", _json(others)
 
 
 def _json(data: object) -> str:
@@ -171,48 +188,27 @@ def finding(check: Check) -> dict[str, Any]:
     return {"what": what, "ok": check.ok}
 
 
-def _store_parts(home: Home) -> Iterator[tuple[str, str]]:
-    """Yield the outline of the library; if it cannot be opened, the class of the error."""
-    try:
-        with open_store(home) as store, store.begin(snapshot=True) as session:
-            facts = outline.database_facts(session)
-            sizes = [asdict(size) for size in outline.table_sizes(session)]
-            videos = outline.outline_videos(session, VIDEOS)
-            runs = outline.outline_trajectories(session, TRAJECTORIES)
-    except HomerError as error:
-        yield "database.json", _json({"error": type(error).__name__})
-        return
-    where = {"embedded": not os.environ.get("HOMER_DATABASE_URL")}
-    yield "database.json", _json({**where, **facts, "tables": sizes})
-    yield "videos.json", _json([video(home, row) for row in videos])
-    yield "trajectories.json", _json([trajectory(row) for row in runs])
-
-
 def video(home: Home, outline: VideoOutline) -> dict[str, Any]:
     """Describe a video by its numbers, and by its file's codecs if that can be opened."""
-    file = original_file(home, outline.id, outline.path)
+    file, codecs = original_file(home, outline.id, outline.path), None
+    with suppress(OSError, HomerError, av.FFmpegError, AttributeError):
+        if file:
+            size = file.stat().st_size
+            with open_media(file) as container:
+                streams = [
+                    {"type": stream.type, "codec": stream.codec_context.name}
+                    for stream in container.streams
+                    if stream.type in ("audio", "video", "subtitle")
+                ]
+                codecs = {"bytes": size, "format": container.format.name, "streams": streams}
     return {
         "id": mask_id(outline.id),
         **outline.facts,
         "clips": outline.clips,
         "seconds": outline.seconds,
         "failures": dict(Counter(map(redaction.error_kind, outline.errors))),
-        "file": _codecs(file) if file else None,
+        "file": codecs,
     }
-
-
-def _codecs(path: Path) -> dict[str, Any] | None:
-    try:
-        size = path.stat().st_size
-        with open_media(path) as container:
-            streams = [
-                {"type": stream.type, "codec": stream.codec_context.name}
-                for stream in container.streams
-                if stream.type in ("audio", "video", "subtitle")
-            ]
-            return {"bytes": size, "format": container.format.name, "streams": streams}
-    except (OSError, HomerError, av.FFmpegError, AttributeError):
-        return None
 
 
 def trajectory(outline: TrajectoryOutline) -> dict[str, Any]:
@@ -228,11 +224,3 @@ def trajectory(outline: TrajectoryOutline) -> dict[str, Any]:
         for at, kind, step, payload in outline.events
     ]
     return {"id": mask_id(outline.id), **outline.facts, "events": events}
-
-
-def other_logs(home: Home) -> Iterator[Mapping[str, Any]]:
-    """Yield counts of the logs of the servers and jobs that Homer starts."""
-    for path in sorted(home.logs.glob("*.log")):
-        if path != log_path(home):
-            name = path.name if path.stem in ("postgres", "prefect", "app") else "of a job"
-            yield {"log": name, **redaction.count_known_words(_lines(path))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
@@ -24,7 +24,7 @@ from models.secrets import read_key, redacted_url
 from models.sentences import ENGLISH, has_pipeline
 from models.specs import IN_PROCESS
 from models.text_folder import missing_text_files
-from models.weights import FileState, FileStatus, status
+from models.weights import FileState, status
 from models.whisper import hub_speech_model, is_path, missing_file
 from services.prefect import PrefectServer
 from store.database import open_store
@@ -77,19 +77,38 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     """Check everything that the profile needs."""
     yield Check(marked("home"), True, str(home.root))
     # Checked first: opening the library makes the folders that it uses private.
-    yield _private(home)
+    readable = find_exposed(home.places())
+    first = next(readable, None)
+    if first is None:
+        yield Check(marked("private"), True, marked("its owner alone can read it"))
+    else:
+        number = sum(1 for _ in readable) + 1
+        message = marked(f"others may read {number} files or folders, such as {first}")
+        yield Check(marked("private"), True, message, "homer doctor --fix", warning=True)
     yield names_taken(distributions())
     yield from _database(home)
     yield Check(marked("profile"), True, profile.name)
     for name in profile.weights:
         bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
-        fix = f"homer models pull {name}" if bad else ""
-        yield Check(marked(f"model {name}"), not bad, _found_files(bad), fix)
+        fix, found = "", marked("in place, checked")
+        if bad:
+            path, fix = bad[0].file.path, f"homer models pull {name}"
+            is_missing = bad[0].state is FileState.MISSING
+            found = marked(f"{path} is missing") if is_missing else marked(f"{path} is wrong")
+        yield Check(marked(f"model {name}"), not bad, found, fix)
     yield from check_speech_model(profile, home.weights)
     yield from check_text_model(profile, home.weights)
-    yield _device(profile)
+    device, problem = "", ""
+    try:
+        device = describe_devices(profile.device)
+    except SetupError as error:
+        problem = str(error)
+    unusable = marked(f"{profile.device!r} cannot be used")
+    yield Check(marked("device"), bool(device), device or unusable, problem)
     supported = profile.speech_languages
-    names = ", ".join(profile.languages) or _any_language(len(supported))
+    number = len(supported)
+    known = marked(f"any of {number} languages") if number else marked("any that the model knows")
+    names = ", ".join(profile.languages) or known
     unsupported = [one for one in profile.languages if supported and one not in supported]
     fix = marked(f"take {', '.join(unsupported)} out of the profile's languages")
     yield Check(marked("speech in"), not unsupported, names, fix if unsupported else "")
@@ -101,7 +120,10 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield check_images(profile, home.weights)
     yield _sounds(profile)
     yield from check_chat(profile, home.weights)
-    yield _codecs()
+    missing = [name for name in DECODERS if name not in av.codecs_available]
+    found = marked(f"FFmpeg in PyAV {av.__version__}")
+    fix = marked(f"reinstall av: it lacks {', '.join(missing)}")
+    yield Check(marked("codecs"), not missing, found, fix if missing else "")
     if wanted("TRACES") or wanted("METRICS"):
         is_installed = installed()
         sent, named = (
@@ -142,17 +164,6 @@ def _top_level(distribution: Distribution) -> set[str]:
     return listed | set((distribution.read_text("top_level.txt") or "").split())
 
 
-def _private(home: Home) -> Check:
-    """Check whether group or others can read any file of the data directory."""
-    readable = find_exposed(home.places())
-    first = next(readable, None)
-    if first is None:
-        return Check(marked("private"), True, marked("its owner alone can read it"))
-    number = sum(1 for _ in readable) + 1
-    message = marked(f"others may read {number} files or folders, such as {first}")
-    return Check(marked("private"), True, message, "homer doctor --fix", warning=True)
-
-
 def _database(home: Home) -> Iterator[Check]:
     try:
         with open_store(home) as store:
@@ -170,16 +181,6 @@ def check_search_index(store: Store) -> Check:
         )
     found = marked("a library of this size is searched faster through an index")
     return Check(marked("search index"), True, found, "homer db index", warning=True)
-
-
-def _found_files(bad: Sequence[FileStatus]) -> str:
-    """Describe the first of a model's files that cannot be used."""
-    if not bad:
-        return marked("in place, checked")
-    path = bad[0].file.path
-    if bad[0].state is FileState.MISSING:
-        return marked(f"{path} is missing")
-    return marked(f"{path} is wrong")
 
 
 def _hub_model(what: str, model: HubModel, weights: Path, profile: str) -> Check:
@@ -245,19 +246,6 @@ def _put(lacking: str, folder: Path) -> str:
     return marked(f"put {lacking} into {folder}")
 
 
-def _device(profile: ProfileModel) -> Check:
-    try:
-        return Check(marked("device"), True, describe_devices(profile.device))
-    except SetupError as error:
-        return Check(
-            marked("device"), False, marked(f"{profile.device!r} cannot be used"), str(error)
-        )
-
-
-def _any_language(number: int) -> str:
-    return marked(f"any of {number} languages") if number else marked("any that the model knows")
-
-
 def check_sentences(profile: ProfileModel) -> Check:
     """Check the pipelines of the user's that parse sentences."""
     missing = ", ".join(name for name in profile.sentences.values() if not has_pipeline(name))
@@ -315,13 +303,6 @@ def _key(role: str, variable: str | None) -> Iterator[Check]:
         fix = "" if is_set else f"export {variable}=..."
         found = marked(f"{variable} is set") if is_set else marked(f"{variable} is not set")
         yield Check(marked(f"key of {role}"), is_set, found, fix)
-
-
-def _codecs() -> Check:
-    missing = [name for name in DECODERS if name not in av.codecs_available]
-    found = marked(f"FFmpeg in PyAV {av.__version__}")
-    fix = marked(f"reinstall av: it lacks {', '.join(missing)}")
-    return Check(marked("codecs"), not missing, found, fix if missing else "")
 
 
 FOLDER = marked("A file of a schedule")

@@ -351,16 +351,6 @@ def probe_checks(
     yield _compared(f"{role} sees pictures", seen, found.sees, spec.images, f"{role}.images")
     watched = "yes" if found.video else "no"
     yield _compared(f"{role} watches videos", watched, found.video, spec.video, f"{role}.video")
-    yield Check(f"{role} settings", True, _settings(found, settings))
-
-
-def _compared(what: str, text: str, can: bool, said: bool, setting: str) -> Check:
-    """Compare what a model can do with what its profile says."""
-    fix = "" if can == said else f"set chat.{setting} = {str(can).lower()} in the profile"
-    return Check(what, True, text, fix, warning=can != said)
-
-
-def _settings(found: Abilities, settings: Settings) -> str:
     wanted = settings.watch.keyframes + settings.memory.clip_frames
     view = "keyframes"
     if found.sees and found.images >= wanted:
@@ -368,4 +358,14 @@ def _settings(found: Abilities, settings: Settings) -> str:
     if found.video:
         view = "video"
     flags = f"images = {str(found.sees).lower()}, video = {str(found.video).lower()}"
-    return f'{flags}, structure = "{found.structure}"; at most clip_view = "{view}"'
+    yield Check(
+        f"{role} settings",
+        True,
+        f'{flags}, structure = "{found.structure}"; at most clip_view = "{view}"',
+    )
+
+
+def _compared(what: str, text: str, can: bool, said: bool, setting: str) -> Check:
+    """Compare what a model can do with what its profile says."""
+    fix = "" if can == said else f"set chat.{setting} = {str(can).lower()} in the profile"
+    return Check(what, True, text, fix, warning=can != said)

@@ -41,7 +41,24 @@ def ensure_login(home: Home) -> str:
     """
     path = login_file(home)
     try:
-        return read_login(home) or _create_login(home)
+        if login := read_login(home):
+            return login
+        # Write a new one to a temporary file and link it into place: one of two writers wins.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        text = f"{USER}:{secrets.token_urlsafe(BYTES)}"
+        partial = path.with_name(f".login.{os.getpid()}.{secrets.token_hex(4)}")
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text + "\n")
+        try:
+            if path.exists() or path.is_symlink():
+                partial.replace(path)  # The present one is damaged or could be read by others.
+                return text
+            with suppress(FileExistsError):
+                os.link(partial, path)
+            return read_login(home) or text
+        finally:
+            partial.unlink(missing_ok=True)
     except OSError as error:
         raise SetupError(
             f"the login of Prefect's server cannot be kept in {path}: {error.strerror or error}"
@@ -61,26 +78,6 @@ def read_login(home: Home) -> str | None:
     private = stat.st_uid == os.geteuid() and not stat.st_mode & 0o077
     user, _, secret = text.partition(":")
     return text if private and user == USER and len(secret) >= BYTES else None
-
-
-def _create_login(home: Home) -> str:
-    """Write a new login to a temporary file and link it into place: one of two writers wins."""
-    path = login_file(home)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = f"{USER}:{secrets.token_urlsafe(BYTES)}"
-    partial = path.with_name(f".login.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(text + "\n")
-    try:
-        if path.exists() or path.is_symlink():
-            partial.replace(path)  # The present one is damaged or could be read by others.
-            return text
-        with suppress(FileExistsError):
-            os.link(partial, path)
-        return read_login(home) or text
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 DATABASE = "prefect"

@@ -5,7 +5,6 @@ Import Prefect inside functions only: its environment is set first.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
 from contextlib import suppress
 from queue import Empty
 from typing import Any
@@ -40,8 +39,4 @@ def omit_state_in_bulk_inserts() -> None:
 
     for table in (FlowRun, TaskRun):
         state: Any = vars(table)["state"]
-        state.bulk_dml_setter = state.bulk_dml_setter or _skip_value
-
-
-def _skip_value(_table: type[Any], _row: MutableMapping[str, Any], _value: object) -> None:
-    """Insert nothing for the state, which stays with its row."""
+        state.bulk_dml_setter = state.bulk_dml_setter or (lambda _table, _row, _value: None)

@@ -57,21 +57,29 @@ class OriginGuard:
         """Pass a request on, or refuse it with the reason."""
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
-        if why := self._refusal(Headers(scope=scope)):
-            return await _refuse(scope, receive, send, why)
-        if scope["path"] != HEALTH and time.monotonic() - self._touched > TOUCH_EVERY_S:
-            self._touched = time.monotonic()
-            self._used()
-        return await self._app(scope, receive, _with_headers(send))
-
-    def _refusal(self, headers: Headers) -> str:
+        headers, why = Headers(scope=scope), ""
         host = headers.get("host", "")
         name, colon, port = host.rpartition(":")
         if (name if colon and port.isdigit() else host).lower() not in self._names:
-            return "this server does not answer to that host name"
-        if not same_origin(headers):
-            return "asked by a page of another site"
-        return ""
+            why = "this server does not answer to that host name"
+        elif not same_origin(headers):
+            why = "asked by a page of another site"
+        if why:
+            if scope["type"] == "websocket":
+                return await send(
+                    {"type": "websocket.close", "code": POLICY_VIOLATION, "reason": why}
+                )
+            return await PlainTextResponse(why, 403)(scope, receive, send)
+        if scope["path"] != HEALTH and time.monotonic() - self._touched > TOUCH_EVERY_S:
+            self._touched = time.monotonic()
+            self._used()
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        return await self._app(scope, receive, sending)
 
 
 def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
@@ -90,7 +98,8 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
     from prefect.server.api.server import create_app
 
     omit_state_in_bulk_inserts()
-    used = _stop_when_idle() if stop_idle else lambda: None
+    home = Home.default()
+    used = stop_when_unused(home, idle_limit_s(home)).touch if stop_idle else lambda: None
     uvicorn.run(
         OriginGuard(create_app(final=True), [*OWN_NAMES, *names], used),
         host=host,
@@ -98,26 +107,6 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
         log_level="warning",
         timeout_graceful_shutdown=STOP_WITHIN_S,
     )
-
-
-def _stop_when_idle() -> Callable[[], None]:
-    home = Home.default()
-    return stop_when_unused(home, idle_limit_s(home)).touch
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send, why: str) -> None:
-    if scope["type"] == "websocket":
-        return await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": why})
-    return await PlainTextResponse(why, 403)(scope, receive, send)
-
-
-def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(HEADERS)
-        await send(message)
-
-    return sending
 
 
 def parser() -> argparse.ArgumentParser:

@@ -91,16 +91,12 @@ def is_dead_run(run: FlowRun, pool: str, now: datetime) -> bool:
     pid = (run.infrastructure_pid or "").rpartition(":")[2]
     if host != here or not pid.isdigit():
         return host is not None and host.ended_before(here)
-    return not _is_alive(int(pid), run.start_time or now)
-
-
-def _is_alive(pid: int, began: datetime) -> bool:
-    """Check whether the process is the one of the run; a younger one has reused the id."""
     with suppress(psutil.Error, OverflowError):
-        process = psutil.Process(pid)
+        process = psutil.Process(int(pid))
         if process.status() != psutil.STATUS_ZOMBIE:
-            return process.create_time() <= began.timestamp() + SLACK_S
-    return False
+            # A younger process has reused the id.
+            return process.create_time() > (run.start_time or now).timestamp() + SLACK_S
+    return True
 
 
 def _unfinished(

@@ -14,7 +14,7 @@ from domain.asking import Mode
 from domain.base import Frozen
 from domain.errors import InputError, ModelError
 from domain.skills import ComparedAnswer, ComparisonKey, JudgedTrajectory, Pattern, Share, Skill
-from domain.trajectory import Assessed, Ended, Event, EvidenceRetrieved, QuestionAsked
+from domain.trajectory import Assessed, Ended, EvidenceRetrieved, QuestionAsked
 from skills.strategies import learn_strategies
 from skills.writer import Example, SkillWriter, Words, course_of, masked, review, signals
 from store.queries import learning
@@ -125,7 +125,16 @@ def learn(store: Store, writer: SkillWriter, words: Words) -> LearningResult:
         batch = learning.unlearned_judgements(session, BATCH)
         count = sum(_observe(session, judged) for judged in batch)
     faults.fault_point(faults.FaultPoint.OBSERVED)
-    written, refused = _promote(store, writer, words)
+    # Make skills of the patterns that recur; failed ones are tried again next time.
+    with store.begin() as session:
+        recurring = learning.recurring_patterns(session, PROMOTED_AT, BATCH)
+    written: list[Skill] = []
+    refused: list[str] = []
+    for pattern, trajectories in recurring:
+        try:
+            written.append(_make_skill(store, writer, words, pattern, trajectories))
+        except (InputError, ModelError) as error:
+            refused.append(f"{pattern.name}: {error}")
     chosen, unfit = learn_strategies(store, words)
     with store.begin() as session:
         # Ban the harmful skills in use; what they are compared with is computed once for all.
@@ -156,32 +165,15 @@ def _observe(session: Session, judged: JudgedTrajectory) -> int:
     learning.mark_learned(session, judged.trajectory)
     events = events_of(session, judged.trajectory)
     course = course_of(events)
-    if judged.right is None or course is None or not _uses_modes(events):
+    # Skills advise nobody who uses other tools than those that search by modes.
+    searches = (event for event in events if isinstance(event, EvidenceRetrieved))
+    by_modes = all(isinstance(event.mode, Mode) for event in searches)
+    if judged.right is None or course is None or not by_modes:
         return 0
     question_event = next(event for event in events if isinstance(event, QuestionAsked))
     observed = signals(course, question_event.setup.settings.attempts, right=judged.right)
     learning.add_observations(session, judged, observed)
     return len(observed)
-
-
-def _uses_modes(events: Sequence[Event]) -> bool:
-    """Check whether a trajectory searched by modes: skills advise nobody who uses other tools."""
-    searches = (event for event in events if isinstance(event, EvidenceRetrieved))
-    return all(isinstance(event.mode, Mode) for event in searches)
-
-
-def _promote(store: Store, writer: SkillWriter, words: Words) -> tuple[list[Skill], list[str]]:
-    """Make skills of the patterns that recur; failed ones are tried again next time."""
-    with store.begin() as session:
-        recurring = learning.recurring_patterns(session, PROMOTED_AT, BATCH)
-    written: list[Skill] = []
-    refused: list[str] = []
-    for pattern, trajectories in recurring:
-        try:
-            written.append(_make_skill(store, writer, words, pattern, trajectories))
-        except (InputError, ModelError) as error:
-            refused.append(f"{pattern.name}: {error}")
-    return written, refused
 
 
 def _make_skill(

@@ -7,7 +7,7 @@ like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,7 +79,15 @@ def best_strategy(
     asked: dict[str, frozenset[str]] = {}
     for strategy, question in latest:
         asked[strategy] = asked.get(strategy, frozenset()) | {question}
-    strategies, shared = _compared(asked)
+    # Those with the most questions come first; one that leaves too few in common is left out.
+    strategies: list[str] = []
+    in_all: frozenset[str] = frozenset()
+    for strategy in sorted(asked, key=lambda one: (-len(asked[one]), one)):
+        common = asked[strategy] & in_all if strategies else asked[strategy]
+        if len(common) >= LEAST_QUESTIONS:
+            strategies.append(strategy)
+            in_all = common
+    shared = sorted(in_all)
     if len(strategies) < 2:
         return None
     compared = {one: [latest[one, question] for question in shared] for one in strategies}
@@ -95,21 +103,6 @@ def best_strategy(
         return None
     every = tuple(run for one in strategies for run in compared[one])
     return BestStrategy(best, max(1, *rounds), every)
-
-
-def _compared(asked: Mapping[str, frozenset[str]]) -> tuple[list[str], list[str]]:
-    """Return strategies that can be compared, and the questions that all of them answered.
-
-    Those with the most questions come first; one that leaves too few in common is left out.
-    """
-    strategies: list[str] = []
-    shared: frozenset[str] = frozenset()
-    for strategy in sorted(asked, key=lambda one: (-len(asked[one]), one)):
-        common = asked[strategy] & shared if strategies else asked[strategy]
-        if len(common) >= LEAST_QUESTIONS:
-            strategies.append(strategy)
-            shared = common
-    return strategies, sorted(shared)
 
 
 def _stored(store: Store, pattern: Pattern, best: BestStrategy, words: Words) -> list[Skill]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -43,11 +43,12 @@ def course_of(events: Sequence[Event]) -> Course | None:
     ended = _all(events, Ended)
     if not ended or ended[-1].answer is None:
         return None
+    ledgers = [e for e in events if isinstance(e, Planned | Replanned | RoundClosed)]
     return Course(
         rounds=ended[-1].rounds,
         queries=sum(event.round > 0 for event in _all(events, EvidenceRetrieved)),
         confidence=ended[-1].answer.confidence,
-        subtasks=_subtasks(events),
+        subtasks=ledgers[-1].subtasks if ledgers else (),
     )
 
 
@@ -58,37 +59,27 @@ def signals(course: Course, attempts: int, *, right: bool) -> tuple[Signal, ...]
     resolved; a wrong one a failure; a wrong answer to an unsplit question suggests a missed split.
     A subtask stalls when it uses all its ``attempts`` unresolved.
     """
-    return tuple(_right(course) if right else _wrong(course, attempts))
-
-
-def _right(course: Course) -> Iterator[Signal]:
-    if course.rounds >= HARD and course.queries >= 2:
-        yield Signal.HARD_WIN
-    if course.rounds <= EASY:
-        yield Signal.SEARCH_WIN
-    if len(course.subtasks) > 1 and all(_resolved(course.subtasks)):
-        yield Signal.DECOMPOSE_WIN
-
-
-def _wrong(course: Course, attempts: int) -> Iterator[Signal]:
-    yield Signal.ERROR
-    if course.confidence >= SURE:
-        yield Signal.CALIBRATION
-    if course.rounds >= LONG:
-        yield Signal.SEARCH_FAIL
-    yield Signal.DECOMPOSE_FAIL if len(course.subtasks) > 1 else Signal.DECOMPOSE_MISS
-    stalled = zip(course.subtasks, _resolved(course.subtasks), strict=True)
-    if any(task.attempts >= attempts and not is_resolved for task, is_resolved in stalled):
-        yield Signal.SUBTASK_STALL
-
-
-def _resolved(subtasks: Iterable[Subtask]) -> list[bool]:
-    return [task.state is SubtaskState.RESOLVED for task in subtasks]
-
-
-def _subtasks(events: Sequence[Event]) -> tuple[Subtask, ...]:
-    ledgers = [e for e in events if isinstance(e, Planned | Replanned | RoundClosed)]
-    return ledgers[-1].subtasks if ledgers else ()
+    is_split = len(course.subtasks) > 1
+    resolved = [task.state is SubtaskState.RESOLVED for task in course.subtasks]
+    if right:
+        found = {
+            Signal.HARD_WIN: course.rounds >= HARD and course.queries >= 2,
+            Signal.SEARCH_WIN: course.rounds <= EASY,
+            Signal.DECOMPOSE_WIN: is_split and all(resolved),
+        }
+    else:
+        stalled = zip(course.subtasks, resolved, strict=True)
+        found = {
+            Signal.ERROR: True,
+            Signal.CALIBRATION: course.confidence >= SURE,
+            Signal.SEARCH_FAIL: course.rounds >= LONG,
+            Signal.DECOMPOSE_FAIL: is_split,
+            Signal.DECOMPOSE_MISS: not is_split,
+            Signal.SUBTASK_STALL: any(
+                task.attempts >= attempts and not is_resolved for task, is_resolved in stalled
+            ),
+        }
+    return tuple(signal for signal, is_so in found.items() if is_so)
 
 
 def _all(events: Iterable[Event], kind: type[E]) -> list[E]:
@@ -118,41 +109,33 @@ def review(skill: Skill, names: Iterable[str] = (), answers: Iterable[str] = ())
     """Return the faults of a skill, as sentences; empty if it may be stored.
 
     Args:
-        skill: the skill under review.
         names: known people, of whom advice must not speak.
         answers: the answers of the questions that it was learned from.
     """
     lines = (skill.description, *skill.triggers, *skill.instructions)
-    return tuple(dict.fromkeys([*_forms(skill, lines), *_specific(lines, names, answers)]))
-
-
-def _forms(skill: Skill, lines: Sequence[str]) -> Iterator[str]:
+    faults = list[str]()
     for line in lines:
         if _MARKS.search(line) or _CALLS.search(line):
-            yield f"{line!r} has syntax in it: skills are plain sentences"
+            faults.append(f"{line!r} has syntax in it: skills are plain sentences")
         elif capitals := [word for word in _LOUD.findall(line) if word not in _MODES]:
-            yield f"{line!r} names {capitals[0]}, which is no search mode"
+            faults.append(f"{line!r} names {capitals[0]}, which is no search mode")
     for line in skill.instructions:
         if not line.strip():
-            yield "an instruction is empty"
+            faults.append("an instruction is empty")
         if len(line) > INSTRUCTION:
-            yield f"{line[:40]!r}... is longer than {INSTRUCTION} characters"
+            faults.append(f"{line[:40]!r}... is longer than {INSTRUCTION} characters")
     if tokens_of(skill.instructions) > MOST_TOKENS:
-        yield f"the instructions are longer than {MOST_TOKENS} tokens"
-
-
-def _specific(lines: Sequence[str], names: Iterable[str], answers: Iterable[str]) -> Iterator[str]:
+        faults.append(f"the instructions are longer than {MOST_TOKENS} tokens")
     text = "\n".join(lines)
-    for line in lines:
-        if _LETTER.search(line):
-            yield f"{line!r} says which option is right"
+    faults += [f"{line!r} says which option is right" for line in lines if _LETTER.search(line)]
     # A name may be a word too ("Will", "May"): it counts as a name only in its exact case.
     for name in names:
         if _has(text, name, 0):
-            yield f"{name!r} is somebody of one video: skills are for all"
+            faults.append(f"{name!r} is somebody of one video: skills are for all")
     for answer in answers:
         if len(answer) >= ANSWER and _has(text, answer, re.IGNORECASE):
-            yield f"{answer!r} is the answer of a question"
+            faults.append(f"{answer!r} is the answer of a question")
+    return tuple(dict.fromkeys(faults))
 
 
 def _has(text: str, words: str, flags: int) -> bool:
@@ -335,7 +318,11 @@ class LlmSkillWriter:
             ModelError: the model returns nothing, or no valid skill.
         """
         base = self._local.write(pattern, examples, known, words)
-        lines = [line for example in examples[:SHOWN] for line in _example_lines(example)]
+        lines = list[str]()
+        for example in examples[:SHOWN]:
+            lines.append(f"<question>{_quoted(example.question)}</question>")
+            lines += (f"- searched {_quoted(search)}" for search in example.searches)
+            lines.append(f"- answered {_quoted(example.answer)}")
         earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
         request = prompt(
             "write",
@@ -350,13 +337,6 @@ class LlmSkillWriter:
             return Skill.model_validate(base.model_dump() | written.model_dump())
         except ValidationError as error:
             raise ModelError(f"what was written is no skill: {error.errors()[0]['msg']}") from error
-
-
-def _example_lines(example: Example) -> Iterator[str]:
-    """Yield what was asked, what was searched with what it added, and the judged answer."""
-    yield f"<question>{_quoted(example.question)}</question>"
-    yield from (f"- searched {_quoted(search)}" for search in example.searches)
-    yield f"- answered {_quoted(example.answer)}"
 
 
 def _quoted(text: str) -> str:

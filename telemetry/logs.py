@@ -80,27 +80,6 @@ def log_error(error: BaseException, event: str = "error") -> Path | None:
     return next((one.path for one in written), None)
 
 
-def _fields_of(error: BaseException) -> dict[str, Any]:
-    """Return an error's class and cause, and the system's or the database's number for it."""
-    found: dict[str, Any] = {"error": type(error).__name__}
-    cause = error.__cause__ or error.__context__
-    if cause is not None:
-        found["cause"] = type(cause).__name__
-    number = getattr(error, "errno", None) or getattr(cause, "errno", None)
-    if isinstance(number, int):
-        found["errno"] = number
-    state = getattr(getattr(error, "orig", cause), "sqlstate", None)
-    return found | ({"sqlstate": state} if isinstance(state, str) else {})
-
-
-def _traceback_of(error: BaseException) -> dict[str, Any]:
-    """Return the frames that led to an error and its causes; at ``debug``, its message too."""
-    found: dict[str, Any] = {"trace": list(_steps_of(error))[-FRAMES * 2 :]}
-    if _ROOT_LOG.isEnabledFor(logging.DEBUG):
-        found["said"] = str(error)
-    return found
-
-
 def _steps_of(error: BaseException) -> Iterator[str]:
     # An error, its cause, that one's cause, ..., each once: an error may be its own.
     chain: list[BaseException] = []
@@ -135,17 +114,30 @@ class RecordFormatter(logging.Formatter):
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level, event = record.levelname.lower(), record.getMessage()
         error = record.exc_info[1] if record.exc_info else None
-        about_error = {**_fields_of(error), **_traceback_of(error)} if error is not None else {}
+        about_error: dict[str, Any] = {}
+        if error is not None:
+            # Its class and cause, the system's or the database's number for it, and the frames that
+            # led to it; at ``debug``, its message too.
+            about_error["error"] = type(error).__name__
+            cause = error.__cause__ or error.__context__
+            if cause is not None:
+                about_error["cause"] = type(cause).__name__
+            number = getattr(error, "errno", None) or getattr(cause, "errno", None)
+            if isinstance(number, int):
+                about_error["errno"] = number
+            state = getattr(getattr(error, "orig", cause), "sqlstate", None)
+            if isinstance(state, str):
+                about_error["sqlstate"] = state
+            about_error["trace"] = list(_steps_of(error))[-FRAMES * 2 :]
+            if _ROOT_LOG.isEnabledFor(logging.DEBUG):
+                about_error["said"] = str(error)
         fields = {**getattr(record, "homer", {}), **about_error, "pid": record.process}
         if self._form == "json":
             line = {"at": at, "level": level, "event": event, **fields}
             return json.dumps(line, ensure_ascii=True, default=str)
-        rest = " ".join(f"{key}={_plain(value)}" for key, value in fields.items())
+        plain = ((key, json.dumps(value, default=str)) for key, value in fields.items())
+        rest = " ".join(f"{key}=" + text.replace(" ", "\\u0020") for key, text in plain)
         return f"{at} {level} {event}: {rest}"
-
-
-def _plain(value: object) -> str:
-    return json.dumps(value, ensure_ascii=True, default=str).replace(" ", "\\u0020")
 
 
 class LogFile(logging.Handler):

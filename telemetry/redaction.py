@@ -112,35 +112,28 @@ def redact_event(payload: Mapping[str, Any]) -> dict[str, Any]:
 def redact_log(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Yield the records of Homer's log, in either form, with what is known to have no content."""
     for line in lines:
-        record = _record(line)
-        if record is not None:
-            yield record
-
-
-def _record(line: str) -> dict[str, Any] | None:
-    found = _read(line)
-    at, level, event = (str(found.get(key, "")) for key in ("at", "level", "event"))
-    if not _AT.fullmatch(at):
-        return None
-    level, event = (one if one in _EVENT_WORDS else "another" for one in (level, event))
-    kept = {key: _plain(key, found[key]) for key in found if key in _NAMES}
-    shown = {"at": at, "level": level, "event": event} | kept
-    for key in ("error", "cause"):
-        if found.get(key) is not None:
-            shown[key] = str(found[key]) if str(found[key]) in _CLASSES else "another"
-    if isinstance(found.get("trace"), list):
-        shown["trace"] = [_step(str(one)) for one in found["trace"]]
-    return shown
-
-
-def _read(line: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        head = _TEXT.match(line)
-        found = dict(zip(("at", "level", "event"), head.groups(), strict=True)) if head else {}
-        found |= {key: _value(value) for key, value in _FIELD.findall(line)} if head else {}
-    return found if isinstance(found, dict) else {}
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            head = _TEXT.match(line)
+            found = dict(zip(("at", "level", "event"), head.groups(), strict=True)) if head else {}
+            found |= {key: _value(value) for key, value in _FIELD.findall(line)} if head else {}
+        found = found if isinstance(found, dict) else {}
+        at, level, event = (str(found.get(key, "")) for key in ("at", "level", "event"))
+        if _AT.fullmatch(at):
+            level, event = (one if one in _EVENT_WORDS else "another" for one in (level, event))
+            kept = {key: _plain(key, found[key]) for key in found if key in _NAMES}
+            shown = {"at": at, "level": level, "event": event} | kept
+            for key in ("error", "cause"):
+                if found.get(key) is not None:
+                    shown[key] = str(found[key]) if str(found[key]) in _CLASSES else "another"
+            if isinstance(found.get("trace"), list):
+                steps = [str(step) for step in found["trace"]]
+                shown["trace"] = [
+                    step if _STEP.fullmatch(step) or step in _CLASSES else "elsewhere"
+                    for step in steps
+                ]
+            yield shown
 
 
 def _value(text: str) -> Any:
@@ -156,10 +149,6 @@ def _plain(key: str, value: Any) -> Any:
     if key == "sqlstate":
         return value if re.fullmatch(r"[0-9A-Z]{5}", str(value)) else None
     return mask_id(str(value))
-
-
-def _step(step: str) -> str:
-    return step if _STEP.fullmatch(step) or step in _CLASSES else "elsewhere"
 
 
 def count_known_words(lines: Iterable[str]) -> dict[str, Any]:

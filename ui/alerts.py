@@ -9,7 +9,7 @@ from domain.words import counted, format_number, format_time, translate, transla
 from flows.workspace import open_workspace
 from library import alerts as acts
 from library.videos import all_titles
-from ui.app_state import page_state, show_error, show_errors
+from ui.app_state import page_state, show_error
 from ui.formatting import escape_markdown, format_date
 from ui.navigation import (
     PAGE_SIZE,
@@ -25,10 +25,6 @@ def alerts_page() -> None:
     """Draw the alerts, and their hits; those of one alert if the address names it."""
     st.title(translate("Alerts"))
     update_address_bar()
-    show_errors(_show)
-
-
-def _show() -> None:
     store = page_state().store
     alerts = acts.alerts(store)
     if not alerts:

@@ -146,33 +146,32 @@ def show_run(state: PageState, run: History, *, with_player: bool = True) -> Non
 @st.fragment(run_every=POLL_S)
 def _poll_run(name: str) -> None:
     """Show the rounds as they come. The run does not depend on an open page."""
-    show_errors(lambda: _show_progress(name))
-
-
-def _show_progress(name: str) -> None:
-    state = page_state()
-    run = load_history(state.store, name)
-    if not run.running:
-        st.rerun()
-    rounds = [round_.number for round_ in run.rounds]
-    # A block of its own would mark it as complete when the block ends.
-    status = st.status(translate("Searching the memory ..."), expanded=True)
-    for number in rounds[:-1]:
-        status.write(escape_markdown(round_headline(run, number)))
-    if rounds:
-        status.markdown(f"**{escape_markdown(round_headline(run, rounds[-1]))}**")
-    partial_reply = state.runs.said(name)
-    if partial_reply is not None:
-        status.caption(escape_markdown(reply_tail(partial_reply, MAX_REPLY_CHARS)))
-    if state.runs.running(name):
-        st.button(
-            translate("Stop and keep the best answer so far"),
-            on_click=state.runs.stop,
-            args=(name,),
-        )
-    else:
-        st.caption(translate("Another homer process runs this search: stop it there with Ctrl-C."))
-    page_link("trajectory", translate("See every step"), trajectory=name)
+    with show_errors():
+        state = page_state()
+        run = load_history(state.store, name)
+        if not run.running:
+            st.rerun()
+        rounds = [round_.number for round_ in run.rounds]
+        # A block of its own would mark it as complete when the block ends.
+        status = st.status(translate("Searching the memory ..."), expanded=True)
+        for number in rounds[:-1]:
+            status.write(escape_markdown(round_headline(run, number)))
+        if rounds:
+            status.markdown(f"**{escape_markdown(round_headline(run, rounds[-1]))}**")
+        partial_reply = state.runs.said(name)
+        if partial_reply is not None:
+            status.caption(escape_markdown(reply_tail(partial_reply, MAX_REPLY_CHARS)))
+        if state.runs.running(name):
+            st.button(
+                translate("Stop and keep the best answer so far"),
+                on_click=state.runs.stop,
+                args=(name,),
+            )
+        else:
+            st.caption(
+                translate("Another homer process runs this search: stop it there with Ctrl-C.")
+            )
+        page_link("trajectory", translate("See every step"), trajectory=name)
 
 
 def _show_sources(state: PageState, run: History, answer: Answer) -> None:

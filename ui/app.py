@@ -38,4 +38,5 @@ show_navigation(viewer=viewer)
 show_language()
 show_sign_out_button()
 set_acting_user()
-show_errors(page.run)
+with show_errors():
+    page.run()

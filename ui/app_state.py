@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,11 +60,12 @@ DATABASE_POLL_S = 2.0
 """Seconds between checks whether the database answers again."""
 
 
-def show_errors(body: Callable[[], None]) -> None:
-    """Draw the body of a page or a fragment, or a box with the error that it raised."""
+@contextmanager
+def show_errors() -> Iterator[None]:
+    """Draw what is inside, or a box with the error that it raised."""
     use_language()
     try:
-        body()
+        yield
     except DatabaseError as error:
         log_error(error)
         _wait_for_database(str(error))

@@ -26,7 +26,7 @@ from library.videos import all_titles, newest_titles
 from models.profile import profile_names
 from store.database import Store
 from ui.answer import show_run
-from ui.app_state import HASH_BY_URL, PageState, page_state, show_error, show_errors
+from ui.app_state import HASH_BY_URL, PageState, page_state, show_error
 from ui.formatting import escape_markdown
 from ui.navigation import page_link, set_params, show_empty, text_param, text_params
 
@@ -134,17 +134,18 @@ MAX_TITLE_CHARS = 30
 def ask_page() -> None:
     """Draw the form for a question, and the run that the address names."""
     st.title(translate("Ask"))
-    show_errors(_body)
-
-
-def _body() -> None:
     state = page_state()
     known = all_titles(state.store)
     if not known:
         show_empty(translate("Nothing has been watched yet."), translate("Add a video"), "library")
         return
     name = text_param("trajectory")
-    run = _load(state, name) if name else None
+    run = None
+    if name:
+        try:
+            run = load_history(state.store, name)
+        except InputError as error:
+            show_error(error)
     _question_form(state, known, run)
     if run is not None:
         st.header(escape_markdown(run.row.question.text), anchor=False)
@@ -160,12 +161,22 @@ def _body() -> None:
             for index, one in enumerate(suggested):
                 title = escape_markdown(shortened(known[one.video], MAX_TITLE_CHARS))
                 label = f"{escape_markdown(translate_sentence(one.text))} :small[{title}]"
-                key, note = f"suggested_{index}", _asked_in_english(one.text)
+                key, note = f"suggested_{index}", None
+                if reader.get() is not ENGLISH:
+                    asked_as = translate("Asked in English: {question}").format(question=one.text)
+                    note = escape_markdown(asked_as)
                 if st.button(label, key=key, icon=":material/lightbulb:", help=note):
                     fields = QuestionFields((one.video,), one.text, "", "", state.profile)
                     _start_run(state, fields, state.toolbox().profile.settings.ask.strategy)
         with right:
-            _show_recent(state)
+            recent, total = recently_asked(state.store, MAX_RECENT)
+            if recent:
+                st.header(translate("Recent questions"), anchor=False)
+            for text, trajectory in recent:
+                page_link("ask", escape_markdown(shortened(text)), trajectory=trajectory)
+            if total > len(recent) > 0:
+                questions = counted(total, "question")
+                page_link("history", translate("All {questions}").format(questions=questions))
             # Link the newest videos, so that their pages are a press away.
             total = len(known)
             st.header(translate("Newest videos"), anchor=False)
@@ -177,38 +188,10 @@ def _body() -> None:
                 )
 
 
-def _asked_in_english(text: str) -> str | None:
-    """Say that a question is asked in English; None if it is shown so."""
-    if reader.get() is ENGLISH:
-        return None
-    return escape_markdown(translate("Asked in English: {question}").format(question=text))
-
-
-def _show_recent(state: PageState) -> None:
-    asked, total = recently_asked(state.store, MAX_RECENT)
-    if not asked:
-        return
-    st.header(translate("Recent questions"), anchor=False)
-    for text, trajectory in asked:
-        page_link("ask", escape_markdown(shortened(text)), trajectory=trajectory)
-    if total > len(asked):
-        page_link(
-            "history", translate("All {questions}").format(questions=counted(total, "question"))
-        )
-
-
 @st.cache_data(ttl=60, max_entries=50, show_spinner=False, hash_funcs=HASH_BY_URL)
 def _suggestions(store: Store, videos: tuple[str, ...]) -> list[SuggestedQuestion]:
     """Return suggested questions; they are read at most once a minute."""
     return suggested_questions(store, videos)
-
-
-def _load(state: PageState, name: str) -> History | None:
-    try:
-        return load_history(state.store, name)
-    except InputError as error:
-        show_error(error)
-        return None
 
 
 def _question_form(state: PageState, known: Mapping[str, str], run: History | None) -> None:

@@ -37,16 +37,16 @@ MAX_ALONE = 5
 def compare_page() -> None:
     """Draw the form for a question, and the runs that the address names."""
     st.title(translate("Compare"))
-    show_errors(_body)
-
-
-def _body() -> None:
     state = page_state()
     known = all_titles(state.store)
     if not known:
         show_empty(translate("Nothing has been watched yet."), translate("Add a video"), "library")
         return
-    runs = _load_runs(state, text_params("trajectory")[:MAX_RUNS])
+    runs: list[History] = []
+    try:
+        runs = [load_history(state.store, name) for name in text_params("trajectory")[:MAX_RUNS]]
+    except InputError as error:
+        show_error(error)
     # Draw the form; when a valid question is sent, start a run for each strategy.
     names = list(askable_titles())
     asked = runs[0].row.question.videos if runs else tuple(text_params("video"))
@@ -86,14 +86,6 @@ def _body() -> None:
     _show_comparison(state, runs)
 
 
-def _load_runs(state: PageState, names: Sequence[str]) -> list[History]:
-    try:
-        return [load_history(state.store, name) for name in names]
-    except InputError as error:
-        show_error(error)
-        return []
-
-
 def _in_progress(state: PageState, run: History) -> bool:
     return run.running and (run.at_work or state.runs.running(run.row.id))
 
@@ -101,21 +93,18 @@ def _in_progress(state: PageState, run: History) -> bool:
 @st.fragment(run_every=POLL_S)
 def _poll_runs(names: Sequence[str]) -> None:
     """Show how far the runs are. They do not depend on an open page."""
-    show_errors(lambda: _show_progress(names))
-
-
-def _show_progress(names: Sequence[str]) -> None:
-    state = page_state()
-    runs = [load_history(state.store, name) for name in names]
-    if not any(_in_progress(state, run) for run in runs):
-        st.rerun()
-    # A block of its own would mark it as complete when the block ends.
-    status = st.status(translate("Searching the memory ..."), expanded=True)
-    for run in runs:
-        rounds = [round_.number for round_ in run.rounds]
-        last = round_headline(run, rounds[-1]) if rounds else translate("starting")
-        line = translate("done") if not _in_progress(state, run) else last
-        status.write(escape_markdown(f"{run.row.machine}: {line}"))
+    with show_errors():
+        state = page_state()
+        runs = [load_history(state.store, name) for name in names]
+        if not any(_in_progress(state, run) for run in runs):
+            st.rerun()
+        # A block of its own would mark it as complete when the block ends.
+        status = st.status(translate("Searching the memory ..."), expanded=True)
+        for run in runs:
+            rounds = [round_.number for round_ in run.rounds]
+            last = round_headline(run, rounds[-1]) if rounds else translate("starting")
+            line = translate("done") if not _in_progress(state, run) else last
+            status.write(escape_markdown(f"{run.row.machine}: {line}"))
 
 
 def _show_comparison(state: PageState, runs: Sequence[History]) -> None:

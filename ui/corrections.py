@@ -87,7 +87,18 @@ def show_last_result(store: Store, video: str) -> None:
         st.session_state[SHOWN] = (video, result)
     of_video, shown = st.session_state.get(SHOWN, ("", None))
     if of_video == video and shown is not None:
-        _show_toast(store, shown.video or video, shown)
+        st.html(TOAST)
+        with st.container(horizontal=True, vertical_alignment="center", key="correction_toast"):
+            st.write(escape_markdown(shown.message))
+            if shown.undoable:
+                st.button(
+                    translate("Undo"),
+                    key="undo_last",
+                    help=translate("Undo the last correction"),
+                    on_click=_undo_corrections,
+                    args=(store, shown.video or video, shown.undoable),
+                )
+            st.button(translate("Close"), key="close_toast", type="tertiary", on_click=_close_toast)
     file = st.session_state.get(FORGOTTEN_FILE)
     if file is not None:
         name, data = file
@@ -98,22 +109,6 @@ def show_last_result(store: Store, video: str) -> None:
             "application/zip",
             key="kept",
         )
-
-
-def _show_toast(store: Store, video: str, result: CorrectionResult) -> None:
-    """Show a result above the page until it is closed; Streamlit's own toasts have no buttons."""
-    st.html(TOAST)
-    with st.container(horizontal=True, vertical_alignment="center", key="correction_toast"):
-        st.write(escape_markdown(result.message))
-        if result.undoable:
-            st.button(
-                translate("Undo"),
-                key="undo_last",
-                help=translate("Undo the last correction"),
-                on_click=_undo_corrections,
-                args=(store, video, result.undoable),
-            )
-        st.button(translate("Close"), key="close_toast", type="tertiary", on_click=_close_toast)
 
 
 def _close_toast() -> None:
@@ -139,8 +134,6 @@ def name_field(store: Store, person: PersonOfVideo, name: str, shown: str) -> No
     """Draw the name of a person, which is changed in its place.
 
     Args:
-        store: The store.
-        person: Who is named.
         name: The name; "": there is none.
         shown: How the person is called on the page.
     """
@@ -244,7 +237,21 @@ def show_split_form(store: Store, person: PersonOfVideo) -> None:
     ):
         st.write(translate("Choose the faces and voices of the other person."))
         with st.container(horizontal=True, key=f"parts_{number}"):
-            boxes = {tag: _part_box(store, person, tag) for tag in person.tags[:MAX_PARTS]}
+            boxes = {}
+            for tag in person.tags[:MAX_PARTS]:
+                with st.container(width=110, key=f"part_{person.number}_{tag.strip('<>')}"):
+                    data = stored_image(store, person.crops.get(tag))
+                    if data:
+                        st.image(
+                            data,
+                            alt=translate("{part} of {name}").format(
+                                part=_part_name(tag), name=display_name(person)
+                            ),
+                            width=90,
+                        )
+                    boxes[tag] = st.checkbox(
+                        capitalized(_part_name(tag)), key=f"split_{tag}_{person.number}"
+                    )
         name = st.text_input(translate("Name of that person (optional)"))
         sent = st.form_submit_button(translate("Split"))
     if sent:
@@ -256,20 +263,6 @@ def show_split_form(store: Store, person: PersonOfVideo) -> None:
             name=display_name(person),
         )
         st.rerun()
-
-
-def _part_box(store: Store, person: PersonOfVideo, tag: str) -> bool:
-    with st.container(width=110, key=f"part_{person.number}_{tag.strip('<>')}"):
-        data = stored_image(store, person.crops.get(tag))
-        if data:
-            st.image(
-                data,
-                alt=translate("{part} of {name}").format(
-                    part=_part_name(tag), name=display_name(person)
-                ),
-                width=90,
-            )
-        return st.checkbox(capitalized(_part_name(tag)), key=f"split_{tag}_{person.number}")
 
 
 def _part_name(tag: str) -> str:
@@ -416,17 +409,14 @@ def show_span_deletion(state: PageState, video: Video) -> None:
             st.session_state[_REQUESTED] = (video.id, begin or "", end or "")
     requested = st.session_state.get(_REQUESTED)
     if requested and requested[0] == video.id:
-        show_errors(lambda: _confirm(state, video, _parse_span(requested[1], requested[2])))
-
-
-def _parse_span(begin: str, end: str) -> TimeSpan:
-    try:
-        start, stop = parse_clock(begin), parse_clock(end)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    if stop <= start:
-        raise InputError(translate("the part must end after it begins"))
-    return TimeSpan.of(start, stop)
+        with show_errors():
+            try:
+                start, stop = parse_clock(requested[1]), parse_clock(requested[2])
+            except ValueError as error:
+                raise InputError(str(error)) from error
+            if stop <= start:
+                raise InputError(translate("the part must end after it begins"))
+            _confirm(state, video, TimeSpan.of(start, stop))
 
 
 def _confirm(state: PageState, video: Video, span: TimeSpan) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -48,39 +47,34 @@ def show_start(*, expanded: bool) -> None:
         profile = st.selectbox(translate("Models"), profiles, index=index)
         sent = st.form_submit_button(translate("Evaluate"), type="primary")
     if sent:
-        show_errors(partial(_start, dataset, folder.strip(), profile))
+        with show_errors():
+            if not folder.strip():
+                raise InputError(translate("name the folder that has the files of the data set"))
+            st.session_state[STARTED] = start_run(
+                state.store.home, dataset, Path(folder.strip()), profile
+            )
     if job := st.session_state.get(STARTED):
         _wait_for(job)
 
 
-def _start(dataset: str, folder: str, profile: str) -> None:
-    if not folder:
-        raise InputError(translate("name the folder that has the files of the data set"))
-    st.session_state[STARTED] = start_run(page_state().store.home, dataset, Path(folder), profile)
-
-
 @st.fragment(run_every=POLL_S)
 def _wait_for(job: RunJob) -> None:
-    show_errors(partial(_open_when_recorded, job))
-
-
-def _open_when_recorded(job: RunJob) -> None:
-    """Open the run once it is on record; say why if it ended before."""
-    with suppress(NotFound):
-        find_run(page_state().store, job.name)
-        st.session_state.pop(STARTED, None)
-        set_params(run=job.name)
-        st.rerun()
-    if job.running:
-        st.info(
-            translate("The evaluation starts: videos that are not in memory are watched first.")
-        )
-    else:
-        st.error(
-            escape_markdown(
-                translate("The evaluation ended: {reason}").format(
-                    reason=translate_sentence(job.error)
-                    or translate("see {file}").format(file=job.log)
+    with show_errors():
+        with suppress(NotFound):
+            find_run(page_state().store, job.name)
+            st.session_state.pop(STARTED, None)
+            set_params(run=job.name)
+            st.rerun()
+        if job.running:
+            st.info(
+                translate("The evaluation starts: videos that are not in memory are watched first.")
+            )
+        else:
+            st.error(
+                escape_markdown(
+                    translate("The evaluation ended: {reason}").format(
+                        reason=translate_sentence(job.error)
+                        or translate("see {file}").format(file=job.log)
+                    )
                 )
             )
-        )

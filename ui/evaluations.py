@@ -45,37 +45,33 @@ def evaluations_page() -> None:
     st.title(translate("Evaluations"))
     update_address_bar()
     if text_param("run"):
-        show_errors(_show_run)
+        _show_run()
     elif text_param("example"):
         page_link("evaluations", translate("← All runs"))
         _show_example()
     else:
-        show_errors(_show_runs)
-
-
-def _show_runs() -> None:
-    store = page_state().store
-    start = requested_offset()
-    runs = evaluation_runs(store, start, PAGE_SIZE)
-    if not runs.total:
-        st.write(
-            translate(
-                "No evaluation was run yet. An evaluation asks the questions of a data set and "
-                "counts the right answers."
+        store = page_state().store
+        start = requested_offset()
+        runs = evaluation_runs(store, start, PAGE_SIZE)
+        if not runs.total:
+            st.write(
+                translate(
+                    "No evaluation was run yet. An evaluation asks the questions of a data set and "
+                    "counts the right answers."
+                )
             )
-        )
-        show_start(expanded=True)
-        _show_example()
-        return
-    show_start(expanded=False)
-    offset = paginate(runs.total)
-    if offset != start:
-        runs = evaluation_runs(store, offset, PAGE_SIZE)
-    for run in runs.items:
-        with st.container(border=True, key=f"run_{run.name}"):
-            page_link("evaluations", escape_markdown(run.name), run=run.name)
-            st.caption(escape_markdown(_facts(run)))
-    page_link("evaluations", translate("See an example"), example=1)
+            show_start(expanded=True)
+            _show_example()
+            return
+        show_start(expanded=False)
+        offset = paginate(runs.total)
+        if offset != start:
+            runs = evaluation_runs(store, offset, PAGE_SIZE)
+        for run in runs.items:
+            with st.container(border=True, key=f"run_{run.name}"):
+                page_link("evaluations", escape_markdown(run.name), run=run.name)
+                st.caption(escape_markdown(_facts(run)))
+        page_link("evaluations", translate("See an example"), example=1)
 
 
 def _show_example() -> None:
@@ -176,14 +172,11 @@ def _load_comparison(
 @st.fragment(run_every=POLL_S)
 def _poll_run(name: str, judged: int) -> None:
     """Draw the page again when more answers are judged."""
-    show_errors(lambda: _rerun_if_changed(name, judged))
-
-
-def _rerun_if_changed(name: str, judged: int) -> None:
-    st.caption(translate("This run is in progress; closing the page does not stop it."))
-    line = find_run(page_state().store, name)
-    if line.judged != judged or line.state != RUNNING:
-        st.rerun()
+    with show_errors():
+        st.caption(translate("This run is in progress; closing the page does not stop it."))
+        line = find_run(page_state().store, name)
+        if line.judged != judged or line.state != RUNNING:
+            st.rerun()
 
 
 def _show_comparison_form(store: Store, run: EvaluationRun) -> None:
@@ -200,28 +193,26 @@ def _show_comparison_form(store: Store, run: EvaluationRun) -> None:
     set_params(with_=other)
     if other is not None:
         try:
-            _show_comparison(store, run.name, other)
+            progress = (_progress_key(store, run.name), _progress_key(store, other))
+            comparison = _load_comparison(store, run.name, other, progress)
+            charts.report_table(
+                effect_table(marked("The same questions in both runs"), comparison.effect)
+            )
+            if comparison.alone:
+                st.caption(
+                    translate("{alone} more were judged in only one of the runs.").format(
+                        alone=comparison.alone
+                    )
+                )
+            st.subheader(translate("Questions that changed"), anchor=False)
+            if not comparison.changes:
+                st.caption(translate("None: both runs have the same answers right."))
+            else:
+                offset = paginate(len(comparison.changes), "changed", CHANGES_PER_PAGE)
+                for change in comparison.changes[offset : offset + CHANGES_PER_PAGE]:
+                    _show_change(change, run.name, other)
         except HomerError as error:
             show_error(error)
-
-
-def _show_comparison(store: Store, first: str, second: str) -> None:
-    progress = (_progress_key(store, first), _progress_key(store, second))
-    comparison = _load_comparison(store, first, second, progress)
-    charts.report_table(effect_table(marked("The same questions in both runs"), comparison.effect))
-    if comparison.alone:
-        st.caption(
-            translate("{alone} more were judged in only one of the runs.").format(
-                alone=comparison.alone
-            )
-        )
-    st.subheader(translate("Questions that changed"), anchor=False)
-    if not comparison.changes:
-        st.caption(translate("None: both runs have the same answers right."))
-        return
-    offset = paginate(len(comparison.changes), "changed", CHANGES_PER_PAGE)
-    for change in comparison.changes[offset : offset + CHANGES_PER_PAGE]:
-        _show_change(change, first, second)
 
 
 def _show_change(change: Flip, first: str, second: str) -> None:

@@ -56,12 +56,22 @@ def show_moment(
     with st.container(border=True, key=f"moment_{key}"):
         text, frame = st.columns([3, 1])
         with text:
-            title = escape_markdown(_shorten_title(video_title(videos, item.video)))
+            title = video_title(videos, item.video)
+            title = escape_markdown(title if len(title) <= 40 else title[:39].rstrip() + "…")
             mark = "" if number is None else f"**\\[{number}\\]**"
             seek_button(item.video, item.span, title, key, player_key, mark)
-            st.write(escape_markdown(_shorten_text(item.full_text)))
+            shown = short_times(tags_in_words(item.full_text))
+            if len(shown) > MAX_TEXT_CHARS:
+                shown = shown[:MAX_TEXT_CHARS].rstrip() + " …"
+            st.write(escape_markdown(shown))
             facts = [translate("cited in the answer")] if cited else []
-            st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))
+            if isinstance(item, Evidence):
+                score = format_number(item.score, ".2f")
+                facts.append(translate("match {score}").format(score=score))
+            elif item.support is not None:
+                score = format_number(item.support, ".2f")
+                facts.append(translate("support {score}").format(score=score))
+            st.caption(escape_markdown(", ".join(facts)))
             if item.video in videos:
                 with st.container(horizontal=True, key=f"ways_{key}"):
                     save_button(store, videos[item.video], item.span, key)
@@ -69,36 +79,10 @@ def show_moment(
             if then is not None:
                 then()
         with frame:
-            show_frame(store, item.video, item.span.start_ms, item.ref)
-
-
-def _score_text(item: Citation | Evidence) -> list[str]:
-    """Return how well evidence matches the query, or a citation supports the answer."""
-    if isinstance(item, Evidence):
-        return [translate("match {score}").format(score=format_number(item.score, ".2f"))]
-    if item.support is None:
-        return []
-    return [translate("support {score}").format(score=format_number(item.support, ".2f"))]
-
-
-def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
-    """Draw the image that a ref names, else the keyframe nearest to a moment, if there is one."""
-    frame = frame_at(store, video, at_ms, ref)
-    if frame is None:
-        return
-    image = stored_image(store, frame.blob)
-    if image:
-        st.image(
-            image,
-            alt=translate("Frame of the video at {time}").format(time=format_span(frame.span)),
-            width="stretch",
-        )
-
-
-def _shorten_text(text: str) -> str:
-    shown = short_times(tags_in_words(text))
-    return shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rstrip() + " …"
-
-
-def _shorten_title(text: str) -> str:
-    return text if len(text) <= 40 else text[:39].rstrip() + "…"
+            # The image that the ref names, else the keyframe nearest to the moment.
+            near = frame_at(store, item.video, item.span.start_ms, item.ref)
+            image = stored_image(store, near.blob) if near else b""
+            if near and image:
+                time = format_span(near.span)
+                alt = translate("Frame of the video at {time}").format(time=time)
+                st.image(image, alt=alt, width="stretch")

@@ -86,18 +86,14 @@ def show_table(name: str, heads: Sequence[str], rows: Iterable[Sequence[object]]
         heads: of its columns; "" where none is needed.
         rows: a cell for each column.
     """
+    lines = ((f"<td>{escape(printable(str(value)))}</td>" for value in row) for row in rows)
     st.html(
         _TABLE.format(
             name=escape(printable(name)),
-            heads="".join(map(_head, heads)),
-            rows="".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows),
+            heads="".join(
+                f'<th scope="col">{escape(printable(text))}</th>' if text else "<td></td>"
+                for text in heads
+            ),
+            rows="".join(f"<tr>{''.join(cells)}</tr>" for cells in lines),
         )
     )
-
-
-def _head(text: str) -> str:
-    return f'<th scope="col">{escape(printable(text))}</th>' if text else "<td></td>"
-
-
-def _cell(value: object) -> str:
-    return f"<td>{escape(printable(str(value)))}</td>"

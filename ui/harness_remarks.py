@@ -154,9 +154,25 @@ def _remarks(event: Event) -> Iterator[tuple[HarnessPart, str]]:
             )
             yield HarnessPart.VERIFY, verdict.format(complaint=event.complaint)
         case ImagesSeen():
-            yield from ((HarnessPart.VERIFY, text) for text in _looked(event))
+            told = [translate("images looked at: {images}").format(images=", ".join(event.shown))]
+            told += (
+                translate("seen on {ref}: {text}").format(ref=one.ref, text=one.text)
+                for one in event.seen
+            )
+            yield from ((HarnessPart.VERIFY, text) for text in (*told, *event.refused))
         case Assessed():
-            yield from ((HarnessPart.VERIFY, text) for text in _assessed(event))
+            share = format_number(event.increment, ".0%")
+            low = translate(", which is low") if event.low else ""
+            told = [translate("{share} of what was found is new{low}").format(share=share, low=low)]
+            if event.saturated:
+                told.append(translate("saturated: two rounds in a row with little new"))
+            told += (
+                translate("{subtask} is resolved with {evidence}").format(
+                    subtask=resolution.subtask, evidence=", ".join(resolution.refs)
+                )
+                for resolution in event.resolved
+            )
+            yield from ((HarnessPart.VERIFY, text) for text in (*told, *event.refused))
         case _:
             yield HarnessPart.CORRECT, _corrected(event)
 
@@ -175,28 +191,6 @@ def _shown(event: EvidenceRetrieved) -> str:
     return translate("{moments}{images} shown; the best scored {score}").format(
         moments=moments, images=images, score=format_number(event.evidence[0].score, ".2f")
     )
-
-
-def _looked(event: ImagesSeen) -> Iterator[str]:
-    yield translate("images looked at: {images}").format(images=", ".join(event.shown))
-    yield from (
-        translate("seen on {ref}: {text}").format(ref=one.ref, text=one.text) for one in event.seen
-    )
-    yield from event.refused
-
-
-def _assessed(event: Assessed) -> Iterator[str]:
-    low = translate(", which is low") if event.low else ""
-    yield translate("{share} of what was found is new{low}").format(
-        share=format_number(event.increment, ".0%"), low=low
-    )
-    if event.saturated:
-        yield translate("saturated: two rounds in a row with little new")
-    for resolution in event.resolved:
-        yield translate("{subtask} is resolved with {evidence}").format(
-            subtask=resolution.subtask, evidence=", ".join(resolution.refs)
-        )
-    yield from event.refused
 
 
 def _corrected(event: Event) -> str:

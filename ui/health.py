@@ -24,7 +24,7 @@ from services.health import (
     versions,
 )
 from store.home import Home
-from ui.app_state import page_state, show_errors
+from ui.app_state import page_state
 from ui.formatting import escape_markdown, format_bytes, format_date, show_table
 from ui.language import use_language
 from ui.navigation import page_link
@@ -46,10 +46,6 @@ class RunningChecks:
 def health_page() -> None:
     """Draw what is missing on this machine, what runs, and what failed lately."""
     st.title(translate("Health"))
-    show_errors(_body)
-
-
-def _body() -> None:
     state = page_state()
     profiles = profile_names(state.store.home.config)
     index = profiles.index(state.profile) if state.profile in profiles else 0

@@ -9,7 +9,7 @@ from domain.words import capitalized, shortened, translate
 from library.answers import answer_line
 from library.rounds import forks_among
 from library.trajectories import page_of_trajectories
-from ui.app_state import page_state, show_errors
+from ui.app_state import page_state
 from ui.formatting import escape_markdown, format_date
 from ui.harness_remarks import changed_parts, state_in_words
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, show_empty
@@ -21,7 +21,7 @@ MAX_ANSWER_CHARS = 240
 def history_page() -> None:
     """Draw the questions that were asked, with their answers."""
     st.title(translate("History"))
-    show_errors(show_history)
+    show_history()
 
 
 def show_history() -> None:

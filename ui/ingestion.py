@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -29,7 +28,6 @@ from models.profile import profile_names
 from perception.source import find_media
 from services.daemon import JobState
 from store.database import Store
-from store.queries.clips import StoredClip
 from store.queries.library import LibraryEntry
 from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_duration
@@ -106,17 +104,15 @@ def parse_source(text: str) -> AddedSources:
         return AddedSources(paths=(Path(text),))
     found = first_file(paths_within(ALLOWED.folders, text))
     if found is None:
-        raise InputError(_refusal())
+        raise InputError(
+            translate("there is no such file in the folders that videos may be added from")
+            if ALLOWED.folders
+            else translate(
+                "paths of the server may not be named here: its operator allows folders with "
+                "`homer up --videos FOLDER`"
+            )
+        )
     return AddedSources(paths=(found,))
-
-
-def _refusal() -> str:
-    if ALLOWED.folders:
-        return translate("there is no such file in the folders that videos may be added from")
-    return translate(
-        "paths of the server may not be named here: its operator allows folders with "
-        "`homer up --videos FOLDER`"
-    )
 
 
 POLL_S = 2.0
@@ -172,7 +168,8 @@ def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
                     help=translate("Says what it will cost and how long it will take."),
                 )
         if estimate:
-            show_errors(partial(_show_estimates, source, profile))
+            with show_errors():
+                _show_estimates(source, profile)
         if not sent:
             return
         if not (files or source.strip()):
@@ -276,41 +273,38 @@ def show_ingestion() -> None:
 
 @st.fragment(run_every=POLL_S)
 def _poll() -> None:
-    show_errors(_show_jobs)
-
-
-def _show_jobs() -> None:
-    state = page_state()
-    jobs = Jobs(state.store.home)
-    watched = watched_videos(state.store)
-    all_jobs, videos = jobs.every(), being_watched(state.store, PAGE_SIZE, watched)
-    ingested = {video.id for video in videos if video.id in watched}
-    others = [video for video in videos if video.id in ingested and not _job_of(video, all_jobs)]
-    if all_jobs or others:
-        st.header(translate("In progress"), anchor=False)
-    for job in all_jobs:
-        _show_job(state, jobs, job, [video for video in videos if job.watches(video.path)])
-    for video in others:
-        with st.container(border=True, key=f"other_{video.id}"):
-            st.markdown(
-                translate("**{title}** being watched by another homer process").format(
-                    title=escape_markdown(video.title)
+    with show_errors():
+        state = page_state()
+        jobs = Jobs(state.store.home)
+        watched = watched_videos(state.store)
+        all_jobs, videos = jobs.every(), being_watched(state.store, PAGE_SIZE, watched)
+        ingested = {video.id for video in videos if video.id in watched}
+        others = [
+            video
+            for video in videos
+            if video.id in ingested
+            and not next((job for job in all_jobs if job.running and job.watches(video.path)), None)
+        ]
+        if all_jobs or others:
+            st.header(translate("In progress"), anchor=False)
+        for job in all_jobs:
+            _show_job(state, jobs, job, [video for video in videos if job.watches(video.path)])
+        for video in others:
+            with st.container(border=True, key=f"other_{video.id}"):
+                st.markdown(
+                    translate("**{title}** being watched by another homer process").format(
+                        title=escape_markdown(video.title)
+                    )
                 )
-            )
-            _show_progress(state.store, video)
-            if load_stream_details(state.store, video.id) is not None:
-                page_link("video", translate("See it live"), video=video.id, show="Live")
-    # Draw the whole page again when a job began or ended since the last poll.
-    current = [*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)]
-    before = st.session_state.get(LAST_SEEN)
-    st.session_state[LAST_SEEN] = list(current)
-    if before is not None and before != list(current):
-        st.rerun()
-
-
-def _job_of(video: LibraryEntry, all_jobs: Sequence[Job]) -> Job | None:
-    """Return the running job of a video."""
-    return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
+                _show_progress(state.store, video)
+                if load_stream_details(state.store, video.id) is not None:
+                    page_link("video", translate("See it live"), video=video.id, show="Live")
+        # Draw the whole page again when a job began or ended since the last poll.
+        current = [*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)]
+        before = st.session_state.get(LAST_SEEN)
+        st.session_state[LAST_SEEN] = list(current)
+        if before is not None and before != list(current):
+            st.rerun()
 
 
 def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[LibraryEntry]) -> None:
@@ -415,10 +409,16 @@ def show_failed_clips(store: Store, video: str, count: int) -> None:
     """List the failed clips of a video, each with its error and a button to retry it."""
     with st.expander(capitalized(counted(count, "failed clip"))):
         for clip in failed_clips_of(store, video, MAX_FAILED_CLIPS):
+            times = (
+                translate(" (failed {count} times)").format(count=clip.attempts)
+                if clip.attempts > 1
+                else ""
+            )
+            reason = translate_sentence(clip.error) if clip.error else translate("unknown error")
             st.write(
                 escape_markdown(
                     translate("clip {index}, {time}: {reason}").format(
-                        index=clip.index, time=format_span(clip.span), reason=_reason(clip)
+                        index=clip.index, time=format_span(clip.span), reason=f"{reason}{times}"
                     )
                 )
             )
@@ -432,16 +432,6 @@ def show_failed_clips(store: Store, video: str, count: int) -> None:
                 video=video,
                 show="Clips",
             )
-
-
-def _reason(clip: StoredClip) -> str:
-    times = (
-        translate(" (failed {count} times)").format(count=clip.attempts)
-        if clip.attempts > 1
-        else ""
-    )
-    reason = translate_sentence(clip.error) if clip.error else translate("unknown error")
-    return f"{reason}{times}"
 
 
 def retry_button(store: Store, video: str, clip: int | None = None) -> None:

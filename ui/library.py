@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -21,7 +22,7 @@ from flows.video_locks import is_watched
 from library.videos import page_of_videos
 from perception.source import original_file
 from store.queries.library import LibraryEntry
-from ui.app_state import PageState, page_state, show_error, show_errors
+from ui.app_state import PageState, page_state, show_error
 from ui.formatting import escape_markdown, format_bytes
 from ui.ingestion import (
     MESSAGE,
@@ -48,10 +49,6 @@ GRID = """<style>
 def library_page() -> None:
     """Draw the form to add videos, the jobs, and the list of videos."""
     st.title(translate("Library"))
-    show_errors(_body)
-
-
-def _body() -> None:
     state = page_state()
     message = st.session_state.pop(MESSAGE, "")
     if message:
@@ -70,32 +67,28 @@ def _body() -> None:
     if not total and not query:
         st.write(translate("Nothing has been watched yet. Choose a video above, and press Watch."))
         return
-    _show_videos(state, jobs, videos, total)
-    if state.store.may_change:
-        show_shared_links(state.store)
-
-
-def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[LibraryEntry], total: int) -> None:
     st.text_input(
         translate("Search the titles"), key="q", bind="query-params", icon=":material/search:"
     )
     if not total:
         st.write(translate("No title matches."))
-        return
-    requested = requested_offset()
-    offset = paginate(total)
-    if offset != requested:
-        videos, _ = page_of_videos(state.store, offset, PAGE_SIZE, text_param("q"))
-    all_jobs = jobs.every()
-    st.html(GRID)
-    with st.container(key="posters"):
-        for video in videos:
-            _show_video(state, jobs, video, all_jobs)
-    deleted = next((video for video in videos if video.id == text_param("delete")), None)
-    if deleted is not None and state.store.may_change:
-        # Show what would be deleted, and delete it once confirmed.
-        dialog = st.dialog(translate("Delete this video?"), on_dismiss=_keep)
-        dialog(_show_deletion)(state, deleted)
+    else:
+        offset = paginate(total)
+        if offset != requested:
+            videos, _ = page_of_videos(state.store, offset, PAGE_SIZE, query)
+        all_jobs = jobs.every()
+        st.html(GRID)
+        with st.container(key="posters"):
+            for video in videos:
+                _show_video(state, jobs, video, all_jobs)
+        deleted = next((video for video in videos if video.id == text_param("delete")), None)
+        if deleted is not None and state.store.may_change:
+            # Show what would be deleted, and delete it once confirmed.
+            keep = partial(set_params, delete=None)
+            dialog = st.dialog(translate("Delete this video?"), on_dismiss=keep)
+            dialog(_show_deletion)(state, deleted)
+    if state.store.may_change:
+        show_shared_links(state.store)
 
 
 def _show_video(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Sequence[Job]) -> None:
@@ -195,10 +188,6 @@ def _resume_button(jobs: Jobs, video: LibraryEntry) -> None:
         show_error(error)
         return
     st.rerun()
-
-
-def _keep() -> None:
-    set_params(delete=None)
 
 
 def _show_deletion(state: PageState, video: LibraryEntry) -> None:

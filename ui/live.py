@@ -13,7 +13,7 @@ from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.words import capitalized, counted, format_time, translate
 from flows.video_locks import is_watched
-from library.live_memory import Frames, KeptNow, ShownHeldEvent, ShownTier, load_live_memory
+from library.live_memory import Frames, KeptNow, ShownHeldEvent, load_live_memory
 from library.rounds import load_history
 from ui.answer import show_run
 from ui.app_state import PageState, page_state, show_error, show_errors
@@ -40,7 +40,17 @@ STRIPS = """<style>
 def show_live(state: PageState, video: Video) -> None:
     """Draw the box for a question about a stream, its answer, and what is kept of it."""
     _ask(state, video)
-    _show_asked(state, video)
+    # The run that the address names, if it is about this video.
+    if name := text_param("trajectory"):
+        try:
+            run = load_history(state.store, name)
+        except InputError as error:
+            show_error(error)
+        else:
+            if video.id in run.row.question.videos:
+                with st.container(border=True, key="live_answer"):
+                    st.markdown(f"**{escape_markdown(run.row.question.text)}**")
+                    show_run(state, run, with_player=False)
     st.html(STRIPS)
     through_ms, kept = load_live_memory(state.store, video.id)
     if is_watched(state.store, video.id):
@@ -52,15 +62,12 @@ def show_live(state: PageState, video: Video) -> None:
 @st.fragment(run_every=POLL_S)
 def _poll(video: str, drawn_through_ms: int) -> None:
     """Draw what is kept anew as the stream goes on; the page was drawn at that moment of it."""
-    show_errors(lambda: _follow(video, drawn_through_ms))
-
-
-def _follow(video: str, drawn_through_ms: int) -> None:
-    state = page_state()
-    through_ms, kept = load_live_memory(state.store, video)
-    if through_ms and not drawn_through_ms:
-        st.rerun()  # Now there is a clip to play.
-    _show_kept(through_ms, kept, watched=is_watched(state.store, video))
+    with show_errors():
+        state = page_state()
+        through_ms, kept = load_live_memory(state.store, video)
+        if through_ms and not drawn_through_ms:
+            st.rerun()  # Now there is a clip to play.
+        _show_kept(through_ms, kept, watched=is_watched(state.store, video))
 
 
 def _ask(state: PageState, video: Video) -> None:
@@ -85,22 +92,6 @@ def _ask(state: PageState, video: Video) -> None:
             return
     set_params(trajectory=name)
     st.rerun()
-
-
-def _show_asked(state: PageState, video: Video) -> None:
-    """Draw the run that the address names, if it is about this video."""
-    name = text_param("trajectory")
-    if not name:
-        return
-    try:
-        run = load_history(state.store, name)
-    except InputError as error:
-        show_error(error)
-        return
-    if video.id in run.row.question.videos:
-        with st.container(border=True, key="live_answer"):
-            st.markdown(f"**{escape_markdown(run.row.question.text)}**")
-            show_run(state, run, with_player=False)
 
 
 def _show_kept(through_ms: int, kept: Sequence[KeptNow], *, watched: bool) -> None:
@@ -129,17 +120,14 @@ def _show_kept(through_ms: int, kept: Sequence[KeptNow], *, watched: bool) -> No
                 st.markdown(f"**{translate('Short-term memory')}**: {size}")
                 st.html(_strip("".join(map(_event, one.events)), 0))
             for place, tier in enumerate(one.tiers):
-                st.markdown(escape_markdown(_tier_in_words(tier)))
+                times = translate("{start} to {end}").format(
+                    start=format_time(tier.all.first_ms), end=format_time(tier.all.last_ms)
+                )
+                size = f"{counted(tier.all.frames, 'frame')}, {format_bytes(tier.all.bytes)}"
+                line = f"{capitalized(translate(tier.name))}: {size}, {times}"
+                st.markdown(escape_markdown(line))
                 if not set(tier.frames.values()) <= held:
                     st.html(_strip(f'<div class="frames">{_images(tier.frames)}</div>', place))
-
-
-def _tier_in_words(tier: ShownTier) -> str:
-    times = translate("{start} to {end}").format(
-        start=format_time(tier.all.first_ms), end=format_time(tier.all.last_ms)
-    )
-    size = f"{counted(tier.all.frames, 'frame')}, {format_bytes(tier.all.bytes)}"
-    return f"{capitalized(translate(tier.name))}: {size}, {times}"
 
 
 def _strip(content: str, place: int) -> str:

@@ -58,7 +58,8 @@ def media_routes(user_of: UserOf) -> list[Route]:
 
     def served(serve: Callable[[Store, str], Response], name: str) -> Callable[[Request], Response]:
         def endpoint(request: Request) -> Response:
-            if not _is_allowed(request):
+            params = request.query_params
+            if not is_signed(request.url.path, params.get("until", ""), params.get("key", "")):
                 return PlainTextResponse(
                     "this link has expired: open the page again", status_code=403
                 )
@@ -128,12 +129,6 @@ def _original_by_id(store: Store, video_id: str) -> Path | None:
     with store.begin() as session:
         video = find_video(session, video_id)
     return original_file(store.home, video.id, video.path) if video.id == video_id else None
-
-
-def _is_allowed(request: Request) -> bool:
-    """Return whether the link is signed by this process and has not expired."""
-    params = request.query_params
-    return is_signed(request.url.path, params.get("until", ""), params.get("key", ""))
 
 
 def _missing() -> Response:

@@ -39,13 +39,19 @@ def show_outline(state: PageState, video: Video) -> None:
         outline = st.selectbox(
             translate("Made of"),
             outlines,
-            format_func=_title,
+            format_func=lambda one: one.strategy.title,
             key="outline_of",
-            on_change=_zoom_out,
+            on_change=lambda: set_params(**{NODE: None, PAGE: None}),
         )
     requested = requested_offset(PAGE, PARTS_PER_PAGE)
     zoomed = load_zoomed(state.store, video.id, outline, int_param(NODE), requested, PARTS_PER_PAGE)
-    _show_path(zoomed)
+    # Buttons that lead back to the nodes that this one is in.
+    if zoomed.path:
+        with st.container(horizontal=True, vertical_alignment="center", key="outline_path"):
+            for above in zoomed.path:
+                label = escape_markdown(f"← {above.title or translate(above.noun)}")
+                key = f"up_{above.id}"
+                st.button(label, key=key, type="tertiary", on_click=_zoom, args=(above.id,))
     if zoomed.here is not None:
         node = zoomed.here
         with st.container(horizontal=True, vertical_alignment="center", key="outline_here"):
@@ -59,26 +65,8 @@ def show_outline(state: PageState, video: Video) -> None:
         _show_graph(state, video, outline, zoomed.here)
 
 
-def _title(outline: BuiltOutline) -> str:
-    return outline.strategy.title
-
-
-def _zoom_out() -> None:
-    set_params(**{NODE: None, PAGE: None})
-
-
 def _zoom(node: int) -> None:
     set_params(**{NODE: node, PAGE: None})
-
-
-def _show_path(zoomed: ZoomedOutline) -> None:
-    """Draw buttons that lead back to the nodes that this one is in."""
-    if not zoomed.path:
-        return
-    with st.container(horizontal=True, vertical_alignment="center", key="outline_path"):
-        for node in zoomed.path:
-            label = escape_markdown(f"← {node.title or translate(node.noun)}")
-            st.button(label, key=f"up_{node.id}", type="tertiary", on_click=_zoom, args=(node.id,))
 
 
 def _play_button(video: Video, node: ZoomNode, key: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import streamlit as st
 
-from library.outline_zoom import GraphVertex, NodeGraph
+from library.outline_zoom import NodeGraph
 
 PERSON, NODE, OTHER = "#1d4ed8", "#0f766e", "#4b5563"
 """Fills of people, of nodes of the outline, and of others: dark enough for white text."""
@@ -24,29 +22,14 @@ def as_dot(graph: NodeGraph) -> str:
         f'bgcolor="transparent"; rankdir="{way}"; ranksep="0.5"; nodesep="0.2";',
         'node [style="filled", fontcolor="#ffffff", color="transparent", fontsize="12"];',
         f'edge [color="{ink}", fontcolor="{ink}", fontsize="10"];',
-        *_vertices(graph),
-        *_edges(graph),
-        "}",
     ]
-    return "\n".join(lines)
-
-
-def _vertices(graph: NodeGraph) -> Iterator[str]:
     for one in graph.vertices:
-        shape = "box" if one.is_node else "ellipse"
-        label, fill = _quoted(one.name), _fill(one)
-        yield f'v{one.id} [label={label}, shape="{shape}", fillcolor="{fill}"];'
-
-
-def _fill(one: GraphVertex) -> str:
-    if one.is_node:
-        return NODE
-    return PERSON if one.person is not None else OTHER
-
-
-def _edges(graph: NodeGraph) -> Iterator[str]:
-    for one in graph.edges:
-        yield f"v{one.subject} -> v{one.target} [label={_quoted(one.label)}];"
+        shape, fill = ("box", NODE) if one.is_node else ("ellipse", OTHER)
+        if one.person is not None and not one.is_node:
+            fill = PERSON
+        lines.append(f'v{one.id} [label={_quoted(one.name)}, shape="{shape}", fillcolor="{fill}"];')
+    lines += [f"v{e.subject} -> v{e.target} [label={_quoted(e.label)}];" for e in graph.edges]
+    return "\n".join([*lines, "}"])
 
 
 def _quoted(text: str) -> str:

@@ -17,7 +17,7 @@ from domain.words import counted, format_span, format_time, join_words, translat
 from library import people as acts
 from library.params import Page
 from store.database import Store
-from ui.app_state import page_state, show_errors
+from ui.app_state import page_state
 from ui.corrections import (
     CorrectionResult,
     apply_correction,
@@ -108,10 +108,6 @@ MAX_SUGGESTIONS = 8
 def people_page() -> None:
     """Draw the people of the video that the address names."""
     st.title(translate("People"))
-    show_errors(_body)
-
-
-def _body() -> None:
     store = page_state().store
     shown = choice_param(translate("Show"), (ONE_VIDEO, ALL_VIDEOS), "of")
     if shown == ALL_VIDEOS:
@@ -149,7 +145,13 @@ def _body() -> None:
         if chosen is not None:
             _show_person(store, video, chosen)
     _show_timeline(video, people, number)
-    _show_suggestions(store, video)
+    if store.may_change:
+        st.header(translate("Same person?"), anchor=False)
+        pairs = acts.likely_same_people(store, video.id, limit=MAX_SUGGESTIONS)
+        if not pairs:
+            st.caption(translate("No likely duplicates."))
+        for pair in pairs:
+            _show_suggestion(store, pair)
     show_history(store, video)
 
 
@@ -243,17 +245,6 @@ def _forgotten(person: PersonOfVideo, *, keep_file: bool) -> CorrectionResult:
             answers=counted(done.answers, "answer"),
         )
     )
-
-
-def _show_suggestions(store: Store, video: Video) -> None:
-    if not store.may_change:
-        return
-    st.header(translate("Same person?"), anchor=False)
-    pairs = acts.likely_same_people(store, video.id, limit=MAX_SUGGESTIONS)
-    if not pairs:
-        st.caption(translate("No likely duplicates."))
-    for pair in pairs:
-        _show_suggestion(store, pair)
 
 
 def _show_suggestion(store: Store, pair: LikelySame[PersonOfVideo]) -> None:

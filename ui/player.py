@@ -54,7 +54,11 @@ def show_player(
         st.warning(translate("This moment cannot be played: {reason}").format(reason=reason))
         source = None
     if source is None:
-        _show_keyframes(page_state().store, video, at_ms)
+        store = page_state().store
+        st.caption(_why_missing(video, is_stream=load_stream_details(store, video.id) is not None))
+        with st.container(horizontal=True, key=f"frames_of_{video.id}"):
+            for frame in frames_around(store, video.id, at_ms):
+                show_keyframe(store, frame)
         return
     data: dict[str, Any] = {
         "name": key,
@@ -183,14 +187,6 @@ def played_video(key: str = "player") -> str:
     return video
 
 
-def _show_keyframes(store: Store, video: Video, at_ms: int) -> None:
-    """Say why there is no video to play, and show the keyframes around the moment."""
-    st.caption(_why_missing(video, is_stream=load_stream_details(store, video.id) is not None))
-    with st.container(horizontal=True, key=f"frames_of_{video.id}"):
-        for frame in frames_around(store, video.id, at_ms):
-            show_keyframe(store, frame)
-
-
 def show_keyframe(store: Store, frame: Moment) -> None:
     """Draw a keyframe with its time and what it shows under it."""
     data = stored_image(store, frame.blob)
@@ -302,10 +298,6 @@ def show_timeline(
         ),
         "chosen": chosen,
     }
-    result = component("timeline")(key=key, data=data, on_picked_change=_ignore)
+    result = component("timeline")(key=key, data=data, on_picked_change=lambda: None)
     picked = getattr(result, "picked", None)
     return str(picked) if picked else None
-
-
-def _ignore() -> None:
-    """Do nothing: a click reruns the page by itself."""

@@ -12,7 +12,7 @@ from domain.words import format_time, translate
 from flows.recap import recap_model, write_recap
 from flows.workspace import open_workspace
 from store.queries.recaps import recaps_page as page_of_recaps
-from ui.app_state import page_state, show_errors
+from ui.app_state import page_state
 from ui.formatting import escape_markdown
 from ui.language import in_english
 from ui.navigation import page_link, paginate, requested_offset, update_address_bar
@@ -29,10 +29,6 @@ def recaps_page() -> None:
     """Draw the recaps, the latest first."""
     st.title(translate("Recaps"))
     update_address_bar()
-    show_errors(_show)
-
-
-def _show() -> None:
     store, requested = page_state().store, requested_offset(size=PER_PAGE)
     with store.begin() as session:
         recaps, total = page_of_recaps(session, requested, PER_PAGE)
@@ -40,7 +36,21 @@ def _show() -> None:
         st.write(
             translate("There is no recap yet. A recap sums up a day, with links to its moments.")
         )
-    _write_buttons()
+    with st.container(horizontal=True, vertical_alignment="center", key="write"):
+        for day, (words, _) in DAYS.items():
+            if st.button(translate(words), key=f"sum_up_{day}"):
+                with (
+                    st.spinner(translate("Writing ...")),
+                    open_workspace(page_state().profile) as workspace,
+                ):
+                    period = parse_period("day", day, datetime.now().astimezone())
+                    with in_english():
+                        written = write_recap(
+                            workspace.store, period, model_for=recap_model(workspace)
+                        )
+                if written.recaps:
+                    st.rerun()
+                st.caption(translate(DAYS[day][1]))
     if not total:
         return
     offset = paginate(total, size=PER_PAGE)
@@ -53,20 +63,3 @@ def _show() -> None:
             label = escape_markdown(f"{recap.period}: {recap.title}")
             page_link("video", label, video=recap.video, t=at)
             st.markdown(linked_citations(recap.text, recap.video))
-
-
-def _write_buttons() -> None:
-    with st.container(horizontal=True, vertical_alignment="center", key="write"):
-        for day, (label, _) in DAYS.items():
-            if st.button(translate(label), key=f"sum_up_{day}"):
-                _write(day)
-
-
-def _write(day: str) -> None:
-    with st.spinner(translate("Writing ...")), open_workspace(page_state().profile) as workspace:
-        period = parse_period("day", day, datetime.now().astimezone())
-        with in_english():
-            written = write_recap(workspace.store, period, model_for=recap_model(workspace))
-    if written.recaps:
-        st.rerun()
-    st.caption(translate(DAYS[day][1]))

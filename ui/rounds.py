@@ -7,7 +7,7 @@ from itertools import groupby
 
 import streamlit as st
 
-from domain.asking import Answer, Evidence, Mode, Subtask
+from domain.asking import Answer, Mode, Subtask
 from domain.media import Video
 from domain.people import tags_in_words
 from domain.words import (
@@ -48,7 +48,18 @@ def show_rounds(state: PageState, inspected: History) -> None:
     st.header(translate("Rounds"), anchor=False)
     story, step = st.columns([2, 3])
     with story:
-        _show_story(inspected, chosen)
+        st.html(STORY)
+        with st.container(key="story", gap="xsmall"):
+            _show_step(inspected, 0, chosen)
+            parts = groupby(inspected.rounds, key=lambda round_: (round_.subtask, round_.text))
+            for place, ((_, text), rounds) in enumerate(parts):
+                if len(inspected.plan) > 1:
+                    st.caption(
+                        escape_markdown(translate("Part: {text}").format(text=tags_in_words(text)))
+                    )
+                with st.container(key=f"branch_{place}", gap="xsmall"):
+                    for round_ in rounds:
+                        _show_step(inspected, round_.number, chosen)
         # Draw buttons for the round before and after; the arrow keys press them.
         index = numbers.index(chosen)
         with st.container(horizontal=True, vertical_alignment="center", key="stepper"):
@@ -84,26 +95,15 @@ def show_rounds(state: PageState, inspected: History) -> None:
             _show_call(call, number)
 
 
-def _show_story(inspected: History, chosen: int) -> None:
-    """Draw each step as a sentence, below the part of the question that it is about."""
-    st.html(STORY)
-    with st.container(key="story", gap="xsmall"):
-        _show_step(inspected, 0, chosen)
-        parts = groupby(inspected.rounds, key=lambda round_: (round_.subtask, round_.text))
-        for place, ((_, text), rounds) in enumerate(parts):
-            if len(inspected.plan) > 1:
-                st.caption(
-                    escape_markdown(translate("Part: {text}").format(text=tags_in_words(text)))
-                )
-            with st.container(key=f"branch_{place}", gap="xsmall"):
-                for round_ in rounds:
-                    _show_step(inspected, round_.number, chosen)
-
-
 def _show_step(inspected: History, number: int, chosen: int) -> None:
     """Draw a step as a sentence; a press opens it."""
+    if number:
+        sentence = round_headline(inspected, number)
+    else:
+        plan = counted(len(inspected.plan), "part")
+        sentence = translate("Before the first round: the plan has {plan}").format(plan=plan)
     pressed = st.button(
-        escape_markdown(_sentence(inspected, number)),
+        escape_markdown(sentence),
         key=f"step_{number}",
         type="secondary" if number == chosen else "tertiary",
         icon=":material/arrow_right:" if number == chosen else None,
@@ -113,15 +113,21 @@ def _show_step(inspected: History, number: int, chosen: int) -> None:
         _open_round(number)
 
 
-def _sentence(inspected: History, number: int) -> str:
-    if number:
-        return round_headline(inspected, number)
-    plan = counted(len(inspected.plan), "part")
-    return translate("Before the first round: the plan has {plan}").format(plan=plan)
-
-
 def _show_timeline(inspected: History, video: Video, chosen: int) -> None:
-    lanes = [_lane(round_, video.id) for round_ in inspected.rounds]
+    lanes = []
+    for round_ in inspected.rounds:
+        tone, bars = TONES[(round_.number - 1) % len(TONES)], []
+        for piece in round_.evidence:
+            if piece.video == video.id:
+                place = translate("Round {number}, {time}").format(
+                    number=round_.number, time=format_span(piece.span)
+                )
+                label = f"{place}: {shortened(tags_in_words(piece.text))}"
+                at, end = piece.span.start_ms, piece.span.end_ms
+                bars.append(
+                    TimelineBar(f"{round_.number}@{at}", at, end, label, format_time(at), tone)
+                )
+        lanes.append(Lane(translate("Round {number}").format(number=round_.number), bars))
     if not any(lane.spans for lane in lanes):
         return
     name = translate("Evidence of each round in {title}").format(title=video.title)
@@ -132,21 +138,6 @@ def _show_timeline(inspected: History, video: Video, chosen: int) -> None:
         number, _, start = picked.partition("@")
         seek(video.id, int(start or 0))
         _open_round(int(number))
-
-
-def _lane(round_: Round, video: str) -> Lane:
-    tone = TONES[(round_.number - 1) % len(TONES)]
-    bars = [_bar(round_, piece, tone) for piece in round_.evidence if piece.video == video]
-    return Lane(translate("Round {number}").format(number=round_.number), bars)
-
-
-def _bar(round_: Round, evidence: Evidence, tone: str) -> TimelineBar:
-    place = translate("Round {number}, {time}").format(
-        number=round_.number, time=format_span(evidence.span)
-    )
-    label = f"{place}: {shortened(tags_in_words(evidence.text))}"
-    start, end = evidence.span.start_ms, evidence.span.end_ms
-    return TimelineBar(f"{round_.number}@{start}", start, end, label, format_time(start), tone)
 
 
 def _open_round(number: int) -> None:

@@ -33,10 +33,14 @@ def save_button(store: Store, video: Video, span: TimeSpan, key: str) -> None:
     if span.length_ms > MOST_MS or not is_playable(store, video, span.start_ms):
         return
     whole = TimeSpan.of(span.start_ms, max(span.end_ms, span.start_ms + LEAST_MS))
+    # A name of characters that any file system takes.
+    plain = "".join(char if char.isalnum() or char in " -_" else " " for char in video.title)
+    title = " ".join(plain.split())[:MAX_TITLE_CHARS].strip() or "video"
+    name = f"{title} {format_span(whole).replace(':', '.')}.mp4"
     st.download_button(
         translate("Save this moment"),
         lambda: _cut(store, video, whole),
-        _file_name(video, whole),
+        name,
         "video/mp4",
         key=f"save_{key}",
         help=translate("Save {time} as an MP4 file").format(time=format_span(whole)),
@@ -63,10 +67,3 @@ def _cut(store: Store, video: Video, span: TimeSpan) -> bytes:
                 )
             )
         return out.read_bytes()
-
-
-def _file_name(video: Video, span: TimeSpan) -> str:
-    """Return the title with the times, of characters that any file system takes."""
-    plain = "".join(char if char.isalnum() or char in " -_" else " " for char in video.title)
-    title = " ".join(plain.split())[:MAX_TITLE_CHARS].strip() or "video"
-    return f"{title} {format_span(span).replace(':', '.')}.mp4"

@@ -12,7 +12,7 @@ from flows.schedules.api import open_schedules, start_schedules
 from services.prefect import PrefectServer, api_url
 from services.supervisor import ScheduleWorker
 from store.home import Home
-from ui.app_state import page_state, show_error, show_errors
+from ui.app_state import page_state, show_error
 from ui.formatting import escape_markdown, format_date
 
 EXAMPLE = "homer schedule set watch folder=~/Videos"
@@ -23,12 +23,9 @@ SCHEDULE_ERROR = "schedule error"
 def schedules_page() -> None:
     """Draw what runs by itself, and when."""
     st.title(translate("Schedules"))
-    show_errors(lambda: show_schedules(page_state().store.home))
-
-
-def show_schedules(home: Home) -> None:
-    """Draw the schedules with buttons; where nothing runs them, one that starts what does."""
-    api = prefect_api(home)
+    home = page_state().store.home
+    own = PrefectServer(home).address()
+    api = os.environ.get("PREFECT_API_URL") or (f"{own}/api" if own else None)
     if api is None:
         _offer_start(home)
         return
@@ -81,12 +78,6 @@ def _offer_start(home: Home) -> None:
     with st.spinner(translate("Starting; the first time takes half a minute ...")):
         start_schedules(home, api_url(home))
     st.rerun()
-
-
-def prefect_api(home: Home) -> str | None:
-    """Return the address of Prefect's API if it runs; a page starts no server."""
-    own = PrefectServer(home).address()
-    return os.environ.get("PREFECT_API_URL") or (f"{own}/api" if own else None)
 
 
 def _change_schedule(home: Home, api: str, action: str, name: str) -> None:

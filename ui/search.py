@@ -21,7 +21,7 @@ from library.library_search import (
 from library.transcript import GROUPS
 from library.videos import newest_titles
 from retrieval.search_cost import recorded_search
-from ui.app_state import PageState, page_state, show_error, show_errors
+from ui.app_state import PageState, page_state, show_error
 from ui.evidence import show_limits
 from ui.formatting import escape_markdown
 from ui.language import use_language
@@ -50,10 +50,6 @@ GRID = """<style>
 def search_page() -> None:
     """Draw the field, the filters, and what is found."""
     st.title(translate("Search"))
-    show_errors(_show)
-
-
-def _show() -> None:
     state = page_state()
     if not newest_titles(state.store, 1):
         show_empty(translate("Nothing has been watched yet."), translate("Add a video"), "library")
@@ -69,7 +65,14 @@ def _show() -> None:
         placeholder=translate("Words that were said, shown, seen or heard"),
         live=True,
     )
-    query = _query((words or "")[:MAX_QUERY_CHARS])
+    added = text_param("added")
+    query = LibraryQuery(
+        words=(words or "")[:MAX_QUERY_CHARS],
+        videos=tuple(text_params("video")),
+        person=text_param("person"),
+        groups=tuple(group for group in GROUPS if group in text_params("kind")),
+        added=Added(added) if added in set(Added) else Added.EVER,
+    )
     if query.empty:
         _show_filters(query, LibraryResults())
         return
@@ -107,18 +110,6 @@ def _show() -> None:
     if not (found.with_words or found.close or found.pictures):
         st.write(translate("Nothing like this was found."))
     show_limits(cost.usage, unseen=tools.images is None and not found.with_words)
-
-
-def _query(words: str) -> LibraryQuery:
-    """Return what the address asks for; values that it cannot have are left out."""
-    added = text_param("added")
-    return LibraryQuery(
-        words=words,
-        videos=tuple(text_params("video")),
-        person=text_param("person"),
-        groups=tuple(group for group in GROUPS if group in text_params("kind")),
-        added=Added(added) if added in set(Added) else Added.EVER,
-    )
 
 
 def _show_filters(query: LibraryQuery, found: LibraryResults) -> None:

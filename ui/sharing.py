@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from functools import partial
 from html import escape
 from pathlib import Path
 from string import Template
@@ -23,7 +22,7 @@ from domain.rights import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink, acting_user
 from domain.time import TimeSpan
 from domain.words import counted, format_span, format_time, reader, translate
 from library.answers import answer_line, confidence_line, note_line
-from library.shared import CitedMoment, SharedAnswer, load_shared
+from library.shared import SharedAnswer, load_shared
 from library.sharing import (
     open_link,
     revoke_link,
@@ -56,12 +55,9 @@ def show_sharing(store: Store, trajectory: str) -> None:
         translate("Valid for"), DAYS, index=1, format_func=_in_days, key="share_days"
     )
     if st.button(translate("Make a link"), key="share", icon=":material/link:"):
-        show_errors(partial(_make, store, trajectory, days))
+        with show_errors():
+            share_answer(store, trajectory, days)
     _show_links(store, shared_links(store, trajectory))
-
-
-def _make(store: Store, trajectory: str, days: int) -> None:
-    share_answer(store, trajectory, days)
 
 
 def _in_days(days: int) -> str:
@@ -85,14 +81,11 @@ def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
         type="tertiary",
         icon=":material/link:",
     ):
-        show_errors(partial(_share_moment, store, video, span, made))
+        with show_errors():
+            link = share_moment(store, video, span, DEFAULT_DAYS)
+            st.session_state[made] = _address(link)
     if made in st.session_state:
         st.code(st.session_state[made], language=None, wrap_lines=True)
-
-
-def _share_moment(store: Store, video: str, span: TimeSpan, made: str) -> None:
-    link = share_moment(store, video, span, DEFAULT_DAYS)
-    st.session_state[made] = _address(link)
 
 
 def show_shared_links(store: Store) -> None:
@@ -122,12 +115,9 @@ def _show_links(store: Store, links: Sequence[SharedLink]) -> None:
             st.caption(translate("Valid until {date}").format(date=format_date(link.expires_at)))
             st.code(_address(link), language=None, wrap_lines=True)
         if button.button(translate("Revoke"), key=f"revoke_{link.id}"):
-            show_errors(partial(_revoke, store, link.id))
-
-
-def _revoke(store: Store, link: str) -> None:
-    revoke_link(store, link)
-    st.rerun()
+            with show_errors():
+                revoke_link(store, link.id)
+                st.rerun()
 
 
 def _address(link: SharedLink) -> str:
@@ -182,7 +172,22 @@ def render_link(store: Store, link: SharedLink) -> str:
     """
     shown = load_shared(store, link)
     if isinstance(shown, SharedAnswer):
-        title, body = shown.question.text, _answer(store, shown)
+        answer, title = shown.answer, shown.question.text
+        text = escape(answer_line(answer, shown.question))
+        remarks = "; ".join(part for part in (confidence_line(answer), note_line(answer)) if part)
+        cited = "".join(
+            _box(
+                store,
+                one.frame,
+                escape(f"{format_span(one.citation.span)} {one.title}"),
+                one.citation.full_text,
+            )
+            for one in shown.citations
+        )
+        body = (
+            f'<p dir="auto"><strong>{text}</strong></p>'
+            f'<p class="small">{escape(remarks)}</p>{cited}'
+        )
     else:
         title, body = (
             f"{shown.title}, {format_span(shown.span)}",
@@ -199,29 +204,13 @@ def render_link(store: Store, link: SharedLink) -> str:
     )
 
 
-def _answer(store: Store, shown: SharedAnswer) -> str:
-    answer = shown.answer
-    text = escape(answer_line(answer, shown.question))
-    remarks = "; ".join(part for part in (confidence_line(answer), note_line(answer)) if part)
-    cited = "".join(_cited(store, one) for one in shown.citations)
-    return f'<p dir="auto"><strong>{text}</strong></p><p class="small">{escape(remarks)}</p>{cited}'
-
-
-def _cited(store: Store, one: CitedMoment) -> str:
-    head = escape(f"{format_span(one.citation.span)} {one.title}")
-    return _box(store, one.frame, head, one.citation.full_text)
-
-
 def _box(store: Store, frame: Moment | None, head: str, *lines: str) -> str:
     title = f'<strong dir="auto">{head}</strong>' if head else ""
     texts = "".join(f'<p dir="auto">{escape(tags_in_words(line))}</p>' for line in lines)
-    return f'<div class="moment">{_image(store, frame)}{title}{texts}</div>'
-
-
-def _image(store: Store, frame: Moment | None) -> str:
-    data = stored_image(store, frame.blob) if frame else b""
-    if not data or frame is None:
-        return ""
-    alt = translate("Frame of the video at {time}").format(time=format_time(frame.span.start_ms))
-    encoded = base64.b64encode(data).decode()
-    return f'<img alt="{escape(alt)}" src="data:image/jpeg;base64,{encoded}">'
+    data, image = stored_image(store, frame.blob) if frame else b"", ""
+    if data and frame is not None:
+        time = format_time(frame.span.start_ms)
+        alt = translate("Frame of the video at {time}").format(time=time)
+        encoded = base64.b64encode(data).decode()
+        image = f'<img alt="{escape(alt)}" src="data:image/jpeg;base64,{encoded}">'
+    return f'<div class="moment">{image}{title}{texts}</div>'

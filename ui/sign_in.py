@@ -19,16 +19,12 @@ from ui.components import component
 from ui.media import shared_store
 
 
-def _no_password(_cookies: Mapping[str, str]) -> bool:
-    return False
-
-
 @dataclass
 class SignInState:
     """Whether people have to sign in to the app of this process, and who did by the password."""
 
     required: bool = False
-    by_password: Callable[[Mapping[str, str]], bool] = _no_password
+    by_password: Callable[[Mapping[str, str]], bool] = lambda _cookies: False
     """Checks the cookies of a browser."""
 
 

@@ -21,12 +21,12 @@ from library.skills import (
     strategy_line,
 )
 from skills.learn import count_waiting
-from skills.library import LibrarySkill, find_skill, list_skills_page, set_banned, versions_of
+from skills.library import find_skill, list_skills_page, set_banned, versions_of
 from store.database import Store
 from store.queries.learning import Use
 from ui import charts
 from ui.answer import VERDICTS
-from ui.app_state import page_state, show_errors
+from ui.app_state import page_state
 from ui.formatting import escape_markdown, format_date, format_day
 from ui.navigation import (
     PAGE_SIZE,
@@ -55,12 +55,12 @@ def skills_page() -> None:
     st.title(translate("Skills"))
     update_address_bar()
     if text_param("skill"):
-        show_errors(_show_skill)
+        _show_skill()
     elif text_param("example"):
         page_link("skills", translate("← All skills"))
         _show_example()
     else:
-        show_errors(_show_skills)
+        _show_skills()
 
 
 def _show_skills() -> None:
@@ -73,7 +73,26 @@ def _show_skills() -> None:
     )
     requested = requested_offset()
     skills, total = list_skills_page(store, requested, PAGE_SIZE, query)
-    _show_waiting(count_waiting(store))
+    count = count_waiting(store)
+    if count:
+        with st.container(horizontal=True, vertical_alignment="center", key="waiting"):
+            st.write(
+                translate("{answers} not learned from yet.").format(
+                    answers=counted(count, "judged answer")
+                )
+            )
+            if st.button(translate("Learn from them"), type="primary", key="learn"):
+                with (
+                    st.spinner(translate("Learning ...")),
+                    open_workspace(page_state().profile) as workspace,
+                ):
+                    batches = list(learn_in_batches(workspace))
+                written = sum(len(batch.written) for batch in batches)
+                answers = counted(sum(batch.answers for batch in batches), "answer")
+                st.session_state[LEARNED] = translate("Learned from {answers}: {skills}.").format(
+                    answers=answers, skills=counted(written, "skill")
+                )
+                st.rerun()
     if not total:
         if query:
             st.write(translate("No skill matches."))
@@ -125,30 +144,6 @@ def _show_example() -> None:
             _show_advice(skill)
 
 
-def _show_waiting(count: int) -> None:
-    """Say how many answers were not learned from, with a button that learns from them."""
-    if not count:
-        return
-    with st.container(horizontal=True, vertical_alignment="center", key="waiting"):
-        st.write(
-            translate("{answers} not learned from yet.").format(
-                answers=counted(count, "judged answer")
-            )
-        )
-        if st.button(translate("Learn from them"), type="primary", key="learn"):
-            with (
-                st.spinner(translate("Learning ...")),
-                open_workspace(page_state().profile) as workspace,
-            ):
-                batches = list(learn_in_batches(workspace))
-            written = sum(len(batch.written) for batch in batches)
-            answers = counted(sum(batch.answers for batch in batches), "answer")
-            st.session_state[LEARNED] = translate("Learned from {answers}: {skills}.").format(
-                answers=answers, skills=counted(written, "skill")
-            )
-            st.rerun()
-
-
 def _facts(skill: Skill) -> str:
     return translate("version {version}, topic {topic}, {tone}").format(
         version=skill.version, topic=translate(skill.topic), tone=translate(skill.tone)
@@ -171,7 +166,21 @@ def _show_skill() -> None:
                     st.markdown(translate("**Version {version}**").format(version=skill.version))
                     _show_advice(skill)
     with right:
-        _show_ban(store, entry)
+        name = entry.skill.name
+        if entry.banned:
+            st.warning(translate("This skill is banned: it is not used for any question."))
+            if st.button(translate("Unban it"), key="unban"):
+                set_banned(store, name, banned=False)
+                st.rerun()
+        else:
+            st.write(translate("It is used for questions that match its description and triggers."))
+            if st.button(
+                translate("Ban it"),
+                key="ban",
+                help=translate("Stop using {name}").format(name=name),
+            ):
+                set_banned(store, name, banned=True)
+                st.rerun()
     _show_record(skill_use_record(store, entry.skill.name))
     _show_questions(
         store, translate("Learned from"), page_of_sources, entry.skill.name, "sources", _NO_SOURCES
@@ -208,28 +217,21 @@ def _show_advice(skill: Skill) -> None:
         st.markdown(translate("**Strategy:** {chosen}").format(chosen=escape_markdown(chosen)))
 
 
-def _show_ban(store: Store, entry: LibrarySkill) -> None:
-    name = entry.skill.name
-    if entry.banned:
-        st.warning(translate("This skill is banned: it is not used for any question."))
-        if st.button(translate("Unban it"), key="unban"):
-            set_banned(store, name, banned=False)
-            st.rerun()
-        return
-    st.write(translate("It is used for questions that match its description and triggers."))
-    if st.button(
-        translate("Ban it"), key="ban", help=translate("Stop using {name}").format(name=name)
-    ):
-        set_banned(store, name, banned=True)
-        st.rerun()
-
-
 def _show_record(record: SkillUseRecord) -> None:
     st.header(translate("Use and success"), anchor=False)
     if not record.given:
         st.caption(translate(_NO_USES))
         return
-    rows = [_chart_row(record, index) for index in range(len(record.tallies))]
+    rows = list[dict[str, str | int | float]]()
+    for tally in record.tallies:
+        day = f"{tally.start:%Y-%m}" if record.unit == "month" else f"{tally.start:%Y-%m-%d}"
+        row: dict[str, str | int | float] = {
+            record.unit: day,
+            "given": tally.given,
+            "judged": tally.judged,
+            "right": tally.right,
+        }
+        rows.append(row | ({"share right": tally.right / tally.judged} if tally.judged else {}))
     left, right = st.columns(2)
     with left:
         first, last = record.tallies[0].start, record.tallies[-1].start
@@ -266,18 +268,6 @@ def _show_record(record: SkillUseRecord) -> None:
             for row in rows
         ]
     )
-
-
-def _chart_row(record: SkillUseRecord, index: int) -> dict[str, str | int | float]:
-    tally = record.tallies[index]
-    day = f"{tally.start:%Y-%m}" if record.unit == "month" else f"{tally.start:%Y-%m-%d}"
-    row: dict[str, str | int | float] = {
-        record.unit: day,
-        "given": tally.given,
-        "judged": tally.judged,
-        "right": tally.right,
-    }
-    return row | ({"share right": tally.right / tally.judged} if tally.judged else {})
 
 
 def _show_questions(

@@ -8,9 +8,9 @@ from domain.people import tags_in_words
 from domain.trajectory import Failed
 from domain.words import capitalized, counted, translate, translate_sentence
 from library.answers import answer_line
-from library.rounds import History, forks_among, load_history
+from library.rounds import forks_among, load_history
 from ui.answer import show_judgement
-from ui.app_state import PageState, page_state, show_errors
+from ui.app_state import page_state, show_errors
 from ui.formatting import escape_markdown, format_date, format_duration, format_usage
 from ui.harness_remarks import state_in_words
 from ui.history import show_fork, show_history
@@ -26,10 +26,9 @@ def trajectory_page() -> None:
     """Draw the trajectory that the address names, else the list of all."""
     st.title(translate("Trajectory"))
     update_address_bar()
-    show_errors(_show_trajectory if text_param("trajectory") else show_history)
-
-
-def _show_trajectory() -> None:
+    if not text_param("trajectory"):
+        show_history()
+        return
     state = page_state()
     inspected = load_history(state.store, text_param("trajectory"))
     row, errors = inspected.row, inspected.of(Failed)
@@ -60,7 +59,14 @@ def _show_trajectory() -> None:
     show_judgement(state.store, row)
     page_link("ask", translate("Open the answer with its citations"), trajectory=row.id)
     if inspected.running:
-        _show_unfinished(state, inspected)
+        name = inspected.row.id
+        if inspected.at_work or state.runs.running(name):
+            _poll_run(name, len(inspected.events))
+        else:
+            st.warning(translate("This search was interrupted before it had an answer."))
+            if st.button(translate("Resume the search"), type="primary"):
+                state.runs.resume(state.runner(inspected.row.profile), name)
+                st.rerun()
     if text_param("with_"):  # Who came to compare need not scroll.
         show_tools(state, inspected)
         show_rounds(state, inspected)
@@ -69,25 +75,11 @@ def _show_trajectory() -> None:
     show_tools(state, inspected)
 
 
-def _show_unfinished(state: PageState, inspected: History) -> None:
-    name = inspected.row.id
-    if inspected.at_work or state.runs.running(name):
-        _poll_run(name, len(inspected.events))
-        return
-    st.warning(translate("This search was interrupted before it had an answer."))
-    if st.button(translate("Resume the search"), type="primary"):
-        state.runs.resume(state.runner(inspected.row.profile), name)
-        st.rerun()
-
-
 @st.fragment(run_every=POLL_S)
 def _poll_run(name: str, events: int) -> None:
     """Draw the page again when the run has new events."""
-    show_errors(lambda: _rerun_if_changed(name, events))
-
-
-def _rerun_if_changed(name: str, events: int) -> None:
-    st.info(translate("This search is in progress."))
-    inspected = load_history(page_state().store, name)
-    if len(inspected.events) != events or not inspected.running:
-        st.rerun()
+    with show_errors():
+        st.info(translate("This search is in progress."))
+        inspected = load_history(page_state().store, name)
+        if len(inspected.events) != events or not inspected.running:
+            st.rerun()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from string import Template
@@ -23,7 +24,7 @@ from domain.words import (
 )
 from library.answers import answer_line
 from library.moments import frame_at
-from library.rounds import History, Round, ShownCall, calls_in_round, round_headline
+from library.rounds import History, ShownCall, calls_in_round, round_headline
 from library.videos import videos_named
 from store.database import Store
 from ui.formatting import format_cost, format_date, format_duration, format_usage
@@ -38,6 +39,10 @@ def render_page(store: Store, inspected: History) -> str:
     videos = videos_named(store, row.question.videos)
     numbers = [0, *(round_.number for round_ in inspected.rounds)]
     cited = row.answer.citations if row.answer else ()
+    facts = [state_in_words(row.state), translate("models {profile}").format(profile=row.profile)]
+    if row.tokens:
+        facts.append(format_usage(row.tokens, inspected.cost_usd))
+    facts += [format_duration(row.seconds), format_date(row.started_at)]
     return Template(TEMPLATE.read_text("utf-8")).substitute(
         language=reader.get().code,
         lanes_name=translate("Evidence of each round"),
@@ -46,45 +51,30 @@ def render_page(store: Store, inspected: History) -> str:
         answer=escape(
             answer_line(row.answer, row.question) if row.answer else translate("No answer.")
         ),
-        facts=escape(_facts(inspected)),
+        facts=escape(" · ".join(facts)),
         moments="".join(_moment(store, round_, videos) for round_ in cited),
         lanes="".join(_video_lanes(inspected, video) for video in videos.values()),
         rounds="".join(_round(store, inspected, videos, number) for number in numbers),
     )
 
 
-def _facts(inspected: History) -> str:
-    row = inspected.row
-    facts = [
-        state_in_words(row.state),
-        translate("models {profile}").format(profile=row.profile),
-    ]
-    if row.tokens:
-        facts.append(format_usage(row.tokens, inspected.cost_usd))
-    return " · ".join([*facts, format_duration(row.seconds), format_date(row.started_at)])
-
-
 def _video_lanes(inspected: History, video: Video) -> str:
-    rows = [_round_lane(round_, video) for round_ in inspected.rounds]
+    length, rows = max(1, video.duration_ms), ""
+    for round_ in inspected.rounds:
+        bars = ""
+        for span in (piece.span for piece in round_.evidence if piece.video == video.id):
+            left, width = 100 * span.start_ms / length, 100 * span.length_ms / length
+            style = f"left:{left:.3f}%;width:{width:.3f}%"
+            label = escape(format_span(span), quote=True)
+            bars += f'<span class="bar" style="{style}" title="{label}"></span>'
+        name = translate("Round {number}: {text}").format(
+            number=round_.number, text=_isolated(tags_in_words(round_.text))
+        )
+        lane = f'<a href="#round-{round_.number}">{name}</a><div>{bars}</div>'
+        rows += f'<div class="lane">{lane}</div>'
     first, last = format_time(0), format_time(video.duration_ms)
     ends = f'<div class="ends"><span>{first}</span><span>{last}</span></div>'
-    return f'<h3 dir="auto">{escape(video.title)}</h3>{"".join(rows)}{ends}'
-
-
-def _round_lane(round_: Round, video: Video) -> str:
-    bars = "".join(_bar(piece, video) for piece in round_.evidence if piece.video == video.id)
-    name = translate("Round {number}: {text}").format(
-        number=round_.number, text=_isolated(tags_in_words(round_.text))
-    )
-    return f'<div class="lane"><a href="#round-{round_.number}">{name}</a><div>{bars}</div></div>'
-
-
-def _bar(evidence: Evidence, video: Video) -> str:
-    length = max(1, video.duration_ms)
-    left = 100 * evidence.span.start_ms / length
-    width = 100 * evidence.span.length_ms / length
-    label = escape(format_span(evidence.span), quote=True)
-    return f'<span class="bar" style="left:{left:.3f}%;width:{width:.3f}%" title="{label}"></span>'
+    return f'<h3 dir="auto">{escape(video.title)}</h3>{rows}{ends}'
 
 
 def _round(store: Store, inspected: History, videos: Mapping[str, Video], number: int) -> str:
@@ -94,11 +84,16 @@ def _round(store: Store, inspected: History, videos: Mapping[str, Video], number
         if round_
         else translate("Before the first round: the plan")
     )
+    ledger, changes = "", ledger_changes(inspected, number)
+    if changes:
+        heading = translate("Parts of the question")
+        subtasks = "".join(_subtask(subtask, marks) for subtask, marks in changes)
+        ledger = f"<h3>{heading}</h3><ul>{subtasks}</ul>"
     parts = [
         f'<section id="round-{number}"><h2 dir="auto">{escape(headline)}</h2>',
         remarks_html(round_remarks(inspected, number)),
         "".join(_moment(store, piece, videos) for piece in (round_.evidence if round_ else ())),
-        _ledger(ledger_changes(inspected, number)),
+        ledger,
         "".join(_call(call) for call in calls_in_round(store, inspected, number)),
         "</section>",
     ]
@@ -113,31 +108,17 @@ def _moment(store: Store, item: Citation | Evidence, videos: Mapping[str, Video]
         else ""
     )
     head = escape(f"{format_span(item.span)} {title}")
+    frame, image = frame_at(store, item.video, item.span.start_ms, item.ref), ""
+    if frame is not None:
+        with suppress(HomerError, OSError):
+            data = base64.b64encode(store.blobs.get(frame.blob)).decode()
+            alt = translate("Frame of the video at {time}").format(time=format_span(frame.span))
+            image = f'<img alt="{alt}" src="data:image/jpeg;base64,{data}">'
     return (
-        f'<div class="moment">{_image(store, item)}<strong dir="auto">{head}</strong>'
+        f'<div class="moment">{image}<strong dir="auto">{head}</strong>'
         f'<p dir="auto">{escape(tags_in_words(item.full_text))}</p>'
         f'<span class="small">{score}</span></div>'
     )
-
-
-def _image(store: Store, item: Citation | Evidence) -> str:
-    frame = frame_at(store, item.video, item.span.start_ms, item.ref)
-    if frame is None:
-        return ""
-    try:
-        data = base64.b64encode(store.blobs.get(frame.blob)).decode()
-    except (HomerError, OSError):
-        return ""
-    alt = translate("Frame of the video at {time}").format(time=format_span(frame.span))
-    return f'<img alt="{alt}" src="data:image/jpeg;base64,{data}">'
-
-
-def _ledger(changes: Sequence[tuple[Subtask, list[str]]]) -> str:
-    if not changes:
-        return ""
-    heading = translate("Parts of the question")
-    subtasks = "".join(_subtask(subtask, marks) for subtask, marks in changes)
-    return f"<h3>{heading}</h3><ul>{subtasks}</ul>"
 
 
 def _subtask(subtask: Subtask, changes: Sequence[str]) -> str:

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from domain.asking import Action, Answer, Evidence, Mode, Question
+from domain.asking import Action, Evidence, Mode
 from domain.errors import HomerError
 from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import Forked, ForkEdit
 from domain.words import counted, format_span, format_time, shortened, translate
 from graphs.forks import editable, plan_text, read_plan
-from graphs.replay import Replayed, replay
+from graphs.replay import replay
 from library.answers import answer_line
 from library.rounds import (
-    Difference,
     History,
     compare_trajectories,
     forks_among,
@@ -58,7 +57,30 @@ def show_step_tools(state: PageState, inspected: History, number: int) -> None:
     ):
         with st.spinner(translate("Replaying ...")):
             try:
-                _show_replay_result(replay(state.store, inspected.row.id))
+                replayed = replay(state.store, inspected.row.id)
+                divergence = replayed.divergence
+                if divergence is None:
+                    end = "" if replayed.ended else translate(", up to where it was interrupted")
+                    st.success(
+                        translate("Replay matches exactly ({events}){end}.").format(
+                            events=counted(replayed.events, "event"), end=end
+                        )
+                    )
+                else:
+                    kinds = [
+                        event.kind if event else translate("nothing")
+                        for event in (divergence.recorded, divergence.replayed)
+                    ]
+                    why = (
+                        translate(" because {why}").format(why=divergence.why)
+                        if divergence.why
+                        else ""
+                    )
+                    message = translate(
+                        "Event {number} is the first that differs: {recorded} on record, "
+                        "now {replayed}{why}"
+                    ).format(number=divergence.at, recorded=kinds[0], replayed=kinds[1], why=why)
+                    st.error(escape_markdown(message))
             except HomerError as error:
                 show_error(error)
     original = editable(inspected.events, number)
@@ -66,7 +88,15 @@ def show_step_tools(state: PageState, inspected: History, number: int) -> None:
         tools = [tool.name for tool in find_strategy(inspected.row.machine).tools]
         edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
     if edit is not None:
-        _start_fork(state, inspected, number, edit, edit.profile or original.profile)
+        runner_profile = edit.profile or original.profile
+        try:
+            with st.spinner(translate("Starting ...")):
+                runner = state.runner(runner_profile)
+                fork = state.runs.fork(runner, inspected.row.id, number, edit)
+        except HomerError as error:
+            show_error(error)
+        else:
+            st.session_state[_STARTED_FORK] = (inspected.row.id, number, fork)
     # Link the last fork that was started from this step. It is held in the session: the player
     # reruns the page whenever it reports its time, and a form is sent in one run only. Not in the
     # expander, which closes when what is above it changes.
@@ -111,43 +141,6 @@ def show_tools(state: PageState, inspected: History) -> None:
             show_sharing(state.store, inspected.row.id)
 
 
-def _show_replay_result(replayed: Replayed) -> None:
-    divergence = replayed.divergence
-    if divergence is None:
-        end = "" if replayed.ended else translate(", up to where it was interrupted")
-        st.success(
-            translate("Replay matches exactly ({events}){end}.").format(
-                events=counted(replayed.events, "event"), end=end
-            )
-        )
-        return
-    kinds = [
-        event.kind if event else translate("nothing")
-        for event in (divergence.recorded, divergence.replayed)
-    ]
-    why = translate(" because {why}").format(why=divergence.why) if divergence.why else ""
-    message = translate(
-        "Event {number} is the first that differs: {recorded} on record, now {replayed}{why}"
-    ).format(number=divergence.at, recorded=kinds[0], replayed=kinds[1], why=why)
-    st.error(escape_markdown(message))
-
-
-def _start_fork(
-    state: PageState,
-    inspected: History,
-    number: int,
-    edit: ForkEdit,
-    profile: str | None,
-) -> None:
-    try:
-        with st.spinner(translate("Starting ...")):
-            name = state.runs.fork(state.runner(profile), inspected.row.id, number, edit)
-    except HomerError as error:
-        show_error(error)
-        return
-    st.session_state[_STARTED_FORK] = (inspected.row.id, number, name)
-
-
 def _edit_form(
     original: ForkEdit, number: int, profiles: Sequence[str], tools: Sequence[str]
 ) -> ForkEdit | None:
@@ -160,10 +153,16 @@ def _edit_form(
             help=translate("One part of the question per line; one without a number is new."),
         )
         query = st.text_input(translate("Query"), action.query if action else "")
-        mode = st.selectbox(translate("Search"), [UNCHANGED, *tools], format_func=_mode_in_words)
+        mode = st.selectbox(
+            translate("Search"),
+            [UNCHANGED, *tools],
+            format_func=lambda one: translate(one) if one == UNCHANGED else place_in_words(one),
+        )
         evidence = _select_evidence(original.evidence or ())
         profile = st.selectbox(
-            translate("Models"), [UNCHANGED, *profiles], format_func=_choice_in_words
+            translate("Models"),
+            [UNCHANGED, *profiles],
+            format_func=lambda one: translate(one) if one == UNCHANGED else one,
         )
         sent = st.form_submit_button(translate("Fork"), type="primary")
     if not sent:
@@ -201,14 +200,6 @@ def _evidence_line(piece: Evidence, width: int) -> str:
     return f"{format_span(piece.span)} {shortened(tags_in_words(piece.text), width)}"
 
 
-def _choice_in_words(profile: str) -> str:
-    return translate(profile) if profile == UNCHANGED else profile
-
-
-def _mode_in_words(mode: str) -> str:
-    return translate(mode) if mode == UNCHANGED else place_in_words(mode)
-
-
 def _edited_action(
     original: Action | None, query: str, mode: str, tools: Sequence[str]
 ) -> Action | None:
@@ -241,7 +232,12 @@ def _show_compare(state: PageState, inspected: History) -> None:
     # Draw the choice of another search: that of the address, then the newest. Searches for the
     # same question come first.
     row = inspected.row
-    requested = _requested(state)
+    requested = []
+    if name := text_param("with_"):
+        try:
+            requested.append(load_history(state.store, name).row)
+        except HomerError as error:
+            show_error(error)
     newest, _ = page_of_trajectories(state.store, MAX_OTHERS)
     others = sorted(newest, key=lambda other: other.question != row.question)
     offered = [*requested, *(other for other in others if other.id != row.id)]
@@ -266,17 +262,6 @@ def _show_compare(state: PageState, inspected: History) -> None:
         _show_comparison(first, second)
 
 
-def _requested(state: PageState) -> list[StoredTrajectory]:
-    """Return the search that the address names, if there is one."""
-    if not (name := text_param("with_")):
-        return []
-    try:
-        return [load_history(state.store, name).row]
-    except HomerError as error:
-        show_error(error)
-        return []
-
-
 def _search_line(row: StoredTrajectory, fork: Forked | None) -> str:
     changed = (
         translate(", forked at round {number}: {change}").format(
@@ -292,27 +277,33 @@ def _search_line(row: StoredTrajectory, fork: Forked | None) -> str:
 @st.fragment(run_every=POLL_S)
 def _poll_comparison(first: str, second: str) -> None:
     """Draw the comparison anew as long as one of both is at work."""
-    show_errors(lambda: _follow_comparison(first, second))
-
-
-def _follow_comparison(first: str, second: str) -> None:
-    state = page_state()
-    if not any(state.runs.running(name) for name in (first, second)):
-        st.rerun()
-    st.caption(translate("A search is still at work."))
-    _show_comparison(load_history(state.store, first), load_history(state.store, second))
+    with show_errors():
+        state = page_state()
+        if not any(state.runs.running(name) for name in (first, second)):
+            st.rerun()
+        st.caption(translate("A search is still at work."))
+        _show_comparison(load_history(state.store, first), load_history(state.store, second))
 
 
 def _show_comparison(first: History, second: History) -> None:
     """Draw two searches in two columns; what differs is marked."""
     found = compare_trajectories(first, second)
-    st.write(_difference_line(found))
+    parted = [one.round for one in (found.action, found.evidence) if one is not None]
+    if found.same:
+        st.write(translate("Both have the same steps, results and answer."))
+    elif not parted:
+        st.write(translate("Both have the same steps and results. The answers differ."))
+    else:
+        st.write(translate("They differ from round {number} on.").format(number=min(parted)))
     _show_pair(f"**{translate('This search')}**", f"**{translate('The other search')}**")
     for number in range(1, max(len(first.rounds), len(second.rounds)) + 1):
         lines = [_round_line(history, number) for history in (first, second)]
         same = lines[0] == lines[1] and _refs(first, number) == _refs(second, number)
         _show_compared(*lines, same=same)
-    answers = [_answer_text(one.row.answer, one.row.question) for one in (first, second)]
+    answers = [
+        answer_line(one.row.answer, one.row.question) if one.row.answer else translate("Nothing.")
+        for one in (first, second)
+    ]
     _show_compared(
         *(translate("Answer: {answer}").format(answer=answer) for answer in answers),
         same=found.same_answer,
@@ -327,16 +318,6 @@ def _show_comparison(first: History, second: History) -> None:
             if not only:
                 st.caption(translate("Nothing."))
     st.caption(translate("Found by both: {moments}").format(moments=counted(found.both, "moment")))
-
-
-def _difference_line(found: Difference) -> str:
-    """Say where two searches begin to differ."""
-    if found.same:
-        return translate("Both have the same steps, results and answer.")
-    parted = [one.round for one in (found.action, found.evidence) if one is not None]
-    if not parted:
-        return translate("Both have the same steps and results. The answers differ.")
-    return translate("They differ from round {number} on.").format(number=min(parted))
 
 
 def _round_line(history: History, number: int) -> str:
@@ -369,7 +350,3 @@ def _show_compared(first: str, second: str, *, same: bool) -> None:
 def _show_pair(first: str, second: str) -> None:
     for column, text in zip(st.columns(2), (first, second), strict=True):
         column.markdown(text)
-
-
-def _answer_text(answer: Answer | None, question: Question) -> str:
-    return answer_line(answer, question) if answer else translate("Nothing.")

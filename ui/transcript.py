@@ -64,14 +64,29 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
             show_limits(cost.usage, unseen=nothing and (not tools.profile.image_model))
         except HomerError as error:
             show_error(error)
-        parts = [_part(found, _with_words(total, len(found)))] if found else []
+        parts = []
+        if found:
+            shown, lines = len(found), counted(total, "line")
+            first = translate(", the first {shown}").format(shown=shown) if shown < total else ""
+            title = translate("{lines} with these words{first}").format(lines=lines, first=first)
+            parts.append(_part(found, title))
         if close:
             parts.append(_part(close, translate("Close in meaning")))
         if not parts:
             parts = [_part((), none=translate("Nothing like this was found."))]
         _draw(video, parts, at_ms, seek_token)
     else:
-        _show_window(state, video, start_ms, groups)
+        seek_token, at_ms = _moment(video, start_ms)
+        window = load_transcript(state.store, video.id, at_ms, groups)
+        if window is None:
+            st.caption(translate("Nothing is remembered of this video yet."))
+            return
+        why_empty = (
+            translate("Nothing of this was said or shown here.")
+            if groups
+            else translate("Choose what is shown.")
+        )
+        _draw(video, [_part(window.lines, none=why_empty)], at_ms, seek_token, window)
 
 
 def show_scenes(state: PageState, video: Video, start_ms: int) -> None:
@@ -102,56 +117,32 @@ def _scene(scene: Moment) -> dict[str, Any]:
 def _moment(video: Video, start_ms: int) -> tuple[str, int]:
     """Return the moment that the window is around, after the name of the last seek."""
     seek_token, at_ms = sought_moment(video, start_ms)
-    return seek_token, _moved_to(video, seek_token, at_ms)
-
-
-def _show_window(state: PageState, video: Video, start_ms: int, groups: Sequence[str]) -> None:
-    seek_token, at_ms = _moment(video, start_ms)
-    window = load_transcript(state.store, video.id, at_ms, groups)
-    if window is None:
-        st.caption(translate("Nothing is remembered of this video yet."))
-        return
-    nothing = (
-        translate("Nothing of this was said or shown here.")
-        if groups
-        else translate("Choose what is shown.")
-    )
-    _draw(video, [_part(window.lines, none=nothing)], at_ms, seek_token, window)
-
-
-def _moved_to(video: Video, seek_token: str, at_ms: int) -> int:
-    """Return the moment that the transcript asked for since the player was told to seek last."""
+    # The transcript may have asked for another one since the player was told to seek last.
     asked = getattr(st.session_state.get(STATE), "window", None)
     if isinstance(asked, dict) and (asked.get("file"), asked.get("seek")) == (video.id, seek_token):
         moment = asked.get("ms")
         if isinstance(moment, int | float):
-            return max(0, int(moment))
-    return at_ms
-
-
-def _with_words(total: int, shown: int) -> str:
-    first = translate(", the first {shown}").format(shown=shown) if shown < total else ""
-    return translate("{lines} with these words{first}").format(
-        lines=counted(total, "line"), first=first
-    )
+            return seek_token, max(0, int(moment))
+    return seek_token, at_ms
 
 
 def _part(lines: Iterable[TranscriptLine], title: str = "", none: str = "") -> dict[str, Any]:
-    return {"title": title, "none": none, "lines": [_line(line) for line in lines]}
-
-
-def _line(line: TranscriptLine) -> dict[str, Any]:
-    text, marks = line.text, [mark for mark in line.marks if mark[1] <= MAX_CHARS]
-    needs_kind = line.group not in (SAID, CHAPTER) and not text.startswith(f"{line.group}: ")
-    return {
-        "at": line.span.start_ms,
-        "clock": format_time(line.span.start_ms),
-        "who": line.who,
-        "kind": translate(line.group) if needs_kind else "",
-        "tone": "chapter" if line.group == CHAPTER else "",
-        "text": text if len(text) <= MAX_CHARS else text[:MAX_CHARS].rstrip() + " …",
-        "marks": marks,
-    }
+    shown = list[dict[str, Any]]()
+    for line in lines:
+        text, marks = line.text, [mark for mark in line.marks if mark[1] <= MAX_CHARS]
+        needs_kind = line.group not in (SAID, CHAPTER) and not text.startswith(f"{line.group}: ")
+        shown.append(
+            {
+                "at": line.span.start_ms,
+                "clock": format_time(line.span.start_ms),
+                "who": line.who,
+                "kind": translate(line.group) if needs_kind else "",
+                "tone": "chapter" if line.group == CHAPTER else "",
+                "text": text if len(text) <= MAX_CHARS else text[:MAX_CHARS].rstrip() + " …",
+                "marks": marks,
+            }
+        )
+    return {"title": title, "none": none, "lines": shown}
 
 
 def _draw(

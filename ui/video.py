@@ -15,7 +15,6 @@ from domain.streams import Gap
 from domain.words import format_number, format_span, format_time, translate, translate_sentence
 from flows.video_locks import is_watched
 from library.memory import (
-    ShownClip,
     StreamDetails,
     clip_spans,
     clips,
@@ -27,7 +26,7 @@ from library.memory import (
 )
 from library.people import most_seen
 from store.database import Store
-from ui.app_state import PageState, page_state, show_errors
+from ui.app_state import PageState, page_state
 from ui.corrections import deleted_lane, display_name, show_span_deletion
 from ui.formatting import escape_markdown
 from ui.ingestion import retry_button
@@ -95,10 +94,6 @@ VIEWS = (EVENTS, CLIPS, MEMORY, SEARCH)
 def video_page() -> None:
     """Draw the video that the address names."""
     st.title(translate("Video"))
-    show_errors(_body)
-
-
-def _body() -> None:
     state = page_state()
     video = select_video(state.store)
     if video is None:
@@ -142,7 +137,9 @@ def _body() -> None:
     stream = load_stream_details(state.store, video.id)
     if stream is not None:
         _show_gaps(stream, video)
-    names = _view_names(state.store, video, is_stream=stream is not None)
+    names = [*VIEWS]
+    if stream is not None:  # The live view is the first while it is watched.
+        names.insert(0 if is_watched(state.store, video.id) else len(names), LIVE)
     view = choice_param(translate("Show"), names, "show")
     views = {
         EVENTS: _show_events,
@@ -154,13 +151,6 @@ def _body() -> None:
     views.get(view, _show_events)(state, video)
     if state.store.may_change:
         show_span_deletion(state, video)
-
-
-def _view_names(store: Store, video: Video, *, is_stream: bool) -> tuple[str, ...]:
-    """Return the views of a video: of a stream also the live one, first while it is watched."""
-    if not is_stream:
-        return VIEWS
-    return (LIVE, *VIEWS) if is_watched(store, video.id) else (*VIEWS, LIVE)
 
 
 def _show_facts(video: Video) -> None:
@@ -378,54 +368,49 @@ def _show_clips(state: PageState, video: Video) -> None:
         for gap in stream.gaps if stream and (starts or not clip.index) else ():
             if since <= gap.span.start_ms < clip.span.start_ms:
                 _show_gap(gap)
-        _show_clip(state.store, video, clip, stream)
+        with st.container(border=True, key=f"clip_{clip.index}"):
+            with st.container(
+                horizontal=True, vertical_alignment="center", key=f"head_{clip.index}"
+            ):
+                _play_button(
+                    video, clip.span.start_ms, format_span(clip.span), f"play_c{clip.index}"
+                )
+                save_button(state.store, video, clip.span, f"c{clip.index}")
+                st.caption(
+                    translate("clip {index}, {state}").format(
+                        index=clip.index, state=translate(clip.state)
+                    )
+                )
+            if stream is not None and clip.index in stream.clips:
+                st.caption(escape_markdown(describe_watching(stream.clips[clip.index])))
+            if clip.error:
+                error = escape_markdown(translate_sentence(clip.error))
+                st.markdown(translate("Failed: {error}").format(error=error))
+            if (clip.state == ClipState.FAILED or clip.unwritten) and video.path:
+                retry_button(state.store, video.id, clip.index)
+            for gap in clip.gaps:
+                _show_gap(gap)
+            with st.container(horizontal=True, key=f"frames_{clip.index}"):
+                for frame in clip.keyframes:
+                    show_keyframe(state.store, frame)
+            if clip.dropped:
+                st.caption(
+                    escape_markdown(
+                        translate("Not stored: {parts}.").format(parts="; ".join(clip.dropped))
+                    )
+                )
+            lines = [
+                f"{format_time(line.span.start_ms)} *{translate(line.source)}* "
+                f"{escape_markdown(tags_in_words(line.text))}"
+                for line in clip.lines
+            ]
+            st.markdown("  \n".join(lines))
+            if clip.state == ClipState.DELETED:
+                st.caption(translate("This part was deleted, and is not watched again."))
+            elif not clip.lines and not clip.error:
+                st.caption(translate("Nothing was said, read or seen here."))
 
 
 def _show_gap(gap: Gap) -> None:
     time, reason = format_span(gap.span), describe_gap(gap)
     st.caption(escape_markdown(translate("Gap {time}: {reason}").format(time=time, reason=reason)))
-
-
-def _show_clip(
-    store: Store,
-    video: Video,
-    clip: ShownClip,
-    stream: StreamDetails | None,
-) -> None:
-    with st.container(border=True, key=f"clip_{clip.index}"):
-        with st.container(horizontal=True, vertical_alignment="center", key=f"head_{clip.index}"):
-            _play_button(video, clip.span.start_ms, format_span(clip.span), f"play_c{clip.index}")
-            save_button(store, video, clip.span, f"c{clip.index}")
-            st.caption(
-                translate("clip {index}, {state}").format(
-                    index=clip.index, state=translate(clip.state)
-                )
-            )
-        if stream is not None and clip.index in stream.clips:
-            st.caption(escape_markdown(describe_watching(stream.clips[clip.index])))
-        if clip.error:
-            error = escape_markdown(translate_sentence(clip.error))
-            st.markdown(translate("Failed: {error}").format(error=error))
-        if (clip.state == ClipState.FAILED or clip.unwritten) and video.path:
-            retry_button(store, video.id, clip.index)
-        for gap in clip.gaps:
-            _show_gap(gap)
-        with st.container(horizontal=True, key=f"frames_{clip.index}"):
-            for frame in clip.keyframes:
-                show_keyframe(store, frame)
-        if clip.dropped:
-            st.caption(
-                escape_markdown(
-                    translate("Not stored: {parts}.").format(parts="; ".join(clip.dropped))
-                )
-            )
-        lines = [
-            f"{format_time(line.span.start_ms)} *{translate(line.source)}* "
-            f"{escape_markdown(tags_in_words(line.text))}"
-            for line in clip.lines
-        ]
-        st.markdown("  \n".join(lines))
-        if clip.state == ClipState.DELETED:
-            st.caption(translate("This part was deleted, and is not watched again."))
-        elif not clip.lines and not clip.error:
-            st.caption(translate("Nothing was said, read or seen here."))

@@ -8,7 +8,7 @@ import streamlit as st
 
 from domain.marked import marked
 from domain.media import Video
-from domain.moments import MemoryOfMoment, Moment
+from domain.moments import MemoryOfMoment
 from domain.people import tags_in_words
 from domain.words import format_span, format_time, join_words, translate
 from library.moments import load_moment
@@ -64,7 +64,12 @@ def _show(store: Store, moment: MemoryOfMoment, title: str) -> None:
                         width=150,
                     )
         for level, nodes in groupby(moment.nodes, key=lambda node: node.kind):
-            _show_level(level, list(nodes))
+            lines = [f"**{escape_markdown(translate(level))}**"]
+            for node in nodes:
+                parts = (part for part in (node.label or node.source, node.text) if part)
+                text = escape_markdown(_shortened(": ".join(dict.fromkeys(parts))))
+                lines.append(f"{format_span(node.span)} {text}")
+            st.markdown("  \n".join(lines))
         if not moment.relations:
             return
         count = moment.relations_total
@@ -85,16 +90,6 @@ def _show(store: Store, moment: MemoryOfMoment, title: str) -> None:
             if moment.entities:
                 named = join_words([_shortened(text) for text in moment.entities.values()])
                 st.caption(escape_markdown(translate("Between: {named}").format(named=named)))
-
-
-def _show_level(level: str, nodes: list[Moment]) -> None:
-    lines = [f"{format_span(node.span)} {_labelled(node)}" for node in nodes]
-    st.markdown("  \n".join([f"**{escape_markdown(translate(level))}**", *lines]))
-
-
-def _labelled(node: Moment) -> str:
-    parts = (part for part in (node.label or node.source, node.text) if part)
-    return escape_markdown(_shortened(": ".join(dict.fromkeys(parts))))
 
 
 def _shortened(text: str) -> str:

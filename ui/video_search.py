@@ -14,11 +14,10 @@ from domain.asking import Evidence, Mode
 from domain.errors import HomerError, InputError
 from domain.marked import marked
 from domain.media import Video
-from domain.time import TimeSpan, parse_clock_span
+from domain.time import parse_clock_span
 from domain.words import counted, translate, translate_sentence
 from retrieval.images_alike import example_of_ref, image_example, is_image_ref
 from retrieval.relevance import close_evidence
-from retrieval.result import Retrieval
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
 from strategies.named_tools import find_tool, list_tools, parse_arguments, use_once
@@ -72,7 +71,29 @@ def show_search(state: PageState, video: Video) -> None:
         return
     try:
         with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
-            result = _search(state, video, sought)
+            if sought.tool:
+                named, arguments = find_tool(sought.tool), parse_arguments(_words(sought.arguments))
+                tools = state.workspace(video.profile).tools
+                result, *_ = use_once(
+                    state.store, tools, named, sought.query, arguments, (video.id,)
+                )
+            elif sought.image is not None:
+                example = image_example(sought.image.name, sought.image.getvalue())
+                result = search_alike(state.store, lambda _: example, (video.id,))[0]
+            elif sought.like:
+                of_ref = partial(example_of_ref, state.store, ref=sought.like)
+                result = search_alike(state.store, of_ref, (video.id,))[0]
+            else:
+                try:
+                    span = parse_clock_span(sought.at) if sought.at else None
+                except ValueError as error:
+                    reason = translate_sentence(str(error))
+                    raise InputError(translate("At: {reason}").format(reason=reason)) from error
+                mode = Mode.KEYFRAME if span else sought.mode
+                retrievers = state.workspace(video.profile).retrievers
+                result, *_ = search_once(
+                    state.store, retrievers, mode, sought.query, (video.id,), span=span
+                )
     except HomerError as error:
         show_error(error)
         return
@@ -106,13 +127,8 @@ def _alike_button(ref: str) -> None:
         key=f"alike_{ref}",
         type="tertiary",
         icon=":material/image_search:",
-        on_click=_search_alike,
-        args=(ref,),
+        on_click=partial(set_params, like=ref, q=None, at=None, tool=None, arguments=None),
     )
-
-
-def _search_alike(ref: str) -> None:
-    set_params(like=ref, q=None, at=None, tool=None, arguments=None)
 
 
 def _form() -> Sought | None:
@@ -127,7 +143,21 @@ def _form() -> Sought | None:
             )
             image = st.file_uploader(translate("Like an image of your own"), type=IMAGE_TYPES)
         with st.expander(translate("With a tool of a strategy")):
-            tool, arguments = _tool_fields()
+            descriptions = {one.tool.name: one.tool.description for one in list_tools()}
+            names, given = ["", *descriptions], text_param("tool")
+            tool = st.selectbox(
+                translate("Tool"),
+                names,
+                index=names.index(given) if given in names else 0,
+                format_func=lambda name: (
+                    f"{name}: {descriptions[name]}" if name else translate("none")
+                ),
+            )
+            arguments = st.text_input(
+                translate("Arguments besides the query"),
+                text_param("arguments"),
+                placeholder="lines=5",
+            )
         sent = st.form_submit_button(translate("Search"), type="primary")
     like = "" if sent else text_param("like")
     sought = Sought(query.strip(), MODES[mode], at.strip(), like, image, tool, arguments.strip())
@@ -142,46 +172,6 @@ def _form() -> Sought | None:
     return sought if sent or not sought.empty else None
 
 
-def _tool_fields() -> tuple[str, str]:
-    """Draw the fields of a tool; return its name, "" for none, and its arguments."""
-    descriptions = {one.tool.name: one.tool.description for one in list_tools()}
-    names, given = ["", *descriptions], text_param("tool")
-    tool = st.selectbox(
-        translate("Tool"),
-        names,
-        index=names.index(given) if given in names else 0,
-        format_func=lambda name: f"{name}: {descriptions[name]}" if name else translate("none"),
-    )
-    arguments = st.text_input(
-        translate("Arguments besides the query"),
-        text_param("arguments"),
-        placeholder="lines=5",
-    )
-    return tool, arguments
-
-
-def _search(state: PageState, video: Video, sought: Sought) -> Retrieval:
-    """Search for what the form asks for.
-
-    Raises:
-        HomerError: nothing can be searched for, or what is given cannot be read.
-    """
-    if sought.tool:
-        named, arguments = find_tool(sought.tool), parse_arguments(_words(sought.arguments))
-        tools = state.workspace(video.profile).tools
-        return use_once(state.store, tools, named, sought.query, arguments, (video.id,))[0]
-    if sought.image is not None:
-        example = image_example(sought.image.name, sought.image.getvalue())
-        return search_alike(state.store, lambda _: example, (video.id,))[0]
-    if sought.like:
-        of_ref = partial(example_of_ref, state.store, ref=sought.like)
-        return search_alike(state.store, of_ref, (video.id,))[0]
-    span = _span(sought.at) if sought.at else None
-    mode = Mode.KEYFRAME if span else sought.mode
-    retrievers = state.workspace(video.profile).retrievers
-    return search_once(state.store, retrievers, mode, sought.query, (video.id,), span=span)[0]
-
-
 def _words(arguments: str) -> list[str]:
     """Split arguments at spaces; quotes hold together what has some."""
     try:
@@ -191,13 +181,4 @@ def _words(arguments: str) -> list[str]:
             translate("Arguments: {reason}: {arguments}").format(
                 reason=str(error).lower(), arguments=arguments
             )
-        ) from error
-
-
-def _span(at: str) -> TimeSpan:
-    try:
-        return parse_clock_span(at)
-    except ValueError as error:
-        raise InputError(
-            translate("At: {reason}").format(reason=translate_sentence(str(error)))
         ) from error

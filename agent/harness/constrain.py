@@ -124,10 +124,11 @@ def jaccard(first: str, second: str) -> float:
 def check(action: Action | None, bounds: ActionBounds, settings: AskSettings) -> ActionVerdict:
     """Return the first rule that ``action`` breaks, or acceptance."""
     rules = [("format", _format(action))]
+    chosen = "A question with options needs one of its options, also when memory is thin."
     if action is not None and action.kind == "answer":
         rules += [
             ("search first", "" if bounds.searched else "Search the memory before answering."),
-            ("not in memory", _may_be_missing(action, bounds)),
+            ("not in memory", chosen if action.not_in_memory and bounds.options else ""),
             ("option", _option(action, bounds)),
             ("citation", _citation(action, bounds)),
             ("tag", _tag(action, bounds)),
@@ -149,12 +150,6 @@ def _format(action: Action | None) -> str:
         return "That was no action. Reply with one search (mode and query) or one answer."
     if action.kind == "answer" and not (action.answer.strip() or action.not_in_memory):
         return "The answer is empty. Say the answer, or search."
-    return ""
-
-
-def _may_be_missing(action: Action, bounds: ActionBounds) -> str:
-    if action.not_in_memory and bounds.options:
-        return "A question with options needs one of its options, also when memory is thin."
     return ""
 
 

@@ -71,36 +71,31 @@ def after_round(
     The first time that the search is saturated, or empty twice in a row, it gets one grace round
     with suggestions; the next such round makes the following one the last.
     """
-    counted = _counted(progress, gain)
-    if counted.last is not None:
-        return counted, ""
-    spent = counted.lows >= settings.saturated_after or counted.empties >= settings.empty_rounds
-    if not spent:
-        return counted, ""
-    if not counted.grace:
-        hints = mode_hints(modes, settings.memory.modes)
-        changes = {"grace": True, "hints": (*counted.hints, *hints)}
-        return counted.model_copy(update=changes), "grace round: little new was found"
-    warning = "last round: the search gives nothing new"
-    return counted.model_copy(update={"last": number + 1}), warning
-
-
-def _counted(progress: ProgressLedger, gain: RoundGain) -> ProgressLedger:
     stuck = gain.same_focus and not gain.new_evidence
-    changes = {
+    counts = {
         "empties": progress.empties + 1 if gain.empty else 0,
         "lows": progress.lows + 1 if gain.low else 0,
         "stale": 0 if gain.new_evidence else progress.stale + 1,
         "on_focus": progress.on_focus + 1 if gain.same_focus else 1,
         "locked": progress.locked + 1 if stuck else 0,
     }
-    return progress.model_copy(update=changes)
-
-
-def mode_hints(tried: Sequence[Mode], available: Sequence[Mode] = tuple(Mode)) -> tuple[str, ...]:
-    """Return suggestions after these modes: first unused modes, else other words."""
-    unused = [hint for mode, hint in _STRATEGIES.items() if mode in available and mode not in tried]
-    return tuple(unused) or ("All modes were tried: use other words, names or times.",)
+    counted = progress.model_copy(update=counts)
+    if counted.last is not None:
+        return counted, ""
+    spent = counted.lows >= settings.saturated_after or counted.empties >= settings.empty_rounds
+    if not spent:
+        return counted, ""
+    if not counted.grace:
+        unused = [
+            hint
+            for mode, hint in _STRATEGIES.items()
+            if mode in settings.memory.modes and mode not in modes
+        ]
+        hints = tuple(unused) or ("All modes were tried: use other words, names or times.",)
+        changes = {"grace": True, "hints": (*counted.hints, *hints)}
+        return counted.model_copy(update=changes), "grace round: little new was found"
+    warning = "last round: the search gives nothing new"
+    return counted.model_copy(update={"last": number + 1}), warning
 
 
 def forced_mode(

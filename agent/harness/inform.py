@@ -82,15 +82,6 @@ def card_lines(
 ) -> tuple[CardLine, ...]:
     """Return the lines of the card of a search."""
     shown = [e for e in retrieval.evidence if not (repeats and e.ref in seen)]
-    head = [CardLine(text=line) for line in _card_head(retrieval, repeats)]
-    evidence = [CardLine(text=memory_line(e), score=e.score) for e in shown]
-    tail = ["Nothing new."] if repeats and not shown and not retrieval.refused else []
-    tail += [_neighbour(n) for n in retrieval.neighbours if n.of or not repeats]
-    return (*head, *evidence, *(CardLine(text=line) for line in [*tail, "</card>"]))
-
-
-def _card_head(retrieval: EvidenceRetrieved, repeats: bool) -> list[str]:
-    """Return the lines of a card before its evidence."""
     lines = [f'<card mode="{retrieval.mode}" query="{quote_label(retrieval.query, 120)}">']
     if retrieval.refused:
         lines.append(f"Refused: {quote_untrusted(retrieval.refused, 600)}")
@@ -104,7 +95,11 @@ def _card_head(retrieval: EvidenceRetrieved, repeats: bool) -> list[str]:
             lines.append(f"Read off from structure, in words of the memory: {text} {refs}")
     if retrieval.nothing_close:
         lines.append("Nothing in memory is close to this query.")
-    return lines
+    head = [CardLine(text=line) for line in lines]
+    evidence = [CardLine(text=memory_line(e), score=e.score) for e in shown]
+    tail = ["Nothing new."] if repeats and not shown and not retrieval.refused else []
+    tail += [_neighbour(n) for n in retrieval.neighbours if n.of or not repeats]
+    return (*head, *evidence, *(CardLine(text=line) for line in [*tail, "</card>"]))
 
 
 def memory_line(evidence: Evidence, *, whole: bool = False) -> str:
@@ -147,7 +142,13 @@ def ledger_lines(ledger: Ledger, current: Subtask | None, full: bool) -> str:
         # The plan is shown with the question.
         states = ", ".join(f"{s.id} {s.state}" for s in ledger.subtasks)
         return f"<ledger>unchanged: {states}</ledger>"
-    lines = [_subtask(s, current) for s in ledger.subtasks]
+    lines = list[str]()
+    for one in ledger.subtasks:
+        mark = "*" if current is not None and one.id == current.id else "-"
+        answer = f": {quote_untrusted(one.answer)}" if one.answer else ""
+        known = f" [{len(one.evidence)} pieces of evidence]" if one.evidence else ""
+        about = f"{one.id} ({one.state}, {one.attempts} attempts){_after(one)}"
+        lines.append(f"{mark} {about} {quote_untrusted(one.text)}{answer}{known}")
     return "\n".join(["<ledger>", *lines, "</ledger>"])
 
 
@@ -170,15 +171,6 @@ def _news(subtask: Subtask) -> tuple[object, ...]:
     undecided = (SubtaskState.PENDING, SubtaskState.SEARCHING)
     state = None if subtask.state in undecided else subtask.state
     return subtask.id, subtask.text, state, subtask.answer, subtask.evidence
-
-
-def _subtask(subtask: Subtask, current: Subtask | None) -> str:
-    mark = "*" if current is not None and subtask.id == current.id else "-"
-    answer = f": {quote_untrusted(subtask.answer)}" if subtask.answer else ""
-    known = f" [{len(subtask.evidence)} pieces of evidence]" if subtask.evidence else ""
-    state = f"{subtask.state}, {subtask.attempts} attempts"
-    text = quote_untrusted(subtask.text)
-    return f"{mark} {subtask.id} ({state}){_after(subtask)} {text}{answer}{known}"
 
 
 def question_lines(question: Question) -> str:

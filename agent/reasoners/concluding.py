@@ -68,12 +68,6 @@ def as_statement(text: str) -> str:
     return bare.strip() or statement_
 
 
-def question_parts_of(question: str) -> tuple[str, ...]:
-    """Split a question that asks several things into parts; empty if it asks one."""
-    parts = [part.strip() for part in _PARTS.split(question.strip()) if words(part)]
-    return tuple(parts) if len(parts) > 1 else ()
-
-
 def decompose(
     question: str, options: tuple[str, ...], most: int = SUBTASKS
 ) -> tuple[SubtaskDraft, ...]:
@@ -82,22 +76,16 @@ def decompose(
     One subtask for each option, at most ``most``: with more options, several share a subtask.
     """
     if options:
-        return tuple(_for_options(options, group) for group in _grouped(options, most))
-    if parts := question_parts_of(question):
+        # Groups of them that are as even as possible.
+        groups = min(max(1, most), len(options))
+        starts = [len(options) * i // groups for i in range(groups + 1)]
+        each = [tuple(ascii_uppercase[start:stop]) for start, stop in pairwise(starts)]
+        return tuple(SubtaskDraft(text=option_text(options, one), options=one) for one in each)
+    # A question may ask several things.
+    parts = [part.strip() for part in _PARTS.split(question.strip()) if words(part)]
+    if len(parts) > 1:
         return tuple(SubtaskDraft(text=part) for part in parts)
     return (SubtaskDraft(text=question),)
-
-
-def _grouped(options: Sequence[str], most: int) -> list[range]:
-    """Split the positions of the options into at most ``most`` groups, as evenly as possible."""
-    groups = min(max(1, most), len(options))
-    starts = [len(options) * i // groups for i in range(groups + 1)]
-    return [range(start, stop) for start, stop in pairwise(starts)]
-
-
-def _for_options(options: Sequence[str], places: Iterable[int]) -> SubtaskDraft:
-    letters = tuple(ascii_uppercase[place] for place in places)
-    return SubtaskDraft(text=option_text(options, letters), options=letters)
 
 
 def option_text(options: Sequence[str], letters: Sequence[str]) -> str:
@@ -118,13 +106,11 @@ def query_of(task: Subtask, question: Question) -> str:
     if not task.options or not has_rule_wording(task, question):
         return as_query(task.text)
     chosen = (question.options[ascii_uppercase.index(letter)] for letter in task.options)
-    restated = "; ".join(_restated(question.text, option) for option in chosen)
+    stated = [statement(question.text, option) for option in chosen]
+    restated = "; ".join(
+        as_query(one) if is_asked(one) or len(words(one)) < 2 else one for one in stated
+    )
     return restated if words(restated) != words(task.text) else f"the video tells {restated}"
-
-
-def _restated(question: str, option: str) -> str:
-    restated = statement(question, option)
-    return as_query(restated) if is_asked(restated) or len(words(restated)) < 2 else restated
 
 
 def ranking_text_of(task: Subtask, question: Question) -> str:
@@ -205,12 +191,21 @@ def by_options(decision: DecisionContext) -> Conclusion:
         for support in scored
         if support.ref in held and support.score >= SUPPORTS
     }
+    # Pieces scored close to the best; and all pieces by their support of the likely options.
+    near = [held[ref] for ref in clips[:QUOTED]]
+    least = NEAR_BEST * max((e.score for e in near), default=0.0)
+    lean = [LEAN * math.log(max(share, LEAST_SHARE)) for share in shares]
+    merits = {
+        ref: max(score + more for score, more in zip(each, lean, strict=True))
+        for ref, each in scores.items()
+        if ref in held
+    }
     return Conclusion(
         text=letter,
         option=letter,
         refs=tuple(sorted(known, key=lambda ref: -known[ref])[:QUOTED])
-        or _near_best([held[ref] for ref in clips[:QUOTED]]),
-        ranked=_ranked(scores, held, shares),
+        or tuple(e.ref for e in near if e.score >= least),
+        ranked=tuple(_best_of_clips(held, merits)),
         share=shares_of(
             [
                 total / max(search.found.temperature for search in decision.searches)
@@ -218,12 +213,6 @@ def by_options(decision: DecisionContext) -> Conclusion:
             ]
         )[best],
     )
-
-
-def _near_best(evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """Return the refs of evidence scored close to the best, in the given order."""
-    best = max((e.score for e in evidence), default=0.0)
-    return tuple(e.ref for e in evidence if e.score >= NEAR_BEST * best)
 
 
 def weights(searches: Sequence[CompletedSearch], held: Held, count: int) -> Scores:
@@ -292,25 +281,16 @@ def shares_of(scores: Sequence[float]) -> list[float]:
     return [value / sum(weight) for value in weight]
 
 
-def _ranked(scores: Scores, held: Held, shares: Sequence[float]) -> tuple[str, ...]:
-    """Return the refs by their support of the likely options, best first, one per clip."""
-    lean = [LEAN * math.log(max(share, LEAST_SHARE)) for share in shares]
-    best = {
-        ref: max(score + more for score, more in zip(each, lean, strict=True))
-        for ref, each in scores.items()
-        if ref in held
-    }
-    return tuple(_best_of_clips(held, best))
-
-
 def by_quotation(decision: DecisionContext) -> Conclusion:
     """Quote the answer to each part; "not in memory" where nothing is close to any.
 
     Where few videos were searched, it is quoted of each of them, after its title.
     """
     held = {e.ref: e for e in decision.held}
+    close = [search for search in decision.searches if not search.found.nothing_close]
     parts = [
-        found_for(task, decision.searches) for task in answering_subtasks(decision.ledger.subtasks)
+        [search.found for search in close if search.subtask == task.id]
+        for task in answering_subtasks(decision.ledger.subtasks)
     ]
     # Lines and images by score, each once; ties keep their order.
     evidence = (e for part in parts for search in part for e in search.evidence)
@@ -374,9 +354,3 @@ def quotes_for(
 def answering_subtasks(subtasks: Sequence[Subtask]) -> list[Subtask]:
     """Return the subtasks that were not given up."""
     return [task for task in subtasks if task.state is not SubtaskState.ABANDONED]
-
-
-def found_for(task: Subtask, searches: Sequence[CompletedSearch]) -> list[EvidenceRetrieved]:
-    """Return the searches for a subtask that found something close."""
-    results = (search.found for search in searches if search.subtask == task.id)
-    return [result for result in results if not result.nothing_close]

@@ -96,7 +96,6 @@ class LlmReasoner:
 
     Args:
         caller: makes the calls.
-        settings: the settings of the run.
         images: loads a keyframe's JPEG by its SHA-256.
     """
 
@@ -129,13 +128,14 @@ class LlmReasoner:
         latest = pictures_of(decision.searches[-1].found) if decision.searches else ()
         loaded = self._load(latest, decision, ACT_SHARE)
         hint = "" if self._caller.in_process else prompt("act_time")
+        ref, label = (decision.focus.ref, decision.focus.label) if decision.focus else ("", "")
         task_prompt = prompt(
             "act",
             round=decision.round,
             rounds=self._settings.rounds,
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
-            focus=_focus(decision),
+            focus=focus_line(ref, label),
             notes="\n".join(filter(None, [_with_images(_notes(decision), loaded), hint])),
         )
         temperature = self._settings.act_temperature
@@ -148,19 +148,35 @@ class LlmReasoner:
             images=loaded.images,
             labels=loaded.labels,
         ).decision()
-        return _repaired(action, decision) if decision.complaint else action
+        if not decision.complaint:
+            return action
+        # Reword a query that is still a question, a single word or a copy.
+        task = decision.current.text if decision.current else ""
+        if action.kind != "search" or action.mode is Mode.NEIGHBOR or not words(action.query):
+            return action
+        malformed = is_asked(action.query) or len(words(action.query)) < 2
+        if not (malformed or words(action.query) == words(task)):
+            return action
+        return action.model_copy(update={"query": as_query(action.query)})
 
     def assess(self, decision: DecisionContext) -> Assessment:
         """Decide what the last search settles, with its images if the model accepts them."""
         card_text = card(decision.found, (), repeats=False) if decision.found else ""
         found = pictures_of(decision.found) if decision.found else ()
         loaded = self._load(found, decision, ASSESS_SHARE)
+        far = loaded.refs and decision.found is not None and decision.found.nothing_close
+        notes = [
+            _notes(decision),
+            UNSEEN if loaded.missing else "",
+            prompt("assess_images") if loaded.refs else "",
+            prompt("assess_images_far") if far else "",
+        ]
         task_prompt = prompt(
             "assess",
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
             card=card_text,
-            notes=_looking_notes(decision, loaded),
+            notes="\n".join(filter(None, notes)),
         )
         reply = self._caller.ask(
             "assess",
@@ -212,11 +228,22 @@ class LlmReasoner:
         )
         held = by_evidence(decision.pictures, most_telling)
         loaded = self._load(held, decision, CONCLUDE_SHARE)
+        # All that was found, each once, in order of time, and how events stand to each other. Of
+        # very much, what supports answers and what scored best is kept. Summaries are whole.
+        best = sorted(
+            decision.evidence, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms)
+        )
+        in_time = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
+        edges = edge_lines([search.found for search in decision.searches])
+        lines = [*(memory_line(e, whole=True) for e in in_time), *edges]
+        options = decision.question.options
         task_prompt = prompt(
             "conclude",
             ledger=_ledger(decision, None),
-            evidence=_evidence(decision),
-            form=_form(decision),
+            evidence="\n".join(lines) or "Nothing was found.",
+            form=prompt("conclude_options", last=letter(len(options) - 1))
+            if options
+            else prompt("conclude_guess" if decision.guesses else "conclude_open"),
             notes=_with_images(_notes(decision), loaded),
         )
         reply = self._caller.ask(
@@ -242,7 +269,10 @@ class LlmReasoner:
             plan=plan_lines(decision.planned),
             contents=content_lines(decision.contents),
         )
-        first, last = [system(_system(decision)), user(question)], user(task_prompt)
+        # The rules, and the advice that holds for the whole run.
+        advice = skill_lines(decision.skills, Tone.POSITIVE)
+        rules = [prompt("system"), *([prompt("skills", lines=advice)] if advice else [])]
+        first, last = [system("\n\n".join(rules)), user(question)], user(task_prompt)
         if not steps:
             return [*first, last]
         cards = earlier_cards([step.lines for step in steps])
@@ -254,54 +284,21 @@ class LlmReasoner:
         return [*first, *turns, last]
 
 
-def _repaired(action: Action, decision: DecisionContext) -> Action:
-    """Reword a query that is still a question, a single word or a copy after a complaint."""
-    task = decision.current.text if decision.current else ""
-    if action.kind != "search" or action.mode is Mode.NEIGHBOR or not words(action.query):
-        return action
-    malformed = is_asked(action.query) or len(words(action.query)) < 2
-    if not (malformed or words(action.query) == words(task)):
-        return action
-    return action.model_copy(update={"query": as_query(action.query)})
-
-
-def _system(decision: DecisionContext) -> str:
-    """Return the rules, and the advice that holds for the whole run."""
-    advice = skill_lines(decision.skills, Tone.POSITIVE)
-    return "\n\n".join([prompt("system"), *([prompt("skills", lines=advice)] if advice else [])])
-
-
 def _ledger(decision: DecisionContext, current: Subtask | None) -> str:
     """Return the ledger in full if it changed since the question was shown, else in one line."""
     return ledger_lines(decision.ledger, current, full=has_news(decision.ledger, decision.planned))
 
 
-def _focus(decision: DecisionContext) -> str:
-    return (
-        focus_line(decision.focus.ref, decision.focus.label)
-        if decision.focus
-        else focus_line("", "")
-    )
-
-
 def _notes(decision: DecisionContext) -> str:
-    forced = (f"This round's mode is {decision.forced}.",) if decision.forced else _modes(decision)
+    forced: tuple[str, ...] = ()
+    if decision.forced:
+        forced = (f"This round's mode is {decision.forced}.",)
+    elif len(decision.modes) != len(Mode):  # Some are switched off.
+        forced = (f"The only modes there are now: {', '.join(decision.modes)}.",)
     warnings = skill_lines(decision.skills, Tone.CAUTIONARY)
     return hint_lines(
         (*decision.hints, *warnings.splitlines(), *forced), decision.complaint, decision.final
     )
-
-
-def _looking_notes(decision: DecisionContext, loaded: LoadedPictures) -> str:
-    """Return the notes of an assessment, with what is to be known about its images."""
-    far = loaded.refs and decision.found is not None and decision.found.nothing_close
-    notes = [
-        _notes(decision),
-        UNSEEN if loaded.missing else "",
-        prompt("assess_images") if loaded.refs else "",
-        prompt("assess_images_far") if far else "",
-    ]
-    return "\n".join(filter(None, notes))
 
 
 def _with_images(notes: str, loaded: LoadedPictures) -> str:
@@ -309,33 +306,6 @@ def _with_images(notes: str, loaded: LoadedPictures) -> str:
     return "\n".join(filter(None, [notes, prompt("images") if loaded.images else ""]))
 
 
-def _modes(decision: DecisionContext) -> tuple[str, ...]:
-    """Return a note on the available modes where some are switched off."""
-    all_modes = len(decision.modes) == len(Mode)
-    return () if all_modes else (f"The only modes there are now: {', '.join(decision.modes)}.",)
-
-
 def _support(decision: DecisionContext) -> set[str]:
     """Return the evidence that is said to support the subtasks' answers."""
     return {ref for s in decision.ledger.subtasks for ref in s.support}
-
-
-def _evidence(decision: DecisionContext) -> str:
-    """Return all that was found, each once, in order of time, and how events stand to each other.
-
-    Of very much, what supports answers and what scored best is kept. Summaries are whole.
-    """
-    support = _support(decision)
-    best = sorted(
-        decision.evidence, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms)
-    )
-    in_time = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
-    searches = [search.found for search in decision.searches]
-    lines = [*(memory_line(e, whole=True) for e in in_time), *edge_lines(searches)]
-    return "\n".join(lines) or "Nothing was found."
-
-
-def _form(decision: DecisionContext) -> str:
-    if not decision.question.options:
-        return prompt("conclude_guess" if decision.guesses else "conclude_open")
-    return prompt("conclude_options", last=letter(len(decision.question.options) - 1))

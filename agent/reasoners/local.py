@@ -54,7 +54,12 @@ class LocalReasoner:
         query = (
             query_of(decision.current, decision.question) if decision.current else as_query(text)
         )
-        return Action(kind="search", reason=reason_for(mode), mode=mode, query=query)
+        reasons = {
+            Mode.EVENT: "find the event first",
+            Mode.VIDEO: "look closer at what was said and done",
+            Mode.KEYFRAME: "look at the images",
+        }
+        return Action(kind="search", reason=reasons.get(mode, ""), mode=mode, query=query)
 
     def assess(self, decision: DecisionContext) -> Assessment:
         """Resolve a subtask with what answers it: quotes, or lines that were weighed by option."""
@@ -127,13 +132,3 @@ def cause_of(neighbours: Sequence[Neighbour]) -> str:
 def first_label(neighbours: Sequence[Neighbour]) -> str:
     """Return the first neighbour's label, or ""."""
     return next((n.label for n in neighbours), "")
-
-
-def reason_for(mode: Mode) -> str:
-    """Return why a mode is chosen, for readers of the trajectory."""
-    reasons = {
-        Mode.EVENT: "find the event first",
-        Mode.VIDEO: "look closer at what was said and done",
-        Mode.KEYFRAME: "look at the images",
-    }
-    return reasons.get(mode, "")

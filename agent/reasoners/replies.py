@@ -12,7 +12,7 @@ from agent.reasoners.port import Assessment, Conclusion, Unreadable
 from domain.asking import IMAGE_KINDS, REF_KINDS, Action, Mode, Support
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.texts import make_storable
-from domain.time import TimeSpan, parse_clock_span
+from domain.time import parse_clock_span
 from domain.trajectory import ImageNote, Resolution
 from models.prompts import prompts_beside
 
@@ -39,20 +39,10 @@ def subtasks_in(texts: list[str]) -> tuple[str, ...]:
     return tuple(f"t{number}" for text in texts for number in _SUBTASK.findall(text))
 
 
-def image_note_text(text: str) -> str:
-    """Return what was seen on one line, at most ``IMAGE_NOTE`` characters."""
-    return quote_untrusted(make_storable(text), IMAGE_NOTE)
-
-
 def _listed(value: Any) -> Any:
     """Wrap a single value in a list, and turn numbers into texts."""
     things = value if isinstance(value, list) else [value]
     return [str(item) if isinstance(item, int | float) else item for item in things]
-
-
-def _worded(value: Any) -> Any:
-    """Accept a subtask given as a bare text."""
-    return {"text": value} if isinstance(value, str) else value
 
 
 def _mode(value: Any) -> Any:
@@ -116,7 +106,12 @@ class SubtaskReply(BaseReply):
         return SubtaskDraft(text=self.text, depends=subtasks_in(self.depends))
 
 
-Drafts = list[Annotated[SubtaskReply, BeforeValidator(_worded)]]
+Drafts = list[
+    Annotated[
+        SubtaskReply,
+        BeforeValidator(lambda value: {"text": value} if isinstance(value, str) else value),
+    ]
+]
 
 
 class PlanReply(BaseReply):
@@ -192,19 +187,14 @@ class TimedActReply(ActReply):
         """
         action = super().decision()
         looks = action.kind == "search" and action.mode is Mode.KEYFRAME and self.at.strip()
-        return action.model_copy(update={"span": span_in(self.at)}) if looks else action
-
-
-def span_in(text: str) -> TimeSpan:
-    """Read a time, ``12:30``, or a span of time, ``12:30-12:50``; a time is a second long.
-
-    Raises:
-        Unreadable: it is neither.
-    """
-    try:
-        return parse_clock_span(text.strip(" []()."))
-    except ValueError as error:
-        raise Unreadable(f"{text[:40]!r} is no time: say 12:30, or 12:30-12:50.") from error
+        if not looks:
+            return action
+        try:  # A time is a second long.
+            span = parse_clock_span(self.at.strip(" []()."))
+        except ValueError as error:
+            message = f"{self.at[:40]!r} is no time: say 12:30, or 12:30-12:50."
+            raise Unreadable(message) from error
+        return action.model_copy(update={"span": span})
 
 
 class ResolutionReply(BaseReply):
@@ -252,7 +242,8 @@ class SeenReply(BaseReply):
 
     def notes(self) -> tuple[ImageNote, ...]:
         """Return the image note for the machine; none where no image or nothing is named."""
-        named, text = _IMAGE.findall(self.image), image_note_text(self.text)
+        named = _IMAGE.findall(self.image)
+        text = quote_untrusted(make_storable(self.text), IMAGE_NOTE)
         return tuple(ImageNote(ref=ref, text=text) for ref in named[:1] if text)
 
 
@@ -332,40 +323,31 @@ _MISSING = re.compile(r"\W*not\s+in\s+(?:the\s+)?memory\b", re.I)
 
 def read_lines(text: str) -> dict[str, Any] | None:
     """Parse an action from plain lines; None if no line names the action."""
-    parts = _parts(text.rpartition("</think>")[2])
-    kind = _KIND.match(parts.get("action", ""))
-    if kind is None:
-        return None
-    reason = parts.get("reason") or parts.get("thought") or parts.get("reasoning") or ""
-    content = parts.get("content") or parts["action"][kind.end() :]
-    read = _search if kind[1].lower() == "search" else _answer
-    return {"reason": reason, "action": kind[1].lower(), **read(content)}
-
-
-def _parts(text: str) -> dict[str, str]:
-    """Return the text after each name, over all its lines; the first of each counts."""
-    parts: dict[str, list[str]] = {}
+    # The text after each name, over all its lines; the first of each counts.
+    found: dict[str, list[str]] = {}
     current: list[str] = []
-    for line in text.splitlines():
+    for line in text.rpartition("</think>")[2].splitlines():
         match = _LINE.match(line)
         if match is None:
             current.append(line)
             continue
         current = [match[2]]
-        parts.setdefault(match[1].lower(), current)
-    return {name: " ".join(" ".join(lines).split()) for name, lines in parts.items()}
-
-
-def _search(content: str) -> dict[str, Any]:
-    mode = _MODE.match(content)
-    query = content[mode.end() :] if mode else content
-    named = mode[1].lower().replace("neighbour", "neighbor") if mode else None
-    return {"mode": named, "query": query.strip(" \"'`()[]*")}
-
-
-def _answer(content: str) -> dict[str, Any]:
+        found.setdefault(match[1].lower(), current)
+    parts = {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}
+    kind = _KIND.match(parts.get("action", ""))
+    if kind is None:
+        return None
+    reason = parts.get("reason") or parts.get("thought") or parts.get("reasoning") or ""
+    content = parts.get("content") or parts["action"][kind.end() :]
+    read = {"reason": reason, "action": kind[1].lower()}
+    if kind[1].lower() == "search":
+        mode = _MODE.match(content)
+        query = content[mode.end() :] if mode else content
+        named = mode[1].lower().replace("neighbour", "neighbor") if mode else None
+        return {**read, "mode": named, "query": query.strip(" \"'`()[]*")}
     cited = _CITED.findall(content)
     return {
+        **read,
         "answer": _CITED.sub("", content).strip(" \"'`*"),
         "citations": _EVIDENCE_REF.findall(" ".join(cited).lower()),
         "not_in_memory": bool(_MISSING.match(content)),

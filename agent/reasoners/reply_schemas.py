@@ -29,7 +29,9 @@ LONGEST = 160
 def act_form(decision: DecisionContext, narrow: bool) -> type[ActReply]:
     """Return the schema of a step: no answer before a search, a forced mode, a valid option."""
     searched = bool(decision.steps)
-    modes = [str(decision.forced or mode) for mode in _available_modes(decision)]
+    # NEIGHBOR needs a focus to move from.
+    available = [one for one in decision.modes if decision.focus or one is not Mode.NEIGHBOR]
+    modes = [str(decision.forced or mode) for mode in available]
     fields: dict[str, Any] = {
         "action": one_of(["search", "answer"] if searched else ["search"]),
         "mode": one_of(sorted(set(modes))),
@@ -41,11 +43,6 @@ def act_form(decision: DecisionContext, narrow: bool) -> type[ActReply]:
         fields |= cited("citations", sorted(refs(decision.ledger)))
     reply = ActReply if narrow else TimedActReply
     return narrowed(reply, fields, narrow, () if searched else ANSWERING)
-
-
-def _available_modes(decision: DecisionContext) -> list[Mode]:
-    """Return the modes that a search may use; NEIGHBOR needs a focus to move from."""
-    return [mode for mode in decision.modes if decision.focus or mode is not Mode.NEIGHBOR]
 
 
 def assess_form(

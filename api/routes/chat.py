@@ -121,7 +121,6 @@ def cited_text(answer: Answered, base_url: str) -> tuple[str, list[dict[str, Any
     An annotation says where in the text a moment is cited, and at which address it is.
 
     Args:
-        answer: the answer.
         base_url: the server's address, which the address of a moment begins with.
     """
     text = f"{answer.option}. {answer.answer}" if answer.option else answer.answer
@@ -249,17 +248,14 @@ class ChatStream(EventStream):
     async def _line(self, item: StreamItem) -> bytes:
         match item:
             case AskResult():
-                return await self._answer(item)
+                text, found = cited_text(await self._search.answer_body(item), self._base_url)
+                whole = self._piece({"role": "assistant", "content": text, "annotations": found})
+                return whole + self._piece({}, "stop") + b"data: [DONE]\n\n"
             case RoundOpened():
                 thought = f"{item.round}. {client_text(tags_in_words(item.text))}\n"
                 return self._piece({"role": "assistant", "reasoning_content": thought})
             case _:
                 return KEEP_ALIVE
-
-    async def _answer(self, result: AskResult) -> bytes:
-        text, found = cited_text(await self._search.answer_body(result), self._base_url)
-        whole = self._piece({"role": "assistant", "content": text, "annotations": found})
-        return whole + self._piece({}, "stop") + b"data: [DONE]\n\n"
 
     def _piece(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
         return _data(chunk(self._search.id, self._model, delta, finish))

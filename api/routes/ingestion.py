@@ -78,9 +78,17 @@ def add(state: State, body: Add, response: Response) -> JobTold:
     it, with the id of the job, and later with the id of the video.
     """
     path, profile = _allowed(state, body), state.profile_name(body.profile)
-    jobs, direct = Jobs(state.store.home), not _has_prefect(state)
+    home = state.store.home
+    jobs = Jobs(home)
+    # A request does not start a server of Prefect.
+    direct = not os.environ.get("PREFECT_API_URL") and PrefectServer(home).address() is None
     with jobs.alone(), state.store.begin() as session:
-        _check_jobs(jobs, str(path))
+        running = [job for job in jobs.every() if job.running]
+        same = next((job for job in running if job.watches(str(path))), None)
+        if same is not None:
+            raise Busy(f"this file is being watched already: GET /jobs/{same.id}")
+        if sum(job.stage is JobState.WATCHING for job in running) >= MAX_JOBS:
+            raise TooManyRequests(f"{MAX_JOBS} jobs run already, which is the limit", RETRY_AFTER_S)
         job = new_id()
         # Recorded first: without a database no job runs unrecorded.
         record_deed(session, Deed.ADDED, job)
@@ -118,22 +126,6 @@ def _allowed(state: ApiState, body: Add) -> Path:
     if body.url is not None or not body.path.strip():
         raise InputError("give the `path` of a file in a folder that the operator allowed")
     return allowed_file(state.folders, body.path)
-
-
-def _check_jobs(jobs: Jobs, path: str) -> None:
-    running = [job for job in jobs.every() if job.running]
-    same = next((job for job in running if job.watches(path)), None)
-    if same is not None:
-        raise Busy(f"this file is being watched already: GET /jobs/{same.id}")
-    if sum(job.stage is JobState.WATCHING for job in running) >= MAX_JOBS:
-        raise TooManyRequests(f"{MAX_JOBS} jobs run already, which is the limit", RETRY_AFTER_S)
-
-
-def _has_prefect(state: ApiState) -> bool:
-    """Return whether a Prefect server runs; a request does not start one."""
-    if os.environ.get("PREFECT_API_URL"):
-        return True
-    return PrefectServer(state.store.home).address() is not None
 
 
 @router.get("/jobs", summary="List jobs")

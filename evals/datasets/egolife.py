@@ -98,18 +98,14 @@ def targets(raw: Any) -> Iterator[TimeSpan]:
         if isinstance(target, dict):
             listed = target.get("time_list")
             words = " ".join(map(str, listed)) if isinstance(listed, list) else target.get("time")
-            stamps = list(_stamps(f"{target.get('date', '')} {words}"))
+            day, stamps = 0, list[int]()
+            for match in _STAMP.finditer(f"{target.get('date', '')} {words}"):
+                if match[1]:
+                    day = int(match[1])
+                elif day:
+                    stamps.append(clock_ms(day, match[2]))
             is_span = listed is None and len(stamps) == 2 and stamps[0] < stamps[1]
             yield from [TimeSpan.of(*stamps)] if is_span else map(instant, stamps)
-
-
-def _stamps(words: str) -> Iterator[int]:
-    day = 0
-    for match in _STAMP.finditer(words):
-        if match[1]:
-            day = int(match[1])
-        elif day:
-            yield clock_ms(day, match[2])
 
 
 def clock_ms(day: int, time: str) -> int:

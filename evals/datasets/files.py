@@ -50,18 +50,16 @@ def _worded(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _several(value: Any) -> Any:
-    """Wrap a single text in a tuple, and None as an empty one."""
-    return (value,) if isinstance(value, str) else value or ()
-
-
 Words = Annotated[str, BeforeValidator(_worded)]
 """Text that some publish as a number."""
 
 Seconds = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
 """A time in seconds; more than three years is taken as an error."""
 
-Several = Annotated[tuple[str, ...], BeforeValidator(_several)]
+Several = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value or ()),
+]
 """Words, or a list of them."""
 
 
@@ -214,10 +212,6 @@ def named(members: Any, place: str) -> Iterator[tuple[str, Record]]:
     return ((name, (f"{place}, {name}", member)) for name, member in members.items())
 
 
-def _json(path: Path) -> Iterator[Record]:
-    return listed(json_of(path), str(path))
-
-
 def _jsonl(path: Path) -> Iterator[Record]:
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if line.strip():
@@ -248,7 +242,7 @@ def _parquet(path: Path) -> Iterator[Record]:
 
 
 _READERS: dict[str, Callable[[Path], Iterator[Record]]] = {
-    ".json": _json,
+    ".json": lambda path: listed(json_of(path), str(path)),
     ".jsonl": _jsonl,
     ".csv": _csv,
     ".tsv": _csv,
@@ -273,23 +267,20 @@ def checked(model: type[Model], record: Record) -> Model:
     place, value = record
     try:
         return model.model_validate(value)
-    except (ValidationError, RecursionError) as error:
-        raise InputError(f"{place}: {_error_line(error)}") from error
+    except RecursionError as error:
+        raise InputError(f"{place}: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        problem = first["msg"].removeprefix("Value error, ")
+        whole = "" if first["type"] == "value_error" else "the record"
+        field = ".".join(map(str, first["loc"])) or whole
+        line = " ".join(f"{field}: {problem}".removeprefix(": ").split())
+        raise InputError(f"{place}: {line}") from error
 
 
 def all_checked(model: type[Model], found_records: Iterable[Record]) -> Iterator[tuple[str, Model]]:
     """Validate each record as ``model``, and yield it with its place."""
     return ((record[0], checked(model, record)) for record in found_records)
-
-
-def _error_line(error: ValidationError | RecursionError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors(include_url=False, include_context=False)[0]
-    problem = first["msg"].removeprefix("Value error, ")
-    whole = "" if first["type"] == "value_error" else "the record"
-    field = ".".join(map(str, first["loc"])) or whole
-    return " ".join(f"{field}: {problem}".removeprefix(": ").split())
 
 
 # Builds the questions and videos of a data set from records, for every reader.
@@ -354,17 +345,13 @@ def dataset(
     if not questions:
         raise InputError(f"{place} holds no question of {name}")
     by_name = {video.name: video for video in videos}
-    return Dataset(name, tuple(by_name.values()), tuple(_with_unique_ids(questions)))
-
-
-def _with_unique_ids(questions: Iterable[EvalQuestion]) -> Iterator[EvalQuestion]:
-    """Yield questions with unique ids: the second of an id gets ``#2``, and so on."""
-    seen: set[str] = set()
-    for item in questions:
+    seen, unique = set[str](), list[EvalQuestion]()
+    for item in questions:  # The second of an id gets ``#2``, and so on.
         ids = chain([item.id], (f"{item.id}#{n}" for n in count(2)))
-        free = next(name for name in ids if name not in seen)
+        free = next(one for one in ids if one not in seen)
         seen.add(free)
-        yield item if free == item.id else item.model_copy(update={"id": free})
+        unique.append(item if free == item.id else item.model_copy(update={"id": free}))
+    return Dataset(name, tuple(by_name.values()), tuple(unique))
 
 
 def reject_duplicate_ids(place: str, questions: Iterable[EvalQuestion]) -> None:

@@ -152,7 +152,15 @@ def read_questions(name: str, path: Path, folder: Path) -> Dataset:
         InputError: there is no such file, or a record is invalid.
     """
     rows = list(all_checked(_OwnRow, rows_of(path)))
-    videos = [_video(folder, row.video, place) for place, row in rows]
+    videos = list[EvalVideo]()
+    for place, row in rows:
+        if "://" in row.video:
+            raise InputError(
+                f"{place}: video: name a file of the folder, not an address: {row.video!r}"
+            )
+        kind = "captions" if row.video.endswith(CAPTION_ENDINGS) else "file"
+        source = {kind: video_in(folder, row.video, place, ".", "videos")}
+        videos.append(video(place, name=row.video, **source))
     questions = [
         question(
             place,
@@ -170,15 +178,6 @@ def read_questions(name: str, path: Path, folder: Path) -> Dataset:
     ]
     reject_duplicate_ids(str(path), questions)
     return dataset(name, str(path), videos, questions)
-
-
-def _video(folder: Path, name: str, place: str) -> EvalVideo:
-    if "://" in name:
-        raise InputError(f"{place}: video: name a file of the folder, not an address: {name!r}")
-    path = video_in(folder, name, place, ".", "videos")
-    return video(
-        place, name=name, **{"captions" if name.endswith(CAPTION_ENDINGS) else "file": path}
-    )
 
 
 SETS = Path(__file__).parents[1] / "sets"

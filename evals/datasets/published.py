@@ -17,7 +17,6 @@ from domain.errors import InputError
 from evals.dataset import Counts, Dataset, DatasetSource
 from evals.datasets.files import (
     Published,
-    Record,
     checked,
     dataset,
     file_in,
@@ -113,7 +112,12 @@ class Specification:
         captions = next((path for path in among if path.is_file()), None)
         videos, questions = [], []
         for part, path in paths.items():
-            for number, (place, value) in enumerate(self._records(path), 1):
+            records = (
+                (record for _, record in named(json_of(path), str(path)))
+                if self.by_name
+                else rows_of(path)
+            )
+            for number, (place, value) in enumerate(records, 1):
                 if added and isinstance(value, dict):
                     value = {**value, **added(value)}
                 key = place.removeprefix(f"{path}, ") if self.by_name else ""
@@ -163,8 +167,3 @@ class Specification:
         if not found:
             raise InputError(f"{root} holds no {' or '.join(n[0] for n in self.files.values())}")
         return found
-
-    def _records(self, path: Path) -> Iterator[Record]:
-        if self.by_name:
-            return (record for _, record in named(json_of(path), str(path)))
-        return rows_of(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -93,6 +92,11 @@ def census(copy: Dataset, published: Counts) -> Census:
     """Count ``copy``."""
     questions = copy.questions
     types = Counter(kind for question in questions for kind in question.types)
+    counts = {
+        "videos": (len(copy.videos), published.videos),
+        "questions": (len(questions), published.questions),
+        **{f"type {kind}": (types[kind], count) for kind, count in published.types.items()},
+    }
     return Census(
         name=copy.name,
         videos=len(copy.videos),
@@ -104,16 +108,9 @@ def census(copy: Dataset, published: Counts) -> Census:
         timed=sum(bool(question.spans) for question in questions),
         missing=tuple(v.name for v in copy.videos if not (v.file or v.captions)),
         compared=published != Counts(),
-        unlike=tuple(_unlike(copy, types, published)),
+        unlike=tuple(
+            f"{what}: {actual}, published {expected}"
+            for what, (actual, expected) in counts.items()
+            if expected not in (None, actual)
+        ),
     )
-
-
-def _unlike(copy: Dataset, types: Counter[str], published: Counts) -> Iterator[str]:
-    counts = {
-        "videos": (len(copy.videos), published.videos),
-        "questions": (len(copy.questions), published.questions),
-        **{f"type {kind}": (types[kind], count) for kind, count in published.types.items()},
-    }
-    for what, (actual, expected) in counts.items():
-        if expected not in (None, actual):
-            yield f"{what}: {actual}, published {expected}"

@@ -42,21 +42,6 @@ class MemoryEnvironment:
         """Begin anew with the view of a question, as JSON."""
         self._view, self._seen = view_of_row(view), frozenset()
 
-    def _use(self, tool: Tool, arguments: Mapping[str, Any]) -> str:
-        """Use a tool and return what it finds as text.
-
-        Raises:
-            InputError: an argument does not fit; TRL shows the model the message.
-        """
-        if self._view is None:
-            raise ValueError("the environment was not reset")
-        given = {name: value for name, value in arguments.items() if value is not None}
-        action = Action(kind="search", query=str(given.pop("query", "")), arguments=given)
-        use = ToolUse(seen=self._seen, without=self._strategy.without)
-        found = self._run(self._strategy, tool, self._view, tool.parse(action), use)
-        self._seen |= {one.ref for one in found.evidence}
-        return found_text(found.evidence, nothing_close=found.nothing_close)
-
 
 def environment_of(
     strategy: Strategy, profile: Profile, run: RunNamedTool
@@ -79,7 +64,14 @@ def _method(tool: Tool) -> Callable[..., str]:
     """Return the method that uses a tool, with the signature and docstring of its arguments."""
 
     def use(self: MemoryEnvironment, **arguments: Any) -> str:
-        return self._use(tool, arguments)
+        if self._view is None:
+            raise ValueError("the environment was not reset")
+        given = {name: value for name, value in arguments.items() if value is not None}
+        action = Action(kind="search", query=str(given.pop("query", "")), arguments=given)
+        use = ToolUse(seen=self._seen, without=self._strategy.without)
+        found = self._run(self._strategy, tool, self._view, tool.parse(action), use)
+        self._seen |= {one.ref for one in found.evidence}
+        return found_text(found.evidence, nothing_close=found.nothing_close)
 
     method = FunctionType(use.__code__, use.__globals__, tool.name, None, use.__closure__)
     schema = tool.arguments.model_json_schema()
@@ -91,9 +83,10 @@ def _method(tool: Tool) -> Callable[..., str]:
     method.__annotations__ = {one.name: one.annotation for one in ordered} | {"return": str}
     method.__signature__ = signature  # type: ignore[attr-defined]
     # Describe a tool and its arguments in Google's style, which chat templates parse.
-    arguments = [
-        f"    {name}: {_described(name, part)}" for name, part in schema["properties"].items()
-    ]
+    arguments = []
+    for name, part in schema["properties"].items():
+        text = str(part.get("description") or ("what to look for" if name == "query" else name))
+        arguments.append(f"    {name}: {' '.join(text.split())}")
     described = " ".join(tool.description.split())
     listed = "\n".join(arguments)
     method.__doc__ = (
@@ -117,8 +110,3 @@ def _parameter(name: str, part: Mapping[str, Any], schema: Mapping[str, Any]) ->
         default=inspect.Parameter.empty if required else None,
         annotation=kind if required else Optional[kind],  # noqa: UP045 - `|` needs a type
     )
-
-
-def _described(name: str, part: Mapping[str, Any]) -> str:
-    text = str(part.get("description") or ("what to look for" if name == "query" else name))
-    return " ".join(text.split())

@@ -64,22 +64,18 @@ def completion_of(events: Sequence[Event]) -> list[Message]:
         if isinstance(event, Acted):
             reason = event.action.reason if event.action else ""
         elif isinstance(event, EvidenceRetrieved) and event.round > 0:
-            messages += _tool_use(event, reason)
+            name = str(event.mode)
+            arguments = {**({"query": event.query} if event.query else {}), **event.arguments}
+            call = {"type": "function", "function": {"name": name, "arguments": arguments}}
+            messages.append({"role": "assistant", "content": reason, "tool_calls": [call]})
+            text = event.refused or found_text(event.evidence, nothing_close=event.nothing_close)
+            messages.append({"role": "tool", "name": name, "content": text})
             reason = ""
     answers = [event.answer for event in events if isinstance(event, Ended) and event.answer]
     for answer in answers[-1:]:
         given = f"\\boxed{{{answer.option}}}" if answer.option else answer.text
         messages.append({"role": "assistant", "content": given})
     return messages
-
-
-def _tool_use(found: EvidenceRetrieved, reason: str) -> Iterator[Message]:
-    name = str(found.mode)
-    arguments = {**({"query": found.query} if found.query else {}), **found.arguments}
-    call = {"type": "function", "function": {"name": name, "arguments": arguments}}
-    yield {"role": "assistant", "content": reason, "tool_calls": [call]}
-    text = found.refused or found_text(found.evidence, nothing_close=found.nothing_close)
-    yield {"role": "tool", "name": name, "content": text}
 
 
 def found_text(evidence: Iterable[Evidence], *, nothing_close: bool) -> str:
@@ -169,16 +165,6 @@ def recorded_examples(
         yield RecordedExample(row, {**asked, "view": view}, is_open=not run.question.options)
 
 
-def prompt_rows(examples: list[RecordedExample]) -> list[dict[str, Any]]:
-    """Return the prompts whose right answer is known, each once, in order.
-
-    The same question over the same view is one prompt, however often it was asked.
-    """
-    rows = [one.prompt_row for one in examples if one.prompt_row["answer"]]
-    distinct = {(str(row["prompt"]), row["view"]): row for row in rows}
-    return list(distinct.values())
-
-
 def view_of_row(view: str) -> MemoryView:
     """Return the memory view of a prompt's row."""
     return MemoryView.model_validate_json(view)
@@ -236,7 +222,9 @@ def export_training(
             f"no answer of {strategy.name} was judged yet: 'homer eval run' judges those to a data "
             "set, 'homer skills judge ID right' one of your own"
         )
-    prompts = prompt_rows(examples)
+    rows = [one.prompt_row for one in examples if one.prompt_row["answer"]]
+    distinct = {(str(row["prompt"]), row["view"]): row for row in rows}
+    prompts = list(distinct.values())
     manifest = TrainingManifest(
         strategy=strategy.name,
         profile=profile,

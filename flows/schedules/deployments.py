@@ -76,7 +76,20 @@ class ScheduleDeployments:
             wanted: the schedules of ``homer.toml``. One of them is applied when it is new or was
                 changed in the file, and removed when it is no longer in there.
         """
-        self._make_pool()
+        # No command, environment or folder comes from a run; no ``env``, since Prefect would merge
+        # the variables of a run into it.
+        template: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+        pool = WorkPoolCreate(
+            name=self.pool, type="process", base_job_template=template, concurrency_limit=AT_ONCE
+        )
+        try:
+            self._client.create_work_pool(pool)
+        except ObjectAlreadyExists:
+            if self._client.read_work_pool(self.pool).base_job_template != template:
+                changed = WorkPoolUpdate(base_job_template=template)
+                self._client.update_work_pool(self.pool, changed)
+        else:
+            self._client.create_work_queue(name=NOW, work_pool_name=self.pool, priority=1)
         known = self._deployments()
         for name, draft in wanted.items():
             if name not in known or known[name].version != schedule_digest(draft):
@@ -103,7 +116,15 @@ class ScheduleDeployments:
             InputError: its cron line is invalid.
         """
         kind = kind_named(draft.kind)
-        when = _schedule(draft.when)
+        zone, when = get_localzone_name(), draft.when
+        schedule: CronSchedule | IntervalSchedule
+        if when.every_s is not None:
+            schedule = IntervalSchedule(interval=timedelta(seconds=when.every_s), timezone=zone)
+        else:
+            try:
+                schedule = CronSchedule(cron=when.cron or "", timezone=zone)
+            except ValueError as error:
+                raise InputError(f"{when.cron!r} is no cron line") from error
         flow, current = (
             self._client.create_flow_from_name(kind.name),
             self._deployments().get(draft.name),
@@ -114,7 +135,7 @@ class ScheduleDeployments:
             flow,
             deployment_name(self.library, draft.name),
             version=version or (current.version if current else None),
-            schedules=[DeploymentScheduleCreate(schedule=when, active=True)],
+            schedules=[DeploymentScheduleCreate(schedule=schedule, active=True)],
             concurrency_limit=1,
             concurrency_options=ConcurrencyOptions(
                 collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW
@@ -202,20 +223,6 @@ class ScheduleDeployments:
             missed += len(late[1:])
         return missed
 
-    def _make_pool(self) -> None:
-        template = process_job_template()
-        pool = WorkPoolCreate(
-            name=self.pool, type="process", base_job_template=template, concurrency_limit=AT_ONCE
-        )
-        try:
-            self._client.create_work_pool(pool)
-        except ObjectAlreadyExists:
-            if self._client.read_work_pool(self.pool).base_job_template != template:
-                changed = WorkPoolUpdate(base_job_template=template)
-                self._client.update_work_pool(self.pool, changed)
-            return
-        self._client.create_work_queue(name=NOW, work_pool_name=self.pool, priority=1)
-
     def _deployments(self) -> dict[str, DeploymentResponse]:
         tagged = DeploymentFilter(tags=DeploymentFilterTags(all_=self._tags))
         deployments = self._client.read_deployments(deployment_filter=tagged)
@@ -234,6 +241,15 @@ class ScheduleDeployments:
         started = FlowRunFilter(state=_state([kind for kind in StateType if kind not in waiting]))
         upcoming = self._runs(deployment, scheduled, FlowRunSort.NEXT_SCHEDULED_START_TIME_ASC)
         last = self._runs(deployment, started, FlowRunSort.EXPECTED_START_TIME_DESC)
+        ended = None
+        if last:
+            state = last[0].state
+            ended = ScheduleRun(
+                id=str(last[0].id),
+                state=(state.name or "") if state else "",
+                told=(state.message or "") if state else "",
+                at=last[0].end_time or last[0].start_time,
+            )
         return ScheduleEntry(
             name=schedule_name(deployment.name),
             kind=self._client.read_flow(deployment.flow_id).name,
@@ -245,7 +261,7 @@ class ScheduleDeployments:
             next=upcoming[0].next_scheduled_start_time
             if upcoming and not deployment.paused
             else None,
-            last=_as_run(last[0]) if last else None,
+            last=ended,
         )
 
     def _runs(
@@ -264,26 +280,6 @@ def _is_declared(deployment: DeploymentResponse) -> bool:
     return (deployment.version or "").startswith("homer.toml ")
 
 
-def _as_run(run: FlowRun) -> ScheduleRun:
-    state = run.state
-    return ScheduleRun(
-        id=str(run.id),
-        state=(state.name or "") if state else "",
-        told=(state.message or "") if state else "",
-        at=run.end_time or run.start_time,
-    )
-
-
-def _schedule(when: When) -> CronSchedule | IntervalSchedule:
-    zone = get_localzone_name()
-    if when.every_s is not None:
-        return IntervalSchedule(interval=timedelta(seconds=when.every_s), timezone=zone)
-    try:
-        return CronSchedule(cron=when.cron or "", timezone=zone)
-    except ValueError as error:
-        raise InputError(f"{when.cron!r} is no cron line") from error
-
-
 def _as_when(schedule: Any) -> When | str:
     """Return when a schedule runs; one made on Prefect's pages may be of another kind."""
     if isinstance(schedule, CronSchedule):
@@ -294,12 +290,3 @@ def _as_when(schedule: Any) -> When | str:
 
 
 FILE = Path(__file__).with_name("process_job.json")
-
-
-def process_job_template() -> dict[str, Any]:
-    """Read the base job template: no command, environment or folder comes from a run.
-
-    It has no ``env``, since Prefect would merge the variables of a run into it.
-    """
-    template: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return template

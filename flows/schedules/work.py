@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -257,21 +257,18 @@ def backup(workspace: Workspace, options: BackupOptions, now: datetime) -> JobRe
 def check(workspace: Workspace) -> JobReport:
     """Check the event graph of every video; report videos with findings by their ids."""
     end_interrupted_streams(workspace.store)
-    results = list(_check_videos(workspace))
+    with workspace.store.begin() as session:
+        videos = list_videos(session)
+    results = list[VideoCheck]()
+    for video in videos:
+        workspace.give_way()
+        with suppress(NotFound):  # It was deleted in the meantime.
+            results.append(check_memory(workspace.store, video.id))
     bad = [result for result in results if result.findings]
     if not bad:
         return JobReport(f"{counted(len(results), 'video')} checked: consistent")
     lines = [f"{result.video}: {len(result.findings)} findings" for result in bad]
     return JobReport(f"{_first_few(lines)}; `homer check VIDEO` shows them", ok=False)
-
-
-def _check_videos(workspace: Workspace) -> Iterator[VideoCheck]:
-    with workspace.store.begin() as session:
-        videos = list_videos(session)
-    for video in videos:
-        workspace.give_way()
-        with suppress(NotFound):  # It was deleted in the meantime.
-            yield check_memory(workspace.store, video.id)
 
 
 def _report_files(outcomes: Iterable[Watched]) -> JobReport:

@@ -182,7 +182,7 @@ def _events(answer: Answer, request: dict[str, Any], usage: bool) -> Iterator[by
         yield b"data: [DONE]\n\n"
 
 
-def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one small class
+def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

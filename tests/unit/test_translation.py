@@ -168,7 +168,7 @@ def test_what_is_drawn_apart_from_the_page_has_its_language(path: Path) -> None:
     ]
     for node in apart:
         first = ast.unparse(node.body[1] if ast.get_docstring(node) else node.body[0])
-        assert first.startswith(("show_errors(", "use_language()")), node.name
+        assert first.startswith(("with show_errors()", "use_language()")), node.name
 
 
 def ids(catalogue: Any) -> set[Any]:
