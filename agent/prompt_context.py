@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from agent.harness.constrain import EarlierSearch
-from agent.harness.inform import card_lines, pictures_found
+from agent.harness.inform import card_lines, pictures_of
 from agent.reasoners.port import (
     CompletedRound,
     CompletedSearch,
@@ -81,7 +81,14 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         contents=context.contents,
         guesses=context.settings.answers == "best_guess",
         skills=tuple(skill for skill in routed if warned or skill.tone is Tone.POSITIVE),
-        pictures=pictures_found(context.recorder.of(EvidenceRetrieved)),
+        # The latest search's first, each once.
+        pictures=tuple(
+            dict.fromkeys(
+                one
+                for event in reversed(context.recorder.of(EvidenceRetrieved))
+                for one in pictures_of(event)
+            )
+        ),
         notes=notes(context.recorder),
         answered=outcome_of(state).action,
         seconds=context.budget.seconds_left,

@@ -47,15 +47,10 @@ class ApiState(AgentPool):
     folders: tuple[Path, ...] = ()
     questions: QuestionSlots = field(default_factory=lambda: QuestionSlots(DEFAULT_QUESTIONS))
     searches: QuestionSlots = field(default_factory=lambda: QuestionSlots(MAX_SEARCHES))
-
     estimates: QuestionSlots = field(default_factory=lambda: QuestionSlots(MAX_ESTIMATES))
 
     def profile_name(self, profile: str | None) -> str:
-        """Return the profile that a request names, else the configured one; never a path.
-
-        Raises:
-        RequestRefused: there is no profile of that name.
-        """
+        """Return the profile that a request names, else the configured one; never a path."""
         known = profile_names(self.store.home.config)
         if profile is None or profile in known:
             return profile or self.profile
@@ -65,11 +60,7 @@ class ApiState(AgentPool):
 
 
 def _state(request: Request) -> ApiState:
-    """Return the state, with what the client's key may see.
-
-    Raises:
-        AccessDenied: the key may only look and ask.
-    """
+    """Return the state with what the client's key may see; raise if it may not do the act."""
     whole: ApiState = request.app.state.api_state
     state = whole.for_user(request.scope[USER_KEY])
     route: APIRoute = request.scope["route"]

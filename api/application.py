@@ -17,13 +17,7 @@ from api.auth import AccessRules, ApiAuth
 from api.door import InSeconds, add_acts
 from api.limits import BODY_S, RequestLimits
 from api.problems import ERROR_RESPONSES, add_error_handlers
-from api.routes import (
-    chat,
-    health,
-    ingestion,
-    media,
-    questions,
-)
+from api.routes import chat, health, ingestion, media, questions
 from api.routes.health import DatabaseHealth
 from auth.headers import SafeHeaders
 
@@ -61,13 +55,7 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
     )
     app.state.api_state = state
     add_error_handlers(app)
-    for module in (
-        health,
-        ingestion,
-        questions,
-        chat,
-        media,
-    ):
+    for module in (health, ingestion, questions, chat, media):
         app.include_router(module.router)
     add_acts(app)
     return app
@@ -107,9 +95,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 async def answering(state: ApiState) -> AsyncIterator[None]:
     """Give the event loop its threads; at the end stop running questions."""
     current_default_thread_limiter().total_tokens = MAX_THREADS
-    executor = DetachedThreadPool(
-        state.questions.limit + SPARE_THREADS, thread_name_prefix="question"
-    )
-    asyncio.get_running_loop().set_default_executor(executor)
+    threads = DetachedThreadPool(state.questions.limit + SPARE_THREADS, "question")
+    asyncio.get_running_loop().set_default_executor(threads)
     yield
     state.questions.closing.set()

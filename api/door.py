@@ -106,6 +106,7 @@ def _endpoint(act: Act, method: str, path: str) -> Any:
         with state.searches.slot() if act.limited else nullcontext():
             return act.function(where, **arguments)
 
+    keyword = inspect.Parameter.KEYWORD_ONLY
     asked = list[inspect.Parameter]()
     written = dict[str, TypeAdapter[Any]]()  # Shapes that a query writes as text: a span.
     of_body: dict[str, Any] = {}
@@ -123,17 +124,13 @@ def _endpoint(act: Act, method: str, path: str) -> Any:
             of_value, limits = str | None, []
         place = (Path if f"{{{name}}}" in path else Query)(description=field.description)
         annotation: Any = Annotated[(of_value, *limits, *field.metadata, place)]
-        asked.append(one.replace(annotation=annotation, kind=one.KEYWORD_ONLY))
+        asked.append(one.replace(annotation=annotation, kind=keyword))
     if of_body:
         model = create_model(
             f"{act.function.__name__}_body", __config__=CLOSED, __doc__=act.help, **of_body
         )
-        body = inspect.Parameter(
-            "body", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[model, Body()]
-        )
-        asked.append(body)
+        asked.append(inspect.Parameter("body", keyword, annotation=Annotated[model, Body()]))
     if act.where == "workspace":
-        keyword = inspect.Parameter.KEYWORD_ONLY
         asked.append(inspect.Parameter("profile", keyword, default=None, annotation=Profile))
     state = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=State)
     endpoint.__signature__ = inspect.Signature([state, *asked])  # type: ignore[attr-defined]

@@ -26,8 +26,6 @@ MARGIN_S = 5.0
 _WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
 """Methods whose body is ignored."""
 
-_TOO_LARGE = f"the body is larger than {MAX_BODY_BYTES // 1024} KB"
-
 
 class RequestLimits:
     """Middleware that refuses excessive requests, and logs and reports unexpected errors.
@@ -35,9 +33,7 @@ class RequestLimits:
     A body is read completely before its request counts against the limit, so that slow clients do
     not block others.
 
-    Args:
-        most: requests at a time.
-        body_s: seconds that a whole body may take, however many its pieces; None: ``BODY_S``.
+    ``body_s``: seconds that a whole body may take, however many its pieces.
     """
 
     def __init__(
@@ -119,11 +115,10 @@ class RequestLimits:
 
 
 def _too_large() -> RequestRefused:
+    detail = f"the body is larger than {MAX_BODY_BYTES // 1024} KB"
     hint = "send less: videos are added by path, not by their bytes"
-    return RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", _TOO_LARGE, hint)
+    return RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", detail, hint)
 
-
-# Limit concurrent questions, and wait for them when the server stops.
 
 POLL_S = 0.05
 
@@ -140,11 +135,7 @@ class QuestionSlots:
         self._in_use, self._lock = 0, threading.Lock()
 
     def acquire(self) -> None:
-        """Acquire a slot.
-
-        Raises:
-            TooManyRequests: no slot is free.
-        """
+        """Acquire a slot, or raise TooManyRequests."""
         with self._lock:
             if self._in_use >= self.limit:
                 raise TooManyRequests(f"{self.limit} of these run already, which is the limit")
@@ -157,11 +148,7 @@ class QuestionSlots:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Hold a slot while the context lasts.
-
-        Raises:
-            TooManyRequests: no slot is free.
-        """
+        """Hold a slot while the context lasts; raises as ``acquire``."""
         self.acquire()
         try:
             yield

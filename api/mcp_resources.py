@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from mcp_types import (
@@ -13,37 +13,18 @@ from mcp_types import (
     ResourceTemplate,
     TextResourceContents,
 )
-from pydantic import BaseModel
 
 from api.app_state import ApiState
 from api.mcp_tools import for_client
 from domain.errors import InputError, NotFound
 from domain.words import client_text
-from library.memory import clips, events
-from library.outlines import outline
 from library.params import MAX_LIMIT, page
-from library.people import people_of_video
-from library.trajectories import trajectories, trajectory, trajectory_events
-from library.videos import page_of_videos, video
+from library.registry import ACTS
+from library.trajectories import trajectories
+from library.videos import page_of_videos
 
 SCHEME = "homer"
 JSON_TYPE = "application/json"
-Read = Callable[[ApiState, str, int], BaseModel]
-
-READERS: Mapping[tuple[str, str], Read] = {
-    ("videos", ""): lambda state, name, _: video(state.store, name),
-    ("videos", "clips"): lambda state, name, offset: clips(state.store, name, offset),
-    ("videos", "people"): lambda state, name, offset: people_of_video(
-        state.store, name, offset=offset
-    ),
-    ("videos", "events"): lambda state, name, offset: events(state.store, name, offset),
-    ("videos", "outline"): lambda state, name, _: outline(state.store, name),
-    ("questions", ""): lambda state, name, _: trajectory(state.store, name),
-    ("questions", "events"): lambda state, name, offset: trajectory_events(
-        state.store, name, offset
-    ),
-}
-"""What reads a resource, by the first and the last part of its path."""
 
 TEMPLATES = (
     ("videos/{name}", "a video", "The size of its memory."),
@@ -56,8 +37,14 @@ TEMPLATES = (
 )
 """The path, the name and the description of each kind of resource."""
 
+_ACTS_AT = {re.sub(r"{\w+}", "{name}", act.route): act for act in ACTS}
+READERS = {
+    path: _ACTS_AT[f"GET /{path}"] for path in (one[0].partition("{?")[0] for one in TEMPLATES)
+}
+"""The act that reads each kind of resource, which has the same path over HTTP."""
 
-def list_templates() -> ListResourceTemplatesResult:
+
+async def list_templates(_: object, __: object) -> ListResourceTemplatesResult:
     """Return the kinds of resources."""
     return ListResourceTemplatesResult(
         resource_templates=[
@@ -73,58 +60,44 @@ def list_templates() -> ListResourceTemplatesResult:
 
 
 def list_resources(state: ApiState, cursor: str | None) -> ListResourcesResult:
-    """Return a page of the library's videos by title, or after them of its questions.
-
-    Raises:
-        InputError: the cursor is none of this server's.
-    """
+    """Return a page of the library's videos by title, or after them of its questions."""
     offset = _parsed(cursor or "0", "the cursor")
     listed, total = page_of_videos(state.store, offset, MAX_LIMIT)
-    shown = [
-        Resource(
-            uri=f"{SCHEME}://videos/{one.id}",
-            name=client_text(one.title),
-            description="a video",
-            mime_type=JSON_TYPE,
-        )
-        for one in listed
-    ]
-    left = MAX_LIMIT - len(shown)
+    left = MAX_LIMIT - len(listed)
     asked = trajectories(state.store, offset=max(0, offset - total), limit=left)
+    shown = [(f"videos/{one.id}", one.title, "a video") for one in listed]
     shown += [
-        Resource(
-            uri=f"{SCHEME}://questions/{one.id}",
-            name=client_text(one.question),
-            description="a question that was asked",
-            mime_type=JSON_TYPE,
-        )
-        for one in asked.items
+        (f"questions/{one.id}", one.question, "a question that was asked") for one in asked.items
     ]
     following = page(shown, total + asked.total, offset).next
     return ListResourcesResult(
-        resources=shown, next_cursor=None if following is None else str(following)
+        resources=[
+            Resource(
+                uri=f"{SCHEME}://{path}",
+                name=client_text(name),
+                description=description,
+                mime_type=JSON_TYPE,
+            )
+            for path, name, description in shown
+        ],
+        next_cursor=None if following is None else str(following),
     )
 
 
 def read_resource(state: ApiState, uri: str) -> TextResourceContents:
-    """Return a resource as JSON: the answer that the API has at its path.
-
-    Raises:
-        NotFound: there is no such resource.
-        InputError: the offset is not a number.
-    """
+    """Return a resource as JSON: the answer that the API has at its path."""
     try:
         parts = urlsplit(uri)
         offset = parse_qs(parts.query, max_num_fields=1).get("offset", ["0"])[0]
     except ValueError as error:  # homer://[
         raise _no_resource(uri) from error
     name, _, part = parts.path.removeprefix("/").partition("/")
-    reader = READERS.get((parts.netloc, part))
-    if parts.scheme != SCHEME or reader is None or not name:
+    act = READERS.get(f"{parts.netloc}/{{name}}" + (f"/{part}" if part else ""))
+    if parts.scheme != SCHEME or act is None or not name:
         raise _no_resource(uri)
-    text = json.dumps(
-        for_client(reader(state, unquote(name), _parsed(offset, "offset"))), ensure_ascii=False
-    )
+    given = {next(iter(act.remote)): unquote(name), "offset": _parsed(offset, "offset")}
+    given = {key: value for key, value in given.items() if key in act.remote}
+    text = json.dumps(for_client(act.call(state.store, given, remote=True)), ensure_ascii=False)
     return TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=text)
 
 

@@ -21,7 +21,6 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     ListResourcesResult,
-    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
     ReadResourceRequestParams,
@@ -38,7 +37,7 @@ from api.application import answering, guards
 from api.auth import USER_KEY, AccessRules
 from api.limits import MAX_BODY_BYTES
 from api.mcp_resources import list_resources, list_templates, read_resource
-from api.mcp_tools import CallContext, McpTool, asking_tool, reading_tools, strategy_tools
+from api.mcp_tools import CallContext, McpTool, asking_tool, reading_tools, strategy_tool
 from api.problems import Problem, add_error_handlers, invalid_request, to_logged_problem
 from api.routes import health
 from api.routes.health import DatabaseHealth
@@ -47,6 +46,7 @@ from domain.rights import KEY_PREFIX
 from domain.words import client_text
 from models.profile import load_profile
 from store.home import Home
+from strategies.named_tools import list_tools
 
 PATH = "/mcp"
 MAX_SESSIONS = 100
@@ -67,9 +67,7 @@ class McpHandlers:
     def __init__(self, state: ApiState, tools: Sequence[McpTool]) -> None:
         self._state, self._tools = state, {tool.listed.name: tool for tool in tools}
 
-    async def list_tools(
-        self, _: CallContext, __: PaginatedRequestParams | None
-    ) -> ListToolsResult:
+    async def list_tools(self, _: object, __: object) -> ListToolsResult:
         """Return all tools."""
         return ListToolsResult(tools=[tool.listed for tool in self._tools.values()])
 
@@ -100,12 +98,6 @@ class McpHandlers:
             cursor = params.cursor if params else None
             state = await to_thread.run_sync(self._state_for, context)
             return await to_thread.run_sync(list_resources, state, cursor)
-
-    async def list_templates(
-        self, _: CallContext, __: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
-        """Return the kinds of resources."""
-        return list_templates()
 
     async def read_resource(
         self, context: CallContext, params: ReadResourceRequestParams
@@ -141,16 +133,12 @@ def _problem(error: Exception) -> Problem:
 
 
 def make_server(state: ApiState, strategies: Sequence[str] = ()) -> Server[Any]:
-    """Build the server.
-
-    Args:
-        state: the library.
-        strategies: those whose tools are offered as well.
+    """Build the server, with the tools of ``strategies`` as well.
 
     Raises:
         NotFound: there is no such strategy.
     """
-    of_strategies = (tool for name in strategies for tool in strategy_tools(name))
+    of_strategies = (strategy_tool(one.line) for name in strategies for one in list_tools(name))
     handlers = McpHandlers(state, [asking_tool(), *reading_tools(), *of_strategies])
     return Server(
         "homer",
@@ -160,7 +148,7 @@ def make_server(state: ApiState, strategies: Sequence[str] = ()) -> Server[Any]:
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
+        on_list_resource_templates=list_templates,
         on_read_resource=handlers.read_resource,
     )
 
@@ -189,11 +177,9 @@ def make_mcp_app(
                 await running.enter_async_context(one.run())
             yield
 
+    middleware = guards(rules, body_s)
     app = FastAPI(
-        openapi_url=None,
-        redirect_slashes=False,
-        lifespan=lifespan,
-        middleware=guards(rules, body_s),
+        openapi_url=None, redirect_slashes=False, lifespan=lifespan, middleware=middleware
     )
     app.include_router(health.router)
     # Nothing is sent unasked, so there is no stream to GET: it would count as a request for hours.
@@ -226,10 +212,11 @@ def serve_stdio(
     """
     name = load_profile(profile, home.config).name
     with open_state(home, name, questions) as state:
-        anyio.run(_serve_stdio, state, make_server(state, strategies))
+        server = make_server(state, strategies)
 
+        async def serve() -> None:
+            async with answering(state), stdio_server() as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+            await state.questions.wait_until_idle(GRACE_S)
 
-async def _serve_stdio(state: ApiState, server: Server[Any]) -> None:
-    async with answering(state), stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
-    await state.questions.wait_until_idle(GRACE_S)
+        anyio.run(serve)

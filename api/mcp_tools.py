@@ -29,7 +29,7 @@ from domain.trajectory import RoundOpened
 from domain.words import client_data, client_text
 from graphs.ask_result import AskResult
 from library.registry import ACTS, Act, act_of
-from strategies.named_tools import ToolLine, list_tools
+from strategies.named_tools import ToolLine
 
 CallContext = ServerRequestContext[Any, Any]
 Arguments = dict[str, Any]
@@ -98,18 +98,11 @@ SCOPE = ("query", "video", "as_of")
 """Arguments of every strategy's tools besides their own."""
 
 
-def strategy_tools(strategy: str) -> Iterator[McpTool]:
-    """Yield the tools of a strategy, as ``homer tool`` uses them, called STRATEGY_TOOL.
+def strategy_tool(line: ToolLine) -> McpTool:
+    """Return a tool of a strategy, as ``homer tool`` uses it, called STRATEGY_TOOL.
 
-    Their arguments are those that language models are given, the videos and the time.
-
-    Raises:
-        NotFound: there is no such strategy.
+    Its arguments are those that language models are given, the videos and the time.
     """
-    return (_strategy_tool(one.line) for one in list_tools(strategy))
-
-
-def _strategy_tool(line: ToolLine) -> McpTool:
     act = act_of("search.use_tool")
     of_all = act.remote_arguments.model_json_schema()["properties"]
     properties = {name: of_all[name] for name in SCOPE[1:]} | line.arguments["properties"]
@@ -129,13 +122,8 @@ def _strategy_tool(line: ToolLine) -> McpTool:
     return McpTool(listed, call)
 
 
-# The tool of the MCP server that asks a question: it reports progress, and can be cancelled.
-
-SEARCHING = "still searching"
-
-
 def asking_tool() -> McpTool:
-    """Return the tool."""
+    """Return the tool that asks a question: it reports progress, and can be cancelled."""
     return McpTool(
         Tool(
             name="ask",
@@ -158,7 +146,7 @@ async def ask(state: ApiState, context: CallContext, given: Arguments) -> CallTo
     runner, question = await to_thread.run_sync(prepare_question, state, body)
     running = RunningQuestion(state, None, runner, question, body.strategy)
     # Cancelling ends the run at its next step.
-    message, reports = SEARCHING, 0
+    message, reports = "still searching", 0
     async with aclosing(running.events()) as events:
         async for item in events:
             if isinstance(item, AskResult):

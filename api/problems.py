@@ -80,16 +80,12 @@ _CODES = {
     HTTPStatus.REQUEST_TIMEOUT: "request-timeout",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too-large",
 }
+_AMBIGUOUS_HINT = "give the whole id: GET /videos and /questions list them"
 _BUSY_HINT = "wait until it is done, and try again"
 _DATABASE_HINT = "wait until the database is back; the server's log has the details"
 _MAPPING: tuple[tuple[type[HomerError], HTTPStatus, str, str], ...] = (
     (NotFound, HTTPStatus.NOT_FOUND, "not-found", "GET /videos, /questions and /jobs list them"),
-    (
-        Ambiguous,
-        HTTPStatus.CONFLICT,
-        "ambiguous",
-        "give the whole id: GET /videos and /questions list them",
-    ),
+    (Ambiguous, HTTPStatus.CONFLICT, "ambiguous", _AMBIGUOUS_HINT),
     (AccessDenied, HTTPStatus.FORBIDDEN, "rights", "ask the operator of the server for the right"),
     (Busy, HTTPStatus.CONFLICT, "busy", _BUSY_HINT),
     (InputError, HTTPStatus.UNPROCESSABLE_ENTITY, "input", "change the request; /docs has each"),
@@ -102,6 +98,8 @@ _MAPPING: tuple[tuple[type[HomerError], HTTPStatus, str, str], ...] = (
 
 def to_problem(error: BaseException) -> Problem:
     """Convert an error to a problem; unknown errors reveal no details."""
+    if isinstance(error, RequestValidationError):
+        return invalid_request(error.errors())
     if isinstance(error, RequestRefused):
         return _problem(error.status, str(error), error.code, error.help)
     for kind, status, code, hint in _MAPPING:
@@ -114,11 +112,8 @@ def to_problem(error: BaseException) -> Problem:
 
 
 def _problem(status: int, detail: str, code: str, hint: str, *errors: InvalidField) -> Problem:
-    title = HTTPStatus(status).phrase
-    storable_detail = make_storable(detail)
-    return Problem(
-        title=title, status=status, detail=storable_detail, code=code, help=hint, errors=errors
-    )
+    title, detail = HTTPStatus(status).phrase, make_storable(detail)
+    return Problem(title=title, status=status, detail=detail, code=code, help=hint, errors=errors)
 
 
 def to_logged_problem(error: BaseException) -> Problem:
@@ -149,25 +144,16 @@ def to_response(problem: Problem, headers: Mapping[str, str] | None = None) -> R
 def add_error_handlers(app: FastAPI) -> None:
     """Register handlers that answer every error with a problem."""
 
-    async def homer_error(_: Request, error: Exception) -> Response:
-        return problem_response(error)
+    async def respond(_: Request, error: Exception) -> Response:
+        if not isinstance(error, HTTPException):
+            return problem_response(error)
+        known = HTTPStatus(error.status_code)
+        code = _CODES.get(known, "http")
+        problem = _problem(known, str(error.detail), code, "/docs describes all requests")
+        return to_response(problem, error.headers)
 
-    app.add_exception_handler(HomerError, homer_error)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _validation_error)
-
-
-async def _http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
-    known = HTTPStatus(error.status_code)
-    code = _CODES.get(known, "http")
-    problem = _problem(known, str(error.detail), code, "/docs describes all requests")
-    return to_response(problem, error.headers)
-
-
-async def _validation_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for no other
-    return to_response(invalid_request(error.errors()))
+    for kind in (HomerError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, respond)
 
 
 def invalid_request(errors: Sequence[Mapping[str, Any]]) -> Problem:

@@ -28,15 +28,10 @@ GRACE_S = 10.0
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Options of the server.
+    """What a server is started with; port 0 takes any free one.
 
-    Attributes:
-        host: the address to listen on.
-        port: the port; 0 takes any free one.
-        folders: folders that videos may be added from.
-        questions: limit of concurrent questions.
-        profile: the default profile.
-        body_s: seconds within which a request's body must arrive.
+    Videos may be added from ``folders``; so many ``questions`` run at a time; a request's body must
+    arrive within ``body_s`` seconds.
     """
 
     host: str = HOST
@@ -53,11 +48,7 @@ def serve(
     on_address: Callable[[str], None],
     application: Callable[[ApiState, AccessRules, float], FastAPI] = make_app,
 ) -> None:
-    """Serve until the process is stopped.
-
-    Args:
-        on_address: receives the URL.
-        application: builds what is served.
+    """Serve what ``application`` builds until the process is stopped; ``on_address`` has the URL.
 
     Raises:
         SetupError: other machines could reach it and there is no key, the port is taken, or the

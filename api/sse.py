@@ -28,8 +28,6 @@ from graphs.stream import stream
 from library.answering import answer_of
 from models.json_repair import latest_text
 
-# Stop a stream of events when its client disconnects.
-
 KEEP_ALIVE_S = 15.0
 """Seconds without an event before a keep-alive: proxies close silent connections."""
 
@@ -60,7 +58,15 @@ async def until_disconnect(
     Raises:
         ClientGone: the client disconnected.
     """
-    gone = asyncio.ensure_future(_wait_for_disconnect(request))
+
+    async def disconnect() -> None:
+        # The body of the request was read before.
+        while request and (await request.receive())["type"] != "http.disconnect":
+            pass
+        if request is None:
+            await asyncio.Event().wait()
+
+    gone = asyncio.ensure_future(disconnect())
     closed = asyncio.ensure_future(closing.wait())
     next_event = asyncio.ensure_future(anext(events, NO_EVENT))
     try:
@@ -84,18 +90,6 @@ async def until_disconnect(
         with suppress(BaseException):
             await next_event
         await events.aclose()
-
-
-async def _wait_for_disconnect(request: Request | None) -> None:
-    """Return when the client has disconnected; without a request, never.
-
-    The body of the request was read before.
-    """
-    if request is None:
-        await asyncio.Event().wait()
-        return
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 StreamItem = RunEvent | NoEvent | AskResult

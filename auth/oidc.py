@@ -41,20 +41,17 @@ class Oidc:
         return verified_name(user) in self.users if self.users else True
 
 
-def verified_email(user: Mapping[str, Any]) -> str:
-    """Return the e-mail address of a provider's user for grants; "" if it is not verified."""
-    # Some providers send a string where the standard has a boolean.
-    verified = str(user.get("email_verified")).lower() == "true"
-    address = same_address(str(user.get("email") or ""))
-    return address if verified and "@" in address else ""
-
-
 def verified_name(user: Mapping[str, Any]) -> str:
     """Return the name of a provider's user in grants: the verified e-mail address, else the id.
 
     The id begins with "@", as neither an address nor the name of a key does.
     """
-    return verified_email(user) or f"@{user.get('provider', '')}:{user.get('sub', '')}"
+    # Some providers send a string where the standard has a boolean.
+    verified = str(user.get("email_verified")).lower() == "true"
+    address = same_address(str(user.get("email") or ""))
+    if verified and "@" in address:
+        return address
+    return f"@{user.get('provider', '')}:{user.get('sub', '')}"
 
 
 def secrets_file(home: Home) -> Path:
@@ -106,11 +103,3 @@ def user_from_cookies(cookies: Mapping[str, str]) -> dict[str, Any]:
     except ValueError:
         return {}
     return user if isinstance(user, dict) else {}
-
-
-def login_path(provider: str) -> str:
-    """Return the path that starts a sign-in with a provider; it is valid for two minutes."""
-    # Slow to import, as in ``user_from_cookies``.
-    from streamlit.auth_util import encode_provider_token
-
-    return f"/auth/login?provider={encode_provider_token(provider)}"

@@ -15,7 +15,6 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from auth.middleware import SessionStore
-from auth.oidc import login_path
 from auth.password import password_matches, stored_hash
 from auth.sessions import Throttle
 
@@ -112,7 +111,12 @@ class SignInPage:
         oidc, name = self._session_store.methods.oidc, request.path_params["provider"]
         if oidc is None or name not in oidc.providers:
             return PlainTextResponse("no such provider", 404)
-        return RedirectResponse(login_path(name), 303, headers=HEADERS)
+        # Slow to import, as in ``user_from_cookies``.
+        from streamlit.auth_util import encode_provider_token
+
+        # It is valid for two minutes.
+        path = f"/auth/login?provider={encode_provider_token(name)}"
+        return RedirectResponse(path, 303, headers=HEADERS)
 
     async def sign_out(self, request: Request) -> Response:
         """End the session, which closes its WebSocket too."""

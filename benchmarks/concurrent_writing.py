@@ -13,8 +13,7 @@ from benchmarks.grown import scratch_store
 from benchmarks.lines import Line, faster, in_turn
 from domain.memories import ClipMemories
 from flows import clip_memory
-from flows.ingest_files import watch_files
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
 from people.characters import ClipPeople

@@ -22,7 +22,7 @@ from benchmarks.grown import scratch_store
 from domain.errors import HomerError
 from domain.media import Video
 from flows import clip_memory
-from flows.ingest_files import watch_files
+from flows.watching import watch_files
 from library.memory import show_video
 from memory.writers.llm_clip import LlmClipWriter
 from memory.writers.local_event import LocalEventWriter

@@ -44,9 +44,8 @@ from benchmarks.reader_films import (
 )
 from domain.asking import Question
 from domain.media import Video
-from flows.ingest_files import watch_files
 from flows.live_stream import open_stream, watch_stream
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from graphs.runner import Runner
 from models.profile import load_profile

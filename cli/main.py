@@ -16,7 +16,7 @@ from cli.lazy_group import LazyGroup
 from services.daemon import ACTING, END, write_exit_code
 from store.files import set_private_umask
 from store.home import Home
-from telemetry.logging_setup import set_up_telemetry
+from telemetry.logs import set_up_telemetry
 
 GUIDE = """Ask a long video a question and trust the answer.
 
@@ -86,7 +86,7 @@ COMMANDS = {
     ),
     "doctor": ("door", "Check this machine, and say how to fix what is missing."),
     "serve": ("serve", "Serve the HTTP API until Ctrl-C."),
-    "mcp": ("mcp", "Serve MCP clients: agents that ask and search the videos with tools."),
+    "mcp": ("serve", "Serve MCP clients: agents that ask and search the videos with tools."),
     "up": (
         "services",
         "Start the app, Postgres, Prefect's server and the schedule worker in the background.",

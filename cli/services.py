@@ -14,8 +14,9 @@ from cli.options import Json
 from domain.errors import InputError
 from flows.schedules.api import start_schedules
 from services.prefect import PrefectServer, api_url, login_file
-from services.supervisor import AppServer, stop_all
+from services.supervisor import AppServer, ScheduleWorker
 from store.database import open_store
+from store.embedded import EmbeddedPostgres
 from store.home import Home
 
 
@@ -118,7 +119,13 @@ def password(
 
 def down(json: Json = False) -> None:
     """Stop the app, the schedule worker, Prefect's server and the embedded Postgres."""
-    stopped = stop_all(Home.default())
+    home = Home.default()
+    stopped = {
+        "app": AppServer(home).stop(),
+        "schedules": ScheduleWorker(home).stop(),
+        "prefect": PrefectServer(home).stop(),
+        "database": EmbeddedPostgres(home).stop(),
+    }
     _show([(name, "stopped" if was else "did not run") for name, was in stopped.items()], json)
 
 

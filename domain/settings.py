@@ -5,6 +5,8 @@ Section numbers are those of the HOMER paper; each default is asserted in tests.
 
 from __future__ import annotations
 
+from datetime import timedelta
+from itertools import pairwise
 from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
@@ -12,8 +14,6 @@ from pydantic import Field, PositiveInt, model_validator
 from domain.alerts import AlertSettings
 from domain.base import Frozen
 from domain.evaluation_options import AblationStage
-from domain.limits import ImportLimits
-from domain.retention import RetainSettings
 from domain.streams import StreamSettings
 
 Subtitles = Literal["use", "ignore"]
@@ -274,6 +274,71 @@ class SearchSettings(Frozen, allow_inf_nan=False):
     doings: DoingSettings = Field(
         default=DoingSettings(), description="over short captioned videos, instead of all above"
     )
+
+
+# Size limits on files that come from outside.
+
+MB = 1 << 20
+GB = 1 << 30
+
+
+class ImportLimits(Frozen):
+    """Limits on exports, back-ups, files of ``--keep-undo`` and captions.
+
+    A file that exceeds one of them is rejected as a whole, before it fills memory or the disk.
+    """
+
+    line_mb: PositiveInt = Field(default=16, le=1_000, description="a row of a table")
+    blob_mb: PositiveInt = Field(default=64, le=4_000, description="an image")
+    image_mp: PositiveInt = Field(default=34, le=200, description="megapixels of an image")
+    total_gb: PositiveInt = Field(default=500, description="a whole file, unpacked")
+    ratio: PositiveInt = Field(default=200, description="how many times smaller it may be packed")
+    rows: PositiveInt = Field(
+        default=10_000_000, description="of an export or a file of --keep-undo"
+    )
+    captions_mb: PositiveInt = Field(default=128, le=4_000, description="captions, unpacked")
+
+
+DEFAULT_LIMITS = ImportLimits()
+"""The limits unless configured otherwise."""
+
+
+# Retention: how much of a video is kept by age; everything unless configured.
+
+Keep = Literal["fewer", "text", "nothing"]
+RANK: dict[Keep, int] = {"fewer": 0, "text": 1, "nothing": 2}
+
+
+class Tier(Frozen):
+    """What is kept from an age on: fewer and smaller keyframes, text only, or nothing.
+
+    ``keyframes`` a clip, of at most ``side`` pixels, stay if ``keep`` is "fewer".
+    """
+
+    after_days: float = Field(gt=0)
+    keep: Keep
+    keyframes: PositiveInt = 1
+    side: PositiveInt = 320
+
+
+class RetainSettings(Frozen):
+    """Tiers by age since watching, youngest first; before the first one everything is kept."""
+
+    tiers: tuple[Tier, ...] = ()
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        for earlier, later in pairwise(self.tiers):
+            if later.after_days <= earlier.after_days:
+                raise ValueError("tiers must begin one after the other")
+            if RANK[later.keep] < RANK[earlier.keep]:
+                raise ValueError(f"{later.keep!r} keeps more than {earlier.keep!r} before it")
+        return self
+
+    def tier(self, age: timedelta) -> Tier | None:
+        """Return the tier of a video of that age; None: everything is kept."""
+        due = [tier for tier in self.tiers if age >= timedelta(days=tier.after_days)]
+        return due[-1] if due else None
 
 
 class Settings(Frozen):

@@ -17,7 +17,7 @@ from domain.skills import Skill
 from evals.records import run_report
 from evals.tables import RunReport
 from skills.library import list_skills
-from store.database import Store, open_store
+from store.database import open_store
 from store.home import Home
 
 SETS = Path(__file__).parent / "sets"
@@ -45,44 +45,26 @@ def example_skills() -> ExampleSkills:
     return ExampleSkills.model_validate_json(SKILLS_FILE.read_text("utf-8"))
 
 
-def record_example(store: Store, name: str) -> RunReport:
-    """Return a run as an example, without links to its trajectories.
-
-    Raises:
-        NotFound: there is no such run.
-    """
-    report = run_report(store, name)
-    rows = tuple(row.model_copy(update={"trajectory": ""}) for row in report.questions)
-    return report.model_copy(update={"questions": rows})
-
-
-def record_skills(store: Store, name: str) -> ExampleSkills:
-    """Return the skills in use of a library as an example, with what they were learned from.
-
-    Raises:
-        NotFound: there is no such run.
-    """
-    report = run_report(store, name)
-    run, answers = (
-        report.run,
-        sum(row.part is QuestionPart.LEARN and row.right is not None for row in report.questions),
-    )
-    skills = tuple(entry.skill for entry in list_skills(store) if not entry.banned)
-    return ExampleSkills(
-        dataset=run.settings.dataset, profile=run.settings.profile, answers=answers, skills=skills
-    )
-
-
 def main() -> None:
-    """Write an example from a run of the library."""
+    """Write an example from a run of the library, without links to its trajectories."""
     parser = argparse.ArgumentParser(description="Record a run as the example.")
     parser.add_argument("name", help="of a finished run")
     parser.add_argument("--skills", action="store_true", help="record what was learned from it")
     options = parser.parse_args()
-    record, file = (record_skills, SKILLS_FILE) if options.skills else (record_example, RUN_FILE)
     with open_store(Home.default()) as store:
-        example = record(store, options.name)
-    file.write_text(example.model_dump_json(indent=1) + "\n", "utf-8")
+        report = run_report(store, options.name)
+        skills = tuple(entry.skill for entry in list_skills(store) if not entry.banned)
+    rows, settings = report.questions, report.run.settings
+    if options.skills:
+        answers = sum(row.part is QuestionPart.LEARN and row.right is not None for row in rows)
+        learned = ExampleSkills(
+            dataset=settings.dataset, profile=settings.profile, answers=answers, skills=skills
+        )
+        SKILLS_FILE.write_text(learned.model_dump_json(indent=1) + "\n", "utf-8")
+    else:
+        questions = tuple(row.model_copy(update={"trajectory": ""}) for row in rows)
+        example = report.model_copy(update={"questions": questions})
+        RUN_FILE.write_text(example.model_dump_json(indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

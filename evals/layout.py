@@ -10,7 +10,7 @@ from domain.evaluation import ErrorType
 from domain.evaluation_options import AblationStage
 from domain.marked import marked, marked_each
 from domain.words import format_number, translate
-from evals.paired import Comparison
+from evals.sampling import Comparison
 from evals.tables import (
     ALL,
     AnsweredQuestion,

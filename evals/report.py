@@ -22,8 +22,7 @@ from domain.evaluation import (
 from domain.evaluation_options import AblationStage, Protocol
 from evals.calibration import reliability
 from evals.dataset import EvalQuestion
-from evals.paired import effect
-from evals.sampling import figure, mean
+from evals.sampling import effect, figure, mean
 from evals.tables import (
     ALL,
     AnsweredQuestion,

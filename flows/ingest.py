@@ -1,6 +1,6 @@
 """The ingestion of a video as a Prefect flow of its own, for work pools.
 
-A command runs the same steps in its process (``flows.ingest_files``). Import this module only after
+A command runs the same steps in its process (``flows.watching``). Import this module only after
 Prefect's environment is set (``services.prefect.prefect_environment``).
 """
 
@@ -21,7 +21,7 @@ from flows.workspace import open_workspace
 from services.stale_runs import label_run
 from store.files import set_private_umask
 from store.home import Home
-from telemetry.logging_setup import set_up_telemetry
+from telemetry.logs import set_up_telemetry
 from telemetry.tracing import bind_ids
 
 

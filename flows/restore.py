@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from domain.limits import DEFAULT_LIMITS, ImportLimits
+from domain.settings import DEFAULT_LIMITS, ImportLimits
 from store.archive import Manifest
 from store.backup import check_archive, require_empty_library, restore_backup
 from store.database import Store, open_store

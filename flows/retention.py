@@ -12,8 +12,8 @@ from datetime import datetime
 from itertools import groupby
 
 from domain.errors import BlobGone, NotFound
-from domain.retention import Tier
 from domain.rights import Deed
+from domain.settings import Tier
 from flows.delete import delete_video, preview_video_deletion
 from flows.video_locks import watched_videos
 from flows.workspace import Workspace

@@ -230,8 +230,8 @@ def read_plan(text: str, before: Sequence[PlanLine]) -> tuple[PlanLine, ...]:
     return tuple(untouched.get(line) or _read(line, known) for line in lines)
 
 
-def describe_changes(fork: Forked) -> tuple[str, ...]:
-    """Describe what a fork changed; empty if its round was only decided again."""
+def fork_line(fork: Forked) -> str:
+    """Describe a fork's origin and change in one line."""
     edit, changes = fork.edit, list[str]()
     if edit.profile is not None:
         changes.append(f"profile {edit.profile}")
@@ -244,13 +244,8 @@ def describe_changes(fork: Forked) -> tuple[str, ...]:
     if edit.evidence is not None:
         refs = " ".join(f"[{piece.ref}]" for piece in edit.evidence)
         changes.append(f"finds {refs}" if refs else "finds nothing")
-    return tuple(changes)
-
-
-def fork_line(fork: Forked) -> str:
-    """Describe a fork's origin and change in one line."""
-    changes = "; ".join(describe_changes(fork)) or "the round was decided once more"
-    return f"forked from {fork.parent} at round {fork.at}: {changes}"
+    changed = "; ".join(changes) or "the round was decided once more"
+    return f"forked from {fork.parent} at round {fork.at}: {changed}"
 
 
 def _written(line: PlanLine) -> str:

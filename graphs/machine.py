@@ -6,15 +6,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agent.harness.constrain import check
 from agent.run_context import RunContext
-from agent.state import LoopOutcome, State, plain
+from agent.state import LoopOutcome, State, ledger_of, plain
+from agent.strategy import Strategy
 from domain.asking import Action
-from domain.errors import BudgetExceeded
+from domain.errors import BudgetExceeded, InputError
+from domain.ledger import begin_attempt, next_subtask
 from domain.trajectory import Failed
+from nodes.act import act, bounds_of, force, guard
+from nodes.assess import assess, record
+from nodes.finish import answer, finish, synthesize
+from nodes.plan import plan, progress, replan, route, schedule
+from nodes.retrieve import bind, retrieve
+from nodes.tool_loop import begin, check_use, close_round, complaint_about, open_round, use_tool
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
+
 
 Node = Callable[[State, RunContext], State]
 ContextOf = Callable[[State], RunContext]
@@ -118,3 +128,84 @@ class Machine:
 def first(state: State) -> str:
     """Return the first step of a run."""
     return state["next"]
+
+
+# The HOMER machine: plan, then rounds of scheduling, acting, retrieving and assessing.
+
+
+def complaint(action: Action, start: State, context: RunContext) -> str:
+    """Return why a fork that begins from ``start`` cannot take this action; "" if it can."""
+    ledger = ledger_of(start)
+    # A fork whose plan was changed acts after scheduling.
+    task = next_subtask(ledger, context.settings) if start["next"] == "schedule" else None
+    if task is not None:
+        opened = plain(begin_attempt(ledger, task.id))
+        start = {**start, "ledger": opened, "current": task.id, "round": start["round"] + 1}
+    return check(action, bounds_of(start, context), context.settings).complaint
+
+
+HOMER = Machine(
+    steps={
+        "route": (route, ("plan",)),
+        "plan": (plan, ("progress", "synthesize")),
+        "progress": (progress, ("schedule", "replan", "synthesize")),
+        "replan": (replan, ("schedule", "synthesize")),
+        "schedule": (schedule, ("act", "synthesize")),
+        "act": (act, ("guard", "synthesize")),
+        "guard": (guard, ("act", "retrieve", "answer", "record")),
+        "retrieve": (retrieve, ("bind", "record")),
+        "bind": (bind, ("assess",)),
+        "assess": (assess, ("record", "synthesize")),
+        "record": (record, ("force", "progress")),
+        "force": (force, ("progress",)),
+        "answer": (answer, ("finish", "record")),
+        "synthesize": (synthesize, ("finish",)),
+        "finish": (finish, ("end",)),
+    },
+    start="route",
+    entries=("route", "plan", "schedule", "act"),
+    round_step="act",  # The round's subtask is chosen by then.
+    boundaries=frozenset({"plan", "replan", "act", "retrieve", "assess", "synthesize", "finish"}),
+    steps_a_round=9,
+    complaint=complaint,
+)
+
+
+# The tool loop: in each round a strategy's policy uses one tool or answers.
+
+TOOL_LOOP = Machine(
+    steps={
+        "begin": (begin, ("schedule",)),
+        "schedule": (open_round, ("act", "synthesize")),
+        "act": (act, ("guard", "synthesize")),
+        "guard": (check_use, ("act", "retrieve", "synthesize")),
+        "retrieve": (use_tool, ("record",)),
+        "record": (close_round, ("schedule",)),
+        "synthesize": (synthesize, ("finish",)),
+        "finish": (finish, ("end",)),
+    },
+    start="begin",
+    entries=("begin", "schedule", "act"),
+    round_step="act",
+    boundaries=frozenset({"act", "retrieve", "synthesize", "finish"}),
+    steps_a_round=5,
+    complaint=lambda action, _, context: complaint_about(action, context),
+)
+
+
+# The machines by name, as strategies name the one that they run on.
+
+MACHINES = {"homer": HOMER, "tool_loop": TOOL_LOOP}
+
+
+def machine_of(strategy: Strategy) -> Machine:
+    """Return the machine that a strategy runs on.
+
+    Raises:
+        InputError: there is no such machine.
+    """
+    machine = MACHINES.get(strategy.machine)
+    if machine is None:
+        known = ", ".join(MACHINES)
+        raise InputError(f"the strategy {strategy.name} runs on {strategy.machine!r}: use {known}")
+    return machine

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
 
@@ -19,7 +19,7 @@ from agent.reasoners.port import Reasoner, reads_cards
 from agent.recorder import Recorder
 from agent.replay_source import Halt, inherited_count, source_of
 from agent.run_context import RunContext
-from agent.state import State
+from agent.state import State, check_state, plain
 from agent.strategy import PolicyParts, Tool, ToolArguments
 from domain.asking import Mode
 from domain.calls import CallRecord
@@ -33,13 +33,14 @@ from domain.trajectory import (
     Event,
     EvidenceRetrieved,
     Failed,
+    Forked,
     Interrupted,
     QuestionAsked,
+    Setup,
     canonical_event,
 )
 from graphs.context_factory import ROLES, reasoner_of, tool_loop_of
-from graphs.machines import machine_of
-from graphs.start_state import start_of
+from graphs.machine import machine_of
 from models.chat import Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
 from models.specs import ChatSpec
@@ -49,7 +50,15 @@ from store.queries.trajectories import StoredTrajectory, events_of, find_traject
 from strategies.registry import find_strategy
 
 if TYPE_CHECKING:
+    from agent.run_context import RunContext
+    from agent.strategy import Strategy
+    from domain.asking import Question
+    from domain.memories import MemoryView
+    from domain.skills import StrategyChoice
+    from models.profile import Profile
     from store.database import Store
+    from store.queries.trajectories import StoredTrajectory
+
 
 INTERRUPTED_AT = "machine"
 """The ``where`` of the ``Failed`` event that ends an interrupted run."""
@@ -235,19 +244,22 @@ def _context_of(
     recorder.begin_with(events[: own + 1], events[own + 1 :])
     recorder.replay_source = source_of(calls, events, alone=True, stop=until)
     state = start_of(row, events)
-    # The clock stands still: time is up where the record says so.
-    question_event = _first(recorder)
+    question_event = recorder.events[0]
+    if not isinstance(question_event, QuestionAsked):
+        raise InputError(f"the record of trajectory {recorder.trajectory} has no question")
     settings = question_event.setup.settings
+    # The clock stands still: time is up where the record says so.
     budget = RunBudget(settings, state.get("tokens", 0), now=lambda: 0.0)
     budget.follow(recorder, state.get("looks", 0))
     if question_event.reasoner not in ROLES:
         calls_made = None
     else:
         model = question_event.setup.model or (calls[0].model if calls else "none:none")
+        profile = question_event.profile
         endpoint = Endpoint(ChatSpec(model=model, images=question_event.setup.sees))
 
         def open_chat(sink: Sink, source: Replay) -> StructuredChat:
-            return StructuredChat(endpoint, question_event.profile, sink, source)
+            return StructuredChat(endpoint, profile, sink, source)
 
         calls_made = Calls(store, recorder, budget, open_chat, question_event.setup.room)
     kind = question_event.reasoner
@@ -289,13 +301,6 @@ def _run(state: State, context: RunContext) -> State | None:
     return None
 
 
-def _first(recorder: Recorder) -> QuestionAsked:
-    first = recorder.events[0]
-    if not isinstance(first, QuestionAsked):
-        raise InputError(f"the record of trajectory {recorder.trajectory} has no question")
-    return first
-
-
 def _no_tool(
     _strategy: object, tool: Tool, _view: object, arguments: ToolArguments, _use: object
 ) -> Retrieval:
@@ -334,3 +339,72 @@ class _NoMemory:
             ReplayMiss: always.
         """
         raise ReplayMiss(f"the record has no support of {claim!r} at this place")
+
+
+# The state that a run starts from.
+
+
+def start_of(row: StoredTrajectory, events: Sequence[Event]) -> State:
+    """Return the state that a trajectory began from: its own fork's, else the very first.
+
+    Raises:
+        InputError: the fork's is not a state of the machine: its record was changed.
+    """
+    for event in reversed(events):
+        if isinstance(event, Forked):
+            return check_state(event.start, row.id)
+    return first_state(row.id, row.question, row.view, find_strategy(row.machine))
+
+
+def first_state(trajectory: str, question: Question, view: MemoryView, strategy: Strategy) -> State:
+    """Return the state in which a machine begins to answer a question."""
+    return {
+        "trajectory": trajectory,
+        "seq": 1,
+        "question": plain(question),
+        "view": plain(view),
+        "round": 0,
+        "next": machine_of(strategy).start,
+    }
+
+
+# The first event of a run: the question, and what the run decides with.
+
+
+def first_event(
+    profile: Profile,
+    question: Question,
+    view: MemoryView,
+    context: RunContext,
+    choice: StrategyChoice | None,
+) -> QuestionAsked:
+    """Return the first event of a run; ``choice`` says how its strategy was chosen, if it was."""
+    setup = Setup(
+        settings=context.settings,
+        people=context.people,
+        contents=context.contents,
+        languages=context.languages,
+        calibration=profile.calibration,
+        tools=context.recorder.strategy.narrowed_tools(profile),
+        writers=context.writers,
+        **models_on_record(profile),
+    )
+    return QuestionAsked(
+        question=question,
+        machine=context.recorder.strategy.name,
+        profile=profile.name,
+        reasoner=context.reasoner.name,
+        view=view,
+        setup=setup,
+        version=context.recorder.strategy.version,
+        choice=choice,
+    )
+
+
+def models_on_record(profile: Profile) -> dict[str, Any]:
+    """Return the fields of a setup that name the models of a profile."""
+    role = ROLES.get(profile.answering)
+    spec = profile.chat_for(role) if role else None
+    seeing = {"sees": bool(spec and spec.images), "image_model": profile.image_model}
+    named = {"model": spec.model, "room": spec.room} if spec else {"model": "", "room": None}
+    return named | seeing

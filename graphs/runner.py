@@ -39,9 +39,16 @@ from domain.trajectory import (
 from graphs.ask_result import AskResult, StoppedEarly
 from graphs.context_factory import ProfileContexts, StrategyChooser
 from graphs.forks import Parent, editable, forked
-from graphs.machines import machine_of
-from graphs.replay import INTERRUPTED_AT, check_version, round_state
-from graphs.start_state import first_event, first_state, models_on_record, start_of
+from graphs.machine import machine_of
+from graphs.replay import (
+    INTERRUPTED_AT,
+    check_version,
+    first_event,
+    first_state,
+    models_on_record,
+    round_state,
+    start_of,
+)
 from models.text_endpoint import recorded_embeddings
 from nodes.finish import stop
 from retrieval.built_views import check_any_built

@@ -20,7 +20,7 @@ from domain.asking import Question, check_options
 from domain.errors import InputError
 from domain.time import parse_clock
 from graphs.ask_result import answer_json
-from graphs.machines import MACHINES
+from graphs.machine import MACHINES
 from graphs.runner import DONE, Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox

@@ -26,10 +26,8 @@ from domain.people import Correction, Forgotten, LibraryPerson, LikelySame, Pers
 from domain.time import TimeSpan
 from domain.trajectory import RunEvent
 from graphs.replay import Replayed
-from homer_video.library import VideoLibrary
+from homer_video.library import FoundMoments, LiveWatch, VideoAnswer, VideoLibrary
 from homer_video.library import open_library as open  # noqa: A004 - called homer_video.open
-from homer_video.live import LiveWatch
-from homer_video.moments import FoundMoments, VideoAnswer
 from library.strategies import StrategyLine
 from library.watching import Imported
 from store.queries.library import LibraryEntry

@@ -19,19 +19,17 @@ from store.home import Home
 from store.progress import SILENT, Meter
 
 if TYPE_CHECKING:
-    from flows import addresses, build, estimate, ingest_files, live_stream, workspace
+    from flows import addresses, build, estimate, live_stream, workspace
+    from flows import watching as watcher
     from library import watching
     from perception import live
     from store import vector_index
     from strategies import registry
 else:
     # More than a second of imports, which help and usage errors do without.
-    addresses, build, estimate = (
-        Later("flows.addresses"),
-        Later("flows.build"),
-        Later("flows.estimate"),
-    )
-    ingest_files, live_stream = Later("flows.ingest_files"), Later("flows.live_stream")
+    addresses, build = Later("flows.addresses"), Later("flows.build")
+    estimate = Later("flows.estimate")
+    watcher, live_stream = Later("flows.watching"), Later("flows.live_stream")
     workspace, watching = Later("flows.workspace"), Later("library.watching")
     live, vector_index = Later("perception.live"), Later("store.vector_index")
     registry = Later("strategies.registry")
@@ -134,7 +132,7 @@ def ingest(
                     for path in files
                 ]
             rows = list[Watched]()
-            for outcome in ingest_files.watch_files(
+            for outcome in watcher.watch_files(
                 chosen,
                 files,
                 Reporter(progress),

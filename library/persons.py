@@ -108,7 +108,10 @@ def in_full(
             title=video.title,
             number=one.character.number,
             label=one.character.label,
-            names=names_of(one),
+            names=tuple(
+                KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
+                for name in one.names
+            ),
             tags=one.tags,
             seen=counted(one, IdentityKind.FACE),
             heard=counted(one, IdentityKind.VOICE),
@@ -127,14 +130,6 @@ def _rows_by_tag(one: CharacterAt, kind: IdentityKind | None = None) -> dict[str
     """Return the rows of a character's faces and voices, or of one kind of them, by tag."""
     every = zip(one.tags, one.members, strict=True)
     return {tag: row for tag, row in every if kind is None or tag.startswith(f"<{kind}_")}
-
-
-def names_of(character: CharacterAt) -> tuple[KnownName, ...]:
-    """Return all known names of a character."""
-    return tuple(
-        KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
-        for name in character.names
-    )
 
 
 def _stated_to_be_one(session: Session, people: VideoPeople) -> Mapping[int, Sequence[MaybeSame]]:

@@ -15,9 +15,9 @@ from domain.ingesting import Watched
 from domain.moments import Text
 from domain.words import plain_line
 from flows.clip_memory import build_due_windows
-from flows.ingest_files import watch_files
+from flows.jobs import clips_to_retry
 from flows.restore import import_exported_video
-from flows.retry import clips_to_retry
+from flows.watching import watch_files
 from flows.workspace import Workspace, workspace_of
 from library.params import Direct, OnCommandLine, ProfileName, VideoName, several
 from library.progress import STOPPED, Reporter

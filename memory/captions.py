@@ -19,10 +19,9 @@ import pysubs2
 from pysubs2.exceptions import Pysubs2Error
 
 from domain.errors import InputError, NotFound
-from domain.limits import DEFAULT_LIMITS, MB, ImportLimits
 from domain.media import Clip, Percept, Utterance, Video
 from domain.people import escape_tags
-from domain.settings import WatchSettings
+from domain.settings import DEFAULT_LIMITS, MB, ImportLimits, WatchSettings
 from domain.time import TimeSpan
 from memory.cues import spoken_lines
 

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from domain.built import Change, NodeDraft
 from domain.errors import InputError, ModelError
-from domain.limits import DEFAULT_LIMITS, ImportLimits
 from domain.media import Percept, Video
 from domain.rights import Deed
-from domain.settings import Settings
+from domain.settings import DEFAULT_LIMITS, ImportLimits, Settings
 from domain.time import TimeSpan
 from memory.captions import DAY_S, CaptionTrack, caption_clips, parse_json_line, read_text
 from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from agent.harness.correct import RoundGain, after_round
-from agent.harness.verify import increment, is_low
+from agent.harness.verify import bearing, increment, is_low, score
 from agent.prompt_context import attempt, decision_context_of
-from agent.reasoners.concluding import subtask_claim
+from agent.reasoners.concluding import answer_claim, ranking_text_of
 from agent.reasoners.port import Assessment
 from agent.run_context import RunContext
 from agent.state import State, is_first_look, ledger_of, plain, progress_of, question_of
-from agent.support import bearing, score
 from domain.asking import Ledger, Mode
 from domain.ledger import bind_evidence, find_subtask, reopen_subtask, resolve_subtask
 from domain.ledger import refs as known_refs
@@ -103,7 +102,9 @@ def _bearing(
     given = {support.ref: support.score for support in claim.support}
     known = context.recorder.evidence()
     unscored = [known[ref] for ref in claim.refs if ref in known and ref not in given]
-    text = subtask_claim(task, question_of(state))
+    question = question_of(state)
+    text = "; ".join(answer_claim(question, letter) for letter in task.options)
+    text = text or ranking_text_of(task, question)
     scores = {**given, **score(context, retrieval.round, text, unscored)}
     return bearing(claim, scores, context.settings.bearing)
 
@@ -119,14 +120,29 @@ def record(state: State, context: RunContext) -> State:
     number, ledger = state["round"], progress_of(state)
     warning = ""
     if not any(e.round == number for e in context.recorder.of(AnswerProposed)):
-        searches = context.recorder.of(EvidenceRetrieved)
+        searches, first_look = context.recorder.of(EvidenceRetrieved), is_first_look(state)
+        known = {e.ref for r in searches if r.round < number for e in r.evidence}
+        looks = [e for e in context.recorder.of(ImagesSeen) if e.round == number]
+        on_images = {one.ref for look in looks for one in look.seen}
+        now = [e for e in searches if e.round == number]
+        close = [
+            e
+            for r in now
+            for e in r.evidence
+            if r.weighed or not r.nothing_close or e.ref in on_images
+        ]
+        opened = [e.focus for e in context.recorder.of(RoundOpened) if e.round == number]
+        focus = now[-1].focus if now else None
+        assessed = [e for e in context.recorder.of(Assessed) if e.round == number]
+        gain = RoundGain(
+            empty=not close,
+            new_evidence=any(first_look or e.ref not in known for e in close),
+            low=any(a.low for a in assessed) or not assessed,
+            same_focus=focus is not None and focus in opened and not first_look,
+        )
         modes = [search.mode for search in searches if isinstance(search.mode, Mode)]
         ledger, warning = after_round(
-            ledger.model_copy(update={"hints": ()}),
-            number,
-            gain_of(context, number, first_look=is_first_look(state)),
-            modes,
-            context.settings,
+            ledger.model_copy(update={"hints": ()}), number, gain, modes, context.settings
         )
     closed = RoundClosed(
         round=number,
@@ -137,31 +153,3 @@ def record(state: State, context: RunContext) -> State:
     context.recorder.add(closed)
     following = "progress" if stuck_in(state, context, ledger) is None else "force"
     return {"progress": plain(ledger), "forced": None, "next": following}
-
-
-def gain_of(context: RunContext, number: int, *, first_look: bool = False) -> RoundGain:
-    """Return what round ``number`` found; ``first_look``: it was an option's first search."""
-    searches = [e for e in context.recorder.of(EvidenceRetrieved) if e.round == number]
-    known = {
-        e.ref
-        for r in context.recorder.of(EvidenceRetrieved)
-        if r.round < number
-        for e in r.evidence
-    }
-    looks = [e for e in context.recorder.of(ImagesSeen) if e.round == number]
-    on_images = {one.ref for look in looks for one in look.seen}
-    close = [
-        e
-        for r in searches
-        for e in r.evidence
-        if r.weighed or not r.nothing_close or e.ref in on_images
-    ]
-    opened = [e.focus for e in context.recorder.of(RoundOpened) if e.round == number]
-    focus = searches[-1].focus if searches else None
-    assessed = [e for e in context.recorder.of(Assessed) if e.round == number]
-    return RoundGain(
-        empty=not close,
-        new_evidence=any(first_look or e.ref not in known for e in close),
-        low=any(a.low for a in assessed) or not assessed,
-        same_focus=focus is not None and focus in opened and not first_look,
-    )

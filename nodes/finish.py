@@ -9,6 +9,7 @@ from typing import Literal
 from agent.harness.constrain import chosen_letter, letter, made_up_tags, words
 from agent.harness.correct import needed_subtasks
 from agent.harness.inform import quote_untrusted
+from agent.harness.verify import score, supported
 from agent.prompt_context import attempt, decision_context_of, is_last, shown_tags
 from agent.reasoners.concluding import answer_claim
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
@@ -23,7 +24,6 @@ from agent.state import (
     progress_of,
     question_of,
 )
-from agent.support import score, supported
 from domain.asking import (
     LIKELIEST_ONLY,
     NOTE,

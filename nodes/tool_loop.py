@@ -70,7 +70,7 @@ ANSWERED = "the strategy answered"
 NO_ACTION = "The reply is not an action: use one of the tools, or answer."
 
 
-def check(state: State, context: RunContext) -> State:
+def check_use(state: State, context: RunContext) -> State:
     """Accept, send back with the complaint, or after the last retry take the policy's rescue."""
     action = action_of(state)
     complaint = state.get("complaint") or complaint_about(action, context)

@@ -26,7 +26,6 @@ from models.specs import IN_PROCESS
 from models.text_folder import missing_text_files
 from models.weights import FileState, status
 from models.whisper import hub_speech_model, is_path, missing_file
-from services.prefect import PrefectServer
 from store.database import open_store
 from store.files import find_exposed
 from store.home import Home
@@ -365,8 +364,3 @@ def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
     ]
     failures += [RecentFailure(FOLDER, failure.failed_at, failure.error) for failure in files]
     return sorted(failures, key=lambda failure: failure.at, reverse=True)[:limit]
-
-
-def service_addresses(home: Home) -> dict[str, str | None]:
-    """Return the URLs of Homer's servers; None where they do not run."""
-    return {marked("Prefect's server"): PrefectServer(home).address()}

@@ -194,11 +194,6 @@ def work_pool_name(library: str) -> str:
     return f"homer-{library[:LETTERS]}"
 
 
-def deployment_name(library: str, name: str) -> str:
-    """Return the name of a library's schedule on Prefect's server, unique for its flow."""
-    return f"{name}@{work_pool_name(library)}"
-
-
 def schedule_name(deployment: str) -> str:
     """Return the name of a schedule in its library."""
     return deployment.rpartition("@")[0]

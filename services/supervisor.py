@@ -11,8 +11,7 @@ from auth.listen import SignInMethods, sign_in_methods
 from auth.password import set_password_from_environment
 from domain.errors import SetupError
 from services.daemon import HOST, Daemon
-from services.prefect import VARIABLE, PrefectServer, login_for, prefect_environment
-from store.embedded import EmbeddedPostgres
+from services.prefect import VARIABLE, login_for, prefect_environment
 from store.files import MODULE
 from store.home import Home
 
@@ -105,13 +104,3 @@ class ScheduleWorker(Daemon):
 def worker_command(pool: str, port: int) -> Sequence[str]:
     """Return the command of the worker of a pool; its health check listens on the port."""
     return [*MODULE, "flows.schedules.worker_process", pool, str(port)]
-
-
-def stop_all(home: Home) -> dict[str, bool]:
-    """Stop everything, by name; False: it did not run."""
-    return {
-        "app": AppServer(home).stop(),
-        "schedules": ScheduleWorker(home).stop(),
-        "prefect": PrefectServer(home).stop(),
-        "database": EmbeddedPostgres(home).stop(),
-    }

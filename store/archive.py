@@ -25,7 +25,7 @@ from pydantic import Field, NonNegativeInt, ValidationError
 
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.limits import DEFAULT_LIMITS, GB, MB, ImportLimits
+from domain.settings import DEFAULT_LIMITS, GB, MB, ImportLimits
 from store.files import atomic_file
 from store.queries.encoders import MOST_NAME
 from store.tables.library import GrantRow, GroupMemberRow

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.errors import DatabaseError, InputError
-from domain.limits import DEFAULT_LIMITS, ImportLimits
 from domain.rights import Deed
+from domain.settings import DEFAULT_LIMITS, ImportLimits
 from store.archive import (
     IMAGES_MEMBER,
     RIGHTS_TABLES,

@@ -19,8 +19,8 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.errors import DatabaseError, InputError
-from domain.limits import DEFAULT_LIMITS, ImportLimits
 from domain.rights import Deed
+from domain.settings import DEFAULT_LIMITS, ImportLimits
 from store.archive import open_zip, read_lines, read_member, report_damage, too_large
 from store.blobs import image_size
 from store.database import Store, remove_orphaned_blobs

@@ -12,7 +12,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from domain.errors import InputError
-from domain.limits import DEFAULT_LIMITS, ImportLimits
+from domain.settings import DEFAULT_LIMITS, ImportLimits
 from store.archive import open_zip, read_lines, read_member, report_damage, too_large
 from store.files import atomic_file
 from store.queries.encoders import LibraryEncoders

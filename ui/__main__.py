@@ -9,8 +9,7 @@ from domain.errors import HomerError
 from services.supervisor import APP_PORT
 from store.files import set_private_umask
 from store.home import Home
-from telemetry.logging_setup import set_up_telemetry
-from telemetry.logs import log_error
+from telemetry.logs import log_error, set_up_telemetry
 from ui.application import run
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from domain.errors import HomerError
 from domain.words import counted, format_number, format_time, translate, translate_sentence
 from flows.workspace import open_workspace
 from library import alerts as acts
 from library.videos import all_titles
-from ui.app_state import page_state, show_error
+from ui.app_state import page_state, show_errors
 from ui.formatting import escape_markdown, format_date
 from ui.navigation import (
     PAGE_SIZE,
     page_link,
-    paginate,
-    requested_offset,
+    paginated,
     text_param,
     update_address_bar,
 )
@@ -52,17 +50,12 @@ def alerts_page() -> None:
                 )
                 st.caption(escape_markdown(f"{where}, {how}, {counted(alert.hits, 'hit')}"))
     st.header(translate("Hits"), anchor=False)
-    requested = requested_offset()
-    found = acts.alert_hits(store, chosen, offset=requested, limit=PAGE_SIZE)
-    if not found.total:
+    hits = paginated(lambda start: acts.alert_hits(store, chosen, offset=start, limit=PAGE_SIZE))
+    if not hits:
         st.caption(
             translate("No clip answered an alert yet. Clips are judged once they are in memory.")
         )
-        return
-    offset = paginate(found.total)
-    if offset != requested:
-        found = acts.alert_hits(store, chosen, offset=offset, limit=PAGE_SIZE)
-    for hit in found.items:
+    for hit in hits:
         at = format_time(hit.span.start_ms)
         with st.container(border=True, key=f"hit_{hit.id}"):
             label = f"{hit.alert}: {hit.title}, {at}"
@@ -103,10 +96,7 @@ def _add_form(*, expanded: bool) -> None:
         )
         sent = st.form_submit_button(translate("Add"), type="primary")
     if sent:
-        try:
+        with show_errors():
             with open_workspace(state.profile) as workspace:
                 acts.add_alert(workspace, name.strip(), question, video)
-        except HomerError as error:
-            show_error(error)
-            return
-        st.rerun()
+            st.rerun()

@@ -87,6 +87,7 @@ def show_last_result(store: Store, video: str) -> None:
         st.session_state[SHOWN] = (video, result)
     of_video, shown = st.session_state.get(SHOWN, ("", None))
     if of_video == video and shown is not None:
+        # Above the page until it is closed: Streamlit's own toasts have no buttons.
         st.html(TOAST)
         with st.container(horizontal=True, vertical_alignment="center", key="correction_toast"):
             st.write(escape_markdown(shown.message))

@@ -13,7 +13,7 @@ from domain.marked import marked
 from domain.people import tags_in_words
 from domain.words import counted, format_number, shortened, translate
 from evals.layout import cell, percent
-from evals.tables import ALL, AnsweredQuestion, Point, RunReport, TypeScore
+from evals.tables import ALL, AnsweredQuestion, Point, RunReport
 from ui import charts
 from ui.formatting import escape_markdown, format_duration, format_usage
 from ui.navigation import choice_param, page_link, paginate
@@ -53,13 +53,19 @@ def show_curves(report: RunReport) -> None:
         type_caption = translate("Bars are 90 % bootstrap intervals. {ends}{more}.").format(
             ends=ends, more=more
         )
-        charts.interval_chart(
-            type_caption,
-            [_type_row(score) for score in scores],
-            "type",
-            "right",
-            "by_type",
-        )
+        by_type = [
+            {
+                "type": translate("all questions")
+                if score.type == ALL
+                else shortened(score.type, MAX_NAME_CHARS),
+                "right": share.value,
+                "low": share.low,
+                "high": share.high,
+            }
+            for score in scores
+            if (share := score.right)
+        ]
+        charts.interval_chart(type_caption, by_type, "type", "right", "by_type")
     _show_reliability(report)
     # Draw the time of an answer in each arm; and its cost, where models were paid for.
     rows: list[dict[str, Any]] = [
@@ -124,15 +130,6 @@ def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:
             }
 
 
-def _type_row(score: TypeScore) -> charts.ChartRow:
-    interval = score.right
-    assert interval is not None  # noqa: S101 - only those with figures are drawn
-    kind = (
-        translate("all questions") if score.type == ALL else shortened(score.type, MAX_NAME_CHARS)
-    )
-    return {"type": kind, "right": interval.value, "low": interval.low, "high": interval.high}
-
-
 QUESTIONS_PER_PAGE = 15
 """Questions per page."""
 ANY = marked("all")
@@ -145,7 +142,22 @@ def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
     if not rows:
         st.caption(translate("No question is planned yet."))
         return
-    found = _filtered(rows)
+    arms = list(dict.fromkeys(row.arm for row in rows))
+    kinds = sorted({kind for row in rows for kind in row.types})
+    faults = sorted({str(row.fault) for row in rows if row.fault})
+    columns = st.columns(4)
+    arm = _filter_box(columns[0], translate("Arm"), arms, "arm")
+    verdict = _filter_box(columns[1], translate("Answer"), list(VERDICTS.values()), "answer")
+    kind = _filter_box(columns[2], translate("Type"), kinds, "type")
+    fault = _filter_box(columns[3], translate("Fault"), faults, "fault")
+    found = [
+        row
+        for row in rows
+        if arm in (ANY, row.arm)
+        and verdict in (ANY, VERDICTS[row.right])
+        and (kind == ANY or kind in row.types)
+        and fault in (ANY, str(row.fault))
+    ]
     if not found:
         st.caption(translate("No question passes these filters."))
         return
@@ -158,11 +170,11 @@ def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
                 )
             else:
                 st.write(escape_markdown(cell(row.question)))
-            verdict = translate(VERDICTS[row.right]) if row.judge else translate("not asked yet")
+            judged = translate(VERDICTS[row.right]) if row.judge else translate("not asked yet")
             answer = row.option or tags_in_words(row.answer) or translate("nothing")
             reference = escape_markdown(cell(row.reference)) or translate("none")
             lines = [
-                f"**{verdict}**: {escape_markdown(cell(answer))}",
+                f"**{judged}**: {escape_markdown(cell(answer))}",
                 translate("Reference: {reference}").format(reference=reference),
             ]
             lines += [escape_markdown(cell(row.why))] if row.why else []
@@ -179,25 +191,6 @@ def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
                 if row.tokens:
                     facts.append(format_usage(row.tokens, row.cost_usd))
             st.caption(escape_markdown(", ".join(facts)))
-
-
-def _filtered(rows: Sequence[AnsweredQuestion]) -> list[AnsweredQuestion]:
-    arms = list(dict.fromkeys(row.arm for row in rows))
-    kinds = sorted({kind for row in rows for kind in row.types})
-    faults = sorted({str(row.fault) for row in rows if row.fault})
-    columns = st.columns(4)
-    arm = _filter_box(columns[0], translate("Arm"), arms, "arm")
-    verdict = _filter_box(columns[1], translate("Answer"), list(VERDICTS.values()), "answer")
-    kind = _filter_box(columns[2], translate("Type"), kinds, "type")
-    fault = _filter_box(columns[3], translate("Fault"), faults, "fault")
-    return [
-        row
-        for row in rows
-        if arm in (ANY, row.arm)
-        and verdict in (ANY, VERDICTS[row.right])
-        and (kind == ANY or kind in row.types)
-        and fault in (ANY, str(row.fault))
-    ]
 
 
 def _filter_box(

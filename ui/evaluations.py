@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
+
 import streamlit as st
 
-from domain.errors import HomerError
+from domain.errors import InputError, NotFound
 from domain.evaluation import EvaluationRun
 from domain.marked import marked
 from domain.people import tags_in_words
-from domain.words import translate
+from domain.words import translate, translate_sentence
+from evals.datasets import sources
 from evals.example import example_run
 from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
-from evals.paired import Comparison, Flip
 from evals.records import find_run
+from evals.run_job import RunJob, start_run
+from evals.sampling import Comparison, Flip
 from evals.tables import RunReport
 from library.evaluations import compare_evaluations, evaluation_report, evaluation_runs
+from models.profile import profile_names
 from store.database import Store
 from ui import charts
-from ui.app_state import HASH_BY_URL, page_state, show_error, show_errors
+from ui.app_state import HASH_BY_URL, page_state, show_errors
 from ui.evaluation_report import show_curves, show_questions
-from ui.evaluation_start import show_start
 from ui.formatting import escape_markdown, format_cost, format_date
+from ui.ingestion import ALLOWED
 from ui.language import in_english
 from ui.navigation import (
     PAGE_SIZE,
     page_link,
     paginate,
-    requested_offset,
+    paginated,
     set_params,
     text_param,
     update_address_bar,
@@ -51,23 +57,21 @@ def evaluations_page() -> None:
         _show_example()
     else:
         store = page_state().store
-        start = requested_offset()
-        runs = evaluation_runs(store, start, PAGE_SIZE)
-        if not runs.total:
-            st.write(
-                translate(
-                    "No evaluation was run yet. An evaluation asks the questions of a data set and "
-                    "counts the right answers."
+        above = st.container()
+        runs = paginated(lambda start: evaluation_runs(store, start, PAGE_SIZE))
+        with above:
+            if not runs:
+                st.write(
+                    translate(
+                        "No evaluation was run yet. An evaluation asks the questions of a data set "
+                        "and counts the right answers."
+                    )
                 )
-            )
-            show_start(expanded=True)
+            show_start(expanded=not runs)
+        if not runs:
             _show_example()
             return
-        show_start(expanded=False)
-        offset = paginate(runs.total)
-        if offset != start:
-            runs = evaluation_runs(store, offset, PAGE_SIZE)
-        for run in runs.items:
+        for run in runs:
             with st.container(border=True, key=f"run_{run.name}"):
                 page_link("evaluations", escape_markdown(run.name), run=run.name)
                 st.caption(escape_markdown(_facts(run)))
@@ -192,7 +196,7 @@ def _show_comparison_form(store: Store, run: EvaluationRun) -> None:
     )
     set_params(with_=other)
     if other is not None:
-        try:
+        with show_errors():
             progress = (_progress_key(store, run.name), _progress_key(store, other))
             comparison = _load_comparison(store, run.name, other, progress)
             charts.report_table(
@@ -211,8 +215,6 @@ def _show_comparison_form(store: Store, run: EvaluationRun) -> None:
                 offset = paginate(len(comparison.changes), "changed", CHANGES_PER_PAGE)
                 for change in comparison.changes[offset : offset + CHANGES_PER_PAGE]:
                     _show_change(change, run.name, other)
-        except HomerError as error:
-            show_error(error)
 
 
 def _show_change(change: Flip, first: str, second: str) -> None:
@@ -235,3 +237,67 @@ def _show_change(change: Flip, first: str, second: str) -> None:
             if all(runs.values()):
                 both = {"trajectory": change.first_trajectory, "with_": change.second_trajectory}
                 page_link("trajectory", translate("Compare both searches"), **both)
+
+
+# Start an evaluation from its page, and wait for its first records.
+
+START_POLL_S = 2.0
+STARTED = "evaluation started"
+"""Session key of the evaluation that was started last."""
+
+
+def show_start(*, expanded: bool) -> None:
+    """Draw the form that starts an evaluation, and one that is starting."""
+    if not ALLOWED.any_path:
+        st.caption(translate("Evaluations are started in a terminal: `homer eval run`."))
+        return
+    state = page_state()
+    with (
+        st.expander(
+            translate("Run an evaluation"), expanded=expanded, icon=":material/play_arrow:"
+        ),
+        st.form("evaluate", border=False),
+    ):
+        names = [source.name for source in sources()]
+        dataset = st.selectbox(
+            translate("Data set"), names, help=translate("`homer eval data` describes them.")
+        )
+        folder = st.text_input(
+            translate("Folder of its files"), placeholder="/home/me/my-questions"
+        )
+        profiles = profile_names(state.store.home.config)
+        index = profiles.index(state.profile) if state.profile in profiles else 0
+        profile = st.selectbox(translate("Models"), profiles, index=index)
+        sent = st.form_submit_button(translate("Evaluate"), type="primary")
+    if sent:
+        with show_errors():
+            if not folder.strip():
+                raise InputError(translate("name the folder that has the files of the data set"))
+            st.session_state[STARTED] = start_run(
+                state.store.home, dataset, Path(folder.strip()), profile
+            )
+    if job := st.session_state.get(STARTED):
+        _wait_for(job)
+
+
+@st.fragment(run_every=START_POLL_S)
+def _wait_for(job: RunJob) -> None:
+    with show_errors():
+        with suppress(NotFound):
+            find_run(page_state().store, job.name)
+            st.session_state.pop(STARTED, None)
+            set_params(run=job.name)
+            st.rerun()
+        if job.running:
+            st.info(
+                translate("The evaluation starts: videos that are not in memory are watched first.")
+            )
+        else:
+            st.error(
+                escape_markdown(
+                    translate("The evaluation ended: {reason}").format(
+                        reason=translate_sentence(job.error)
+                        or translate("see {file}").format(file=job.log)
+                    )
+                )
+            )

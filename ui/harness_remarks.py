@@ -93,14 +93,6 @@ def remarks_html(remarks: list[Remark]) -> str:
     return _LIST.format(lines="".join(lines))
 
 
-def show_remarks(remarks: list[Remark]) -> None:
-    """Draw the remarks of a round."""
-    if remarks:
-        st.html(remarks_html(remarks))
-    else:
-        st.caption(translate("No remarks."))
-
-
 def show_legend() -> None:
     """Draw the legend of the four colours."""
     meanings = {

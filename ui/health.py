@@ -20,9 +20,9 @@ from services.health import (
     check_setup,
     disk_space,
     recent_failures,
-    service_addresses,
     versions,
 )
+from services.prefect import PrefectServer
 from store.home import Home
 from ui.app_state import page_state
 from ui.formatting import escape_markdown, format_bytes, format_date, show_table
@@ -59,12 +59,10 @@ def health_page() -> None:
     else:
         _poll_checks(checks)
     st.header(translate("Background work"), anchor=False)
-    for name, address in service_addresses(state.store.home).items():
-        st.write(
-            escape_markdown(
-                f"{translate(name)}: {address or translate('not running; watching starts it')}"
-            )
-        )
+    address = PrefectServer(state.store.home).address()
+    address = address or translate("not running; watching starts it")
+    name = translate("Prefect's server")
+    st.write(escape_markdown(f"{name}: {address}"))
     running = [job for job in Jobs(state.store.home).every() if job.running]
     st.write(translate("{jobs} running.").format(jobs=counted(len(running), "job")))
     page_link("library", translate("Open the library"))

@@ -17,8 +17,7 @@ from domain.words import capitalized, counted, format_span, translate, translate
 from flows.addresses import delete_parts, is_address
 from flows.delete import delete_unwatched_uploads
 from flows.estimate import estimate_file
-from flows.jobs import Job, Jobs
-from flows.retry import clips_to_retry
+from flows.jobs import Job, Jobs, clips_to_retry
 from flows.uploads import first_file, paths_within, store_upload
 from flows.video_locks import is_watched, watched_videos
 from flows.workspace import open_workspace
@@ -74,19 +73,6 @@ def source_label() -> tuple[str, str]:
     if ALLOWED.folders:
         return translate("File in a shared folder, or a web address"), "talks/talk.mp4"
     return translate("Web address of a video"), "https://example.org/talk.mp4"
-
-
-def upload_hint() -> str:
-    """Return how large an upload may be, and how longer recordings are added."""
-    by_path = ALLOWED.any_path or ALLOWED.folders
-    hint = (
-        translate(
-            "Up to {size} GB each. For longer recordings, give the path or the web address above."
-        )
-        if by_path
-        else translate("Up to {size} GB each. For longer recordings, give the web address above.")
-    )
-    return hint.format(size=MAX_UPLOAD_MB // 1024)
 
 
 def parse_source(text: str) -> AddedSources:
@@ -153,7 +139,17 @@ def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
                 max_upload_size=MAX_UPLOAD_MB,
                 key=f"files_{st.session_state.get(UPLOADS_SENT, 0)}",
             )
-            st.caption(upload_hint())
+            hint = (
+                translate(
+                    "Up to {size} GB each. For longer recordings, give the path or the web address "
+                    "above."
+                )
+                if ALLOWED.any_path or ALLOWED.folders
+                else translate(
+                    "Up to {size} GB each. For longer recordings, give the web address above."
+                )
+            )
+            st.caption(hint.format(size=MAX_UPLOAD_MB // 1024))
             names = profile_names(state.store.home.config)
             index = names.index(state.profile) if state.profile in names else 0
             profile = st.selectbox(translate("Models"), names, index=index)
@@ -448,11 +444,8 @@ def retry_button(store: Store, video: str, clip: int | None = None) -> None:
     tooltip = translate("It is being watched at the moment.") if busy else None
     if not st.button(label, key=key, disabled=busy, help=tooltip):
         return
-    try:
+    with show_errors():
         only = () if clip is None else (clip,)
         # The job reads the whole file to notice a changed one: a page must not wait for that.
         Jobs(store.home).retry(clips_to_retry(store, video, only, compare=False))
-    except HomerError as error:
-        show_error(error)
-        return
-    st.rerun()
+        st.rerun()

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from domain.errors import HomerError, InputError
+from domain.errors import InputError
 from domain.words import (
     capitalized,
     counted,
@@ -22,7 +22,7 @@ from flows.video_locks import is_watched
 from library.videos import page_of_videos
 from perception.source import original_file
 from store.queries.library import LibraryEntry
-from ui.app_state import PageState, page_state, show_error
+from ui.app_state import PageState, page_state, show_errors
 from ui.formatting import escape_markdown, format_bytes
 from ui.ingestion import (
     MESSAGE,
@@ -159,35 +159,31 @@ def _show_menu(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Sequ
         st.button(
             translate("Pause"), key=key, on_click=jobs.pause, args=(job.id,), disabled=elsewhere
         )
-    elif video.path and not busy and video.state == WATCHING:
-        _resume_button(jobs, video)
+    elif (
+        video.path
+        and not busy
+        and video.state == WATCHING
+        and st.button(
+            translate("Resume"),
+            key=f"go_{video.id}",
+            help=escape_markdown(translate("Resume: {title}").format(title=video.title)),
+        )
+    ):
+        with show_errors():
+            # The file of an unfinished video.
+            path = original_file(jobs.home, video.id, video.path)
+            if path is None:
+                raise InputError(
+                    translate(
+                        "the file at {path} is missing or has changed: put it back, or add it "
+                        "again from its new place"
+                    ).format(path=video.path)
+                )
+            jobs.start([path], video.profile)
+            st.rerun()
     tooltip = escape_markdown(translate("Delete {title}").format(title=video.title))
     if st.button(translate("Delete"), key=f"delete_{video.id}", help=tooltip, disabled=busy):
         set_params(delete=video.id)
-
-
-def _resume_button(jobs: Jobs, video: LibraryEntry) -> None:
-    if not st.button(
-        translate("Resume"),
-        key=f"go_{video.id}",
-        help=escape_markdown(translate("Resume: {title}").format(title=video.title)),
-    ):
-        return
-    try:
-        # The file of an unfinished video.
-        path = original_file(jobs.home, video.id, video.path)
-        if path is None:
-            raise InputError(
-                translate(
-                    "the file at {path} is missing or has changed: put it back, or add it again "
-                    "from its new place"
-                ).format(path=video.path)
-            )
-        jobs.start([path], video.profile)
-    except HomerError as error:
-        show_error(error)
-        return
-    st.rerun()
 
 
 def _show_deletion(state: PageState, video: LibraryEntry) -> None:

@@ -87,16 +87,6 @@ def show_library_people(store: Store) -> None:
         _show_pair(store, pair)
 
 
-def show_other_videos(person: LibraryPerson, video: str) -> None:
-    """List the other videos in which a person is, with links."""
-    others = [one for one in person.characters if one.video != video]
-    if others:
-        st.caption(translate("The same person"))
-    for one in others:
-        label = translate("{name} in {title}").format(name=display_name(one), title=one.title)
-        page_link("people", escape_markdown(label), video=one.video, person=one.number)
-
-
 def show_crop(store: Store, blob: str | None, name: str) -> None:
     """Draw a crop of a face, if there is one."""
     data = stored_image(store, blob)

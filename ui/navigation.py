@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -14,6 +14,7 @@ from domain.marked import marked
 from domain.media import Video
 from domain.time import parse_clock
 from domain.words import translate
+from library.params import Page
 from library.videos import all_titles, videos_named
 from store.database import Store
 from ui.app_state import show_error
@@ -61,7 +62,7 @@ PAGE_NAMES = (*SECTIONS[""], *SECTIONS[ADVANCED], *HIDDEN)
 NOT_FOR_VIEWERS = ("alerts", "recaps", "skills", "evaluations", "schedules", "health")
 """Pages that show the whole library, or change it."""
 
-MODULE_NAMES = {"people": "people_page", "skills": "skills_page"}
+MODULE_NAMES = {"history": "trajectory", "people": "people_page", "skills": "skills_page"}
 """Streamlit puts this folder first on the import path: no file may be named like a package."""
 
 
@@ -181,6 +182,7 @@ def update_address_bar() -> None:
 
 
 PAGE_SIZE = 25
+T = TypeVar("T")
 
 
 def paginate(total: int, name: str = "page", size: int = PAGE_SIZE) -> int:
@@ -209,6 +211,23 @@ def paginate(total: int, name: str = "page", size: int = PAGE_SIZE) -> int:
 def requested_offset(name: str = "page", size: int = PAGE_SIZE) -> int:
     """Return the offset that the address asks for, before the total is known."""
     return ((int_param(name, 1) or 1) - 1) * size
+
+
+def paginated(
+    load: Callable[[int], Page[T] | tuple[Sequence[T], int]],
+    name: str = "page",
+    size: int = PAGE_SIZE,
+) -> Sequence[T]:
+    """Draw the pagination of a list, and return its page; ``load`` has that of an offset.
+
+    It is loaded again where another page is chosen than the address asks for, or has.
+    """
+    requested = requested_offset(name, size)
+    found = load(requested)
+    total = found[1] if isinstance(found, tuple) else found.total
+    offset = paginate(total, name, size)
+    found = found if offset == requested else load(offset)
+    return found[0] if isinstance(found, tuple) else found.items
 
 
 def select_video(store: Store) -> Video | None:

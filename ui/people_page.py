@@ -15,7 +15,6 @@ from domain.people import LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
 from domain.words import counted, format_span, format_time, join_words, translate, translate_count
 from library import people as acts
-from library.params import Page
 from store.database import Store
 from ui.app_state import page_state
 from ui.corrections import (
@@ -35,12 +34,12 @@ from ui.corrections import (
     show_split_form,
 )
 from ui.formatting import escape_markdown
-from ui.library_people import likely_pair, show_crop, show_library_people, show_other_videos
+from ui.library_people import likely_pair, show_crop, show_library_people
 from ui.navigation import (
     choice_param,
     int_param,
-    paginate,
-    requested_offset,
+    page_link,
+    paginated,
     select_video,
     set_params,
     streamlit_page,
@@ -117,17 +116,17 @@ def people_page() -> None:
     if video is None:
         return
     show_last_result(store, video.id)
-    requested, number = requested_offset(size=PEOPLE_PER_PAGE), int_param("person")
-    people = acts.people_of_video(store, video.id, offset=requested, limit=PEOPLE_PER_PAGE)
-    if not people.total:
+    number = int_param("person")
+    people = paginated(
+        lambda start: acts.people_of_video(store, video.id, None, start, PEOPLE_PER_PAGE),
+        size=PEOPLE_PER_PAGE,
+    )
+    if not people:
         st.write(translate("Nobody was recognised in this video yet."))
         if st.button(translate("Open the video"), type="primary"):
             st.switch_page(streamlit_page("video"), query_params={"video": video.id})
         show_history(store, video)
         return
-    offset = paginate(people.total, size=PEOPLE_PER_PAGE)
-    if offset != requested:
-        people = acts.people_of_video(store, video.id, offset=offset, limit=PEOPLE_PER_PAGE)
     chosen = None
     if number is not None:
         with suppress(NotFound):
@@ -135,16 +134,29 @@ def people_page() -> None:
     left, right = st.columns([3, 2])
     with left:
         st.html(GRID)
-        show_merge_bar(store, video.id, people.items)
+        show_merge_bar(store, video.id, people)
         with st.container(key="faces"):
-            for person in people.items:
+            for person in people:
                 with st.container(border=True, key=f"person_{person.number}"):
                     _show_card(store, person, is_chosen=person.number == number)
     with right:
         show_player(video, time_param() or 0)
         if chosen is not None:
             _show_person(store, video, chosen)
-    _show_timeline(video, people, number)
+    st.header(translate("When they appear"), anchor=False)
+    lanes = [
+        appearance_lane(one.number, display_name(one), one.seen_spans, one.heard_spans)
+        for one in people
+    ]
+    name = translate("When people are seen and heard in {title}").format(title=video.title)
+    st.caption(translate(LEGEND))
+    marked_lane = "" if number is None else str(number)
+    picked = show_timeline(name, video.duration_ms, lanes, "appearances", chosen=marked_lane)
+    if picked:
+        number, start_ms = picked_appearance(picked)
+        seek(video.id, start_ms)
+        set_params(person=number)
+        st.rerun()
     if store.may_change:
         st.header(translate("Same person?"), anchor=False)
         pairs = acts.likely_same_people(store, video.id, limit=MAX_SUGGESTIONS)
@@ -153,23 +165,6 @@ def people_page() -> None:
         for pair in pairs:
             _show_suggestion(store, pair)
     show_history(store, video)
-
-
-def _show_timeline(video: Video, people: Page[PersonOfVideo], chosen: int | None) -> None:
-    st.header(translate("When they appear"), anchor=False)
-    lanes = [
-        appearance_lane(one.number, display_name(one), one.seen_spans, one.heard_spans)
-        for one in people.items
-    ]
-    name = translate("When people are seen and heard in {title}").format(title=video.title)
-    st.caption(translate(LEGEND))
-    marked_lane = "" if chosen is None else str(chosen)
-    picked = show_timeline(name, video.duration_ms, lanes, "appearances", chosen=marked_lane)
-    if picked:
-        number, start_ms = picked_appearance(picked)
-        seek(video.id, start_ms)
-        set_params(person=number)
-        st.rerun()
 
 
 def _show_card(store: Store, person: PersonOfVideo, *, is_chosen: bool) -> None:
@@ -221,7 +216,12 @@ def _show_person(store: Store, video: Video, everywhere: LibraryPerson) -> None:
                 on_click=seek,
                 args=(video.id, span.start_ms),
             )
-    show_other_videos(everywhere, video.id)
+    others = [one for one in everywhere.characters if one.video != video.id]
+    if others:
+        st.caption(translate("The same person"))
+    for one in others:
+        label = translate("{name} in {title}").format(name=display_name(one), title=one.title)
+        page_link("people", escape_markdown(label), video=one.video, person=one.number)
     if not store.may_change:
         return
     if len(person.tags) > 1:

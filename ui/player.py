@@ -168,19 +168,6 @@ def seek(video: str, at_ms: int, key: str = "player") -> None:
     st.session_state[_session_key(key)] = (video, at_ms, seeks + 1)
 
 
-def seek_button(
-    video: str, span: TimeSpan, label: str, key: str, player_key: str = "player", mark: str = ""
-) -> bool:
-    """Draw a button that plays a span, after a mark; return whether it was pressed."""
-    return st.button(
-        f"{mark} ▶ {format_span(span)}  {label}".strip(),
-        key=key,
-        help=translate("Go to {time}").format(time=format_time(span.start_ms)),
-        on_click=seek,
-        args=(video, span.start_ms, player_key),
-    )
-
-
 def played_video(key: str = "player") -> str:
     """Return the id of the video that a player sought last, or an empty string."""
     video: str = st.session_state.get(_session_key(key), ("", 0, 0))[0]

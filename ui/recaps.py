@@ -15,7 +15,7 @@ from store.queries.recaps import recaps_page as page_of_recaps
 from ui.app_state import page_state
 from ui.formatting import escape_markdown
 from ui.language import in_english
-from ui.navigation import page_link, paginate, requested_offset, update_address_bar
+from ui.navigation import page_link, paginated, update_address_bar
 
 PER_PAGE = 10
 DAYS = {
@@ -29,13 +29,7 @@ def recaps_page() -> None:
     """Draw the recaps, the latest first."""
     st.title(translate("Recaps"))
     update_address_bar()
-    store, requested = page_state().store, requested_offset(size=PER_PAGE)
-    with store.begin() as session:
-        recaps, total = page_of_recaps(session, requested, PER_PAGE)
-    if not total:
-        st.write(
-            translate("There is no recap yet. A recap sums up a day, with links to its moments.")
-        )
+    store, above = page_state().store, st.container()
     with st.container(horizontal=True, vertical_alignment="center", key="write"):
         for day, (words, _) in DAYS.items():
             if st.button(translate(words), key=f"sum_up_{day}"):
@@ -51,12 +45,12 @@ def recaps_page() -> None:
                 if written.recaps:
                     st.rerun()
                 st.caption(translate(DAYS[day][1]))
-    if not total:
-        return
-    offset = paginate(total, size=PER_PAGE)
-    if offset != requested:
-        with store.begin() as session:
-            recaps, _ = page_of_recaps(session, offset, PER_PAGE)
+    with store.begin() as session:
+        recaps = paginated(lambda start: page_of_recaps(session, start, PER_PAGE), size=PER_PAGE)
+    if not recaps:
+        above.write(
+            translate("There is no recap yet. A recap sums up a day, with links to its moments.")
+        )
     for number, recap in enumerate(recaps):
         with st.container(border=True, key=f"recap_{number}"):
             at = format_time(recap.span.start_ms)

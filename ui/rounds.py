@@ -25,7 +25,12 @@ from library.videos import videos_named
 from ui.app_state import PageState
 from ui.evidence import show_moment, video_title
 from ui.formatting import escape_markdown, format_cost, format_duration, format_usage
-from ui.harness_remarks import ledger_changes, round_remarks, show_legend, show_remarks
+from ui.harness_remarks import (
+    ledger_changes,
+    remarks_html,
+    round_remarks,
+    show_legend,
+)
 from ui.navigation import int_param, set_params
 from ui.player import TONES, Lane, TimelineBar, played_video, seek, show_player, show_timeline
 from ui.trajectory_tools import show_step_tools
@@ -80,7 +85,10 @@ def show_rounds(state: PageState, inspected: History) -> None:
         _show_timeline(inspected, video, chosen)
     with st.expander(translate("What happened in this step")):
         show_legend()
-        show_remarks(round_remarks(inspected, chosen))
+        if remarks := round_remarks(inspected, chosen):
+            st.html(remarks_html(remarks))
+        else:
+            st.caption(translate("No remarks."))
         st.markdown(f"**{translate('Parts of the question after this step')}**")
         changes = ledger_changes(inspected, chosen)
         if not changes:

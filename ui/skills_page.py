@@ -31,8 +31,7 @@ from ui.formatting import escape_markdown, format_date, format_day
 from ui.navigation import (
     PAGE_SIZE,
     page_link,
-    paginate,
-    requested_offset,
+    paginated,
     show_empty,
     text_param,
     update_address_bar,
@@ -71,8 +70,6 @@ def _show_skills() -> None:
         st.text_input(translate("Search names and descriptions"), key="q", bind="query-params")
         or ""
     )
-    requested = requested_offset()
-    skills, total = list_skills_page(store, requested, PAGE_SIZE, query)
     count = count_waiting(store)
     if count:
         with st.container(horizontal=True, vertical_alignment="center", key="waiting"):
@@ -93,7 +90,8 @@ def _show_skills() -> None:
                     answers=answers, skills=counted(written, "skill")
                 )
                 st.rerun()
-    if not total:
+    skills = paginated(lambda start: list_skills_page(store, start, PAGE_SIZE, query))
+    if not skills:
         if query:
             st.write(translate("No skill matches."))
         else:
@@ -107,9 +105,6 @@ def _show_skills() -> None:
             )
             _show_example()
         return
-    offset = paginate(total)
-    if offset != requested:
-        skills, _ = list_skills_page(store, offset, PAGE_SIZE, query)
     for entry in skills:
         skill = entry.skill
         with st.container(border=True, key=f"skill_{skill.name}"):
@@ -280,14 +275,13 @@ def _show_questions(
 ) -> None:
     """Draw questions with their verdicts, a page at a time."""
     st.header(heading, anchor=False)
-    requested = requested_offset(parameter, QUESTIONS_PER_PAGE)
-    uses, total = load_page(store, name, requested, QUESTIONS_PER_PAGE)
-    if not total:
+    uses = paginated(
+        lambda start: load_page(store, name, start, QUESTIONS_PER_PAGE),
+        parameter,
+        QUESTIONS_PER_PAGE,
+    )
+    if not uses:
         st.caption(translate(empty))
-        return
-    offset = paginate(total, parameter, QUESTIONS_PER_PAGE)
-    if offset != requested:
-        uses, _ = load_page(store, name, offset, QUESTIONS_PER_PAGE)
     for use in uses:
         key = f"{parameter}_{use.trajectory}"
         with st.container(horizontal=True, vertical_alignment="center", key=key):

@@ -55,47 +55,37 @@ def show_step_tools(state: PageState, inspected: History, number: int) -> None:
     if st.button(
         translate("Replay"), key="replay", icon=":material/replay:", help=translate(REPLAY)
     ):
-        with st.spinner(translate("Replaying ...")):
-            try:
-                replayed = replay(state.store, inspected.row.id)
-                divergence = replayed.divergence
-                if divergence is None:
-                    end = "" if replayed.ended else translate(", up to where it was interrupted")
-                    st.success(
-                        translate("Replay matches exactly ({events}){end}.").format(
-                            events=counted(replayed.events, "event"), end=end
-                        )
+        with st.spinner(translate("Replaying ...")), show_errors():
+            replayed = replay(state.store, inspected.row.id)
+            divergence = replayed.divergence
+            if divergence is None:
+                end = "" if replayed.ended else translate(", up to where it was interrupted")
+                st.success(
+                    translate("Replay matches exactly ({events}){end}.").format(
+                        events=counted(replayed.events, "event"), end=end
                     )
-                else:
-                    kinds = [
-                        event.kind if event else translate("nothing")
-                        for event in (divergence.recorded, divergence.replayed)
-                    ]
-                    why = (
-                        translate(" because {why}").format(why=divergence.why)
-                        if divergence.why
-                        else ""
-                    )
-                    message = translate(
-                        "Event {number} is the first that differs: {recorded} on record, "
-                        "now {replayed}{why}"
-                    ).format(number=divergence.at, recorded=kinds[0], replayed=kinds[1], why=why)
-                    st.error(escape_markdown(message))
-            except HomerError as error:
-                show_error(error)
+                )
+            else:
+                kinds = [
+                    event.kind if event else translate("nothing")
+                    for event in (divergence.recorded, divergence.replayed)
+                ]
+                why = (
+                    translate(" because {why}").format(why=divergence.why) if divergence.why else ""
+                )
+                message = translate(
+                    "Event {number} is the first that differs: {recorded} on record, "
+                    "now {replayed}{why}"
+                ).format(number=divergence.at, recorded=kinds[0], replayed=kinds[1], why=why)
+                st.error(escape_markdown(message))
     original = editable(inspected.events, number)
     with st.expander(translate("Rerun from this step with changes"), icon=":material/fork_right:"):
         tools = [tool.name for tool in find_strategy(inspected.row.machine).tools]
         edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
     if edit is not None:
-        runner_profile = edit.profile or original.profile
-        try:
-            with st.spinner(translate("Starting ...")):
-                runner = state.runner(runner_profile)
-                fork = state.runs.fork(runner, inspected.row.id, number, edit)
-        except HomerError as error:
-            show_error(error)
-        else:
+        with show_errors(), st.spinner(translate("Starting ...")):
+            runner = state.runner(edit.profile or original.profile)
+            fork = state.runs.fork(runner, inspected.row.id, number, edit)
             st.session_state[_STARTED_FORK] = (inspected.row.id, number, fork)
     # Link the last fork that was started from this step. It is held in the session: the player
     # reruns the page whenever it reports its time, and a form is sent in one run only. Not in the
@@ -234,10 +224,8 @@ def _show_compare(state: PageState, inspected: History) -> None:
     row = inspected.row
     requested = []
     if name := text_param("with_"):
-        try:
+        with show_errors():
             requested.append(load_history(state.store, name).row)
-        except HomerError as error:
-            show_error(error)
     newest, _ = page_of_trajectories(state.store, MAX_OTHERS)
     others = sorted(newest, key=lambda other: other.question != row.question)
     offered = [*requested, *(other for other in others if other.id != row.id)]

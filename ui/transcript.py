@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from auth.sessions import sign_path
-from domain.errors import HomerError
 from domain.media import Video
 from domain.moments import Moment
 from domain.words import counted, format_time, translate
@@ -24,7 +23,7 @@ from library.transcript import (
     load_transcript,
 )
 from retrieval.search_cost import recorded_search
-from ui.app_state import PageState, show_error
+from ui.app_state import PageState, show_errors
 from ui.components import component
 from ui.evidence import show_limits
 from ui.player import seek, sought_moment
@@ -56,14 +55,12 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
         found, total = find_words(state.store, video.id, words, groups)
         known = {line.id for line in found}
         close: Sequence[TranscriptLine] = ()
-        try:
+        with show_errors():
             with st.spinner(translate("Searching ...")), recorded_search(state.store) as cost:
                 tools = state.toolbox(video.profile)
                 close = find_close(state.store, tools.text, video.id, words, groups, known)
             nothing = not found and (not close)
             show_limits(cost.usage, unseen=nothing and (not tools.profile.image_model))
-        except HomerError as error:
-            show_error(error)
         parts = []
         if found:
             shown, lines = len(found), counted(total, "line")

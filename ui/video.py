@@ -28,6 +28,7 @@ from library.people import most_seen
 from store.database import Store
 from ui.app_state import PageState, page_state
 from ui.corrections import deleted_lane, display_name, show_span_deletion
+from ui.evidence import save_button
 from ui.formatting import escape_markdown
 from ui.ingestion import retry_button
 from ui.live import show_live
@@ -35,8 +36,7 @@ from ui.navigation import (
     choice_param,
     int_param,
     page_link,
-    paginate,
-    requested_offset,
+    paginated,
     select_video,
     set_params,
     text_param,
@@ -55,7 +55,6 @@ from ui.player import (
     show_player,
     show_timeline,
 )
-from ui.saving import save_button
 from ui.transcript import show_scenes, show_transcript
 from ui.video_memory import show_memory
 from ui.video_search import show_search
@@ -267,15 +266,14 @@ def _open_segment(video: Video, event: Event, edge: int | None = None) -> None:
 
 
 def _show_events(state: PageState, video: Video) -> None:
-    requested = requested_offset("events", EVENTS_PER_PAGE)
-    graph = events(state.store, video.id, requested, EVENTS_PER_PAGE)
-    if not graph.total:
+    segments = paginated(
+        lambda start: events(state.store, video.id, start, EVENTS_PER_PAGE),
+        "events",
+        EVENTS_PER_PAGE,
+    )
+    if not segments:
         st.write(translate("There are no events yet: they are written every ten clips."))
         return
-    offset = paginate(graph.total, "events", EVENTS_PER_PAGE)
-    if offset != requested:
-        graph = events(state.store, video.id, offset, EVENTS_PER_PAGE)
-    segments = graph.items
     chosen = int_param("segment")
     picked = show_timeline(
         translate("Events of {title}").format(title=video.title),
@@ -354,16 +352,12 @@ def _midpoint(event: Event) -> int:
 
 
 def _show_clips(state: PageState, video: Video) -> None:
-    requested = requested_offset("clips", CLIPS_PER_PAGE)
-    page = clips(state.store, video.id, requested, CLIPS_PER_PAGE)
-    offset = paginate(page.total, "clips", CLIPS_PER_PAGE)
-    if offset != requested:
-        page = clips(state.store, video.id, offset, CLIPS_PER_PAGE)
+    shown = paginated(
+        lambda start: clips(state.store, video.id, start, CLIPS_PER_PAGE), "clips", CLIPS_PER_PAGE
+    )
     stream = load_stream_details(state.store, video.id)
-    for clip in page.items:
-        starts = [
-            earlier.span.start_ms for earlier in page.items if earlier.index == clip.index - 1
-        ]
+    for clip in shown:
+        starts = [earlier.span.start_ms for earlier in shown if earlier.index == clip.index - 1]
         since = starts[0] if starts else 0
         for gap in stream.gaps if stream and (starts or not clip.index) else ():
             if since <= gap.span.start_ms < clip.span.start_ms:

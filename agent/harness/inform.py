@@ -347,11 +347,6 @@ def pictures_of(event: EvidenceRetrieved) -> tuple[Picture, ...]:
     )
 
 
-def pictures_found(events: Sequence[EvidenceRetrieved]) -> tuple[Picture, ...]:
-    """Return the images of all searches, the latest search's first, each once."""
-    return tuple(dict.fromkeys(one for event in reversed(events) for one in pictures_of(event)))
-
-
 def by_evidence(pictures: Iterable[Picture], evidence: Sequence[Evidence]) -> list[Picture]:
     """Return the pictures that show these pieces of evidence, in their order."""
     by_ref = {picture.ref: picture for picture in pictures if picture.ref}

@@ -135,13 +135,6 @@ def answer_claim(question: Question, option: str | None) -> str:
     return statement(question.text, question.options[ascii_uppercase.index(option)])
 
 
-def subtask_claim(task: Subtask, question: Question) -> str:
-    """Return the claim that evidence for a subtask must support."""
-    if not task.options:
-        return ranking_text_of(task, question)
-    return "; ".join(answer_claim(question, letter) for letter in task.options)
-
-
 def as_query(text: str) -> str:
     """Turn a subtask into a query that the guard accepts: a statement of at least two words."""
     statement_ = as_statement(text)

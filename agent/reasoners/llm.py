@@ -221,7 +221,7 @@ class LlmReasoner:
     def conclude(self, decision: DecisionContext) -> Conclusion:
         """Answer from everything, at temperature 0."""
         # The evidence that images are: supporting first, then those with image notes.
-        support = _support(decision)
+        support = {ref for s in decision.ledger.subtasks for ref in s.support}
         most_telling = sorted(
             (e for e in decision.evidence if names_image(e.ref)),
             key=lambda e: (e.ref not in support, not e.seen, -e.score, e.span.start_ms),
@@ -304,8 +304,3 @@ def _notes(decision: DecisionContext) -> str:
 def _with_images(notes: str, loaded: LoadedPictures) -> str:
     """Return notes with what is to be known about images, if there are any."""
     return "\n".join(filter(None, [notes, prompt("images") if loaded.images else ""]))
-
-
-def _support(decision: DecisionContext) -> set[str]:
-    """Return the evidence that is said to support the subtasks' answers."""
-    return {ref for s in decision.ledger.subtasks for ref in s.support}

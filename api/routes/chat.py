@@ -30,8 +30,6 @@ from library.videos import newest_titles
 from store.queries.trajectories import events_of
 from strategies.registry import check_strategy, strategy_names
 
-# Chat completions as OpenAI's API has them: what is read of a request, and the answer's form.
-
 MOST_CHARS = 4000
 """Characters of a question."""
 
@@ -75,11 +73,7 @@ class ChatRequest(BaseModel):
 
     @property
     def question(self) -> str:
-        """The last message of the user.
-
-        Raises:
-            InputError: there is none, or it is empty or too long.
-        """
+        """The last message of the user; an InputError if it is missing, empty or too long."""
         said = [message.text for message in self.messages if message.role == "user"]
         if not said or not said[-1]:
             raise InputError("the last message of the role 'user' is the question: it is empty")
@@ -119,9 +113,6 @@ def cited_text(answer: Answered, base_url: str) -> tuple[str, list[dict[str, Any
     """Return the answer with a numbered line for each moment that it cites, and annotations.
 
     An annotation says where in the text a moment is cited, and at which address it is.
-
-    Args:
-        base_url: the server's address, which the address of a moment begins with.
     """
     text = f"{answer.option}. {answer.answer}" if answer.option else answer.answer
     text = client_text("\n\n".join(part for part in (text, answer.note) if part))
@@ -130,45 +121,21 @@ def cited_text(answer: Answered, base_url: str) -> tuple[str, list[dict[str, Any
         text += "\n\n" if number == 1 else "\n"
         place = f"{client_text(plain_line(one.title))} {format_time(one.span.start_ms)}"
         start = len(text)
-        mark = f"[{number}]"
+        text += f"[{number}]"
         url = f"{base_url.rstrip('/')}/videos/{one.video}/memory?at={one.span.start_ms / 1000:g}"
-        citation = {
-            "start_index": start,
-            "end_index": start + len(mark),
-            "title": place,
-            "url": url,
-        }
-        found.append({"type": "url_citation", "url_citation": citation})
-        text += f"[{number}] {place}: {client_text(plain_line(one.text))}"
+        cited = {"start_index": start, "end_index": len(text), "title": place, "url": url}
+        found.append({"type": "url_citation", "url_citation": cited})
+        text += f" {place}: {client_text(plain_line(one.text))}"
     return text, found
 
 
-def completion(
-    answer: Answered, model: str, base_url: str, used: tuple[int, int]
+def _completion(
+    kind: str, question: str, model: str, finish: str | None, **said: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return a whole completion; ``used``: tokens in and out, 0 where no model was asked."""
-    text, found = cited_text(answer, base_url)
-    message = {"role": "assistant", "content": text, "annotations": found}
-    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-    head = _head(answer.id, "chat.completion", model)
-    usage = {
-        "prompt_tokens": used[0],
-        "completion_tokens": used[1],
-        "total_tokens": sum(used),
-    }
-    return head | {"choices": [choice], "usage": usage}
-
-
-def chunk(
-    question: str, model: str, delta: dict[str, Any], finish: str | None = None
-) -> dict[str, Any]:
-    """Return a piece of a streamed completion."""
-    choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-    return _head(question, "chat.completion.chunk", model) | {"choices": [choice]}
-
-
-def _head(question: str, kind: str, model: str) -> dict[str, Any]:
-    return {"id": question, "object": kind, "created": int(time.time()), "model": model}
+    """Return a completion or a piece of one; ``said`` has its ``message`` or ``delta``."""
+    choice = {"index": 0, **said, "finish_reason": finish, "logprobs": None}
+    head = {"id": question, "object": kind, "created": int(time.time()), "model": model}
+    return head | {"choices": [choice]}
 
 
 router = APIRouter(tags=["chat"])
@@ -219,8 +186,11 @@ async def complete(state: State, request: Request, body: ChatRequest) -> Respons
         answer = await search.answer()
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    used = await to_thread.run_sync(_tokens, state, answer.id)
-    return JSONResponse(completion(answer, body.model, base_url, used))
+    text, found = cited_text(answer, base_url)
+    message = {"role": "assistant", "content": text, "annotations": found}
+    whole = _completion("chat.completion", answer.id, body.model, "stop", message=message)
+    used = await to_thread.run_sync(_usage, state, answer.id)
+    return JSONResponse(whole | {"usage": used})
 
 
 def _prepare(state: ApiState, body: ChatRequest) -> tuple[Runner, Question]:
@@ -230,10 +200,12 @@ def _prepare(state: ApiState, body: ChatRequest) -> tuple[Runner, Question]:
     return state.runner(state.profile), question
 
 
-def _tokens(state: ApiState, trajectory: str) -> tuple[int, int]:
+def _usage(state: ApiState, trajectory: str) -> dict[str, int]:
+    """Return the tokens of a question: 0 where no model was asked."""
     with state.store.begin() as session:
         used = usage_in(events_of(session, trajectory)).total
-    return used.tokens_in, used.tokens_out
+    tokens = {"prompt_tokens": used.tokens_in, "completion_tokens": used.tokens_out}
+    return tokens | {"total_tokens": used.tokens_in + used.tokens_out}
 
 
 class ChatStream(EventStream):
@@ -258,7 +230,8 @@ class ChatStream(EventStream):
                 return KEEP_ALIVE
 
     def _piece(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
-        return _data(chunk(self._search.id, self._model, delta, finish))
+        kind = "chat.completion.chunk"
+        return _data(_completion(kind, self._search.id, self._model, finish, delta=delta))
 
     def _problem(self, problem: Problem) -> bytes:
         error = {"message": client_text(problem.detail), "type": problem.code, "code": problem.code}

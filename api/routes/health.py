@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter
@@ -10,15 +16,12 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from api.docs_page import HEADERS, docs_page
-from domain.errors import DatabaseError, HomerError
+from domain.errors import DatabaseError
 from store.database import Store
 from telemetry.logs import log_error
 
-# Check whether the database answers, at most once a second.
-
 CACHE_S = 1.0
-"""Seconds for which a result is reused."""
+"""Seconds for which a result of the check is reused."""
 
 
 class DatabaseHealth:
@@ -30,27 +33,22 @@ class DatabaseHealth:
 
     async def answers(self) -> bool:
         """Return whether the database answers; the log has the reason if it does not."""
+        now = asyncio.get_running_loop().time
         async with self._check_lock:
-            if self._now() - self._checked_at >= CACHE_S:
+            if now() - self._checked_at >= CACHE_S:
                 limiter = CapacityLimiter(1)
-                self._available = await to_thread.run_sync(_check, self._store, limiter=limiter)
-                self._checked_at = self._now()
+                self._available = await to_thread.run_sync(self._check, limiter=limiter)
+                self._checked_at = now()
             return self._available
 
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
-
-
-def _check(store: Store) -> bool:
-    try:
-        with store.begin() as session:
-            session.connection()
-    except HomerError as error:
-        if not isinstance(error, DatabaseError):
-            raise
-        log_error(error)
-        return False
-    return True
+    def _check(self) -> bool:
+        try:
+            with self._store.begin() as session:
+                session.connection()
+        except DatabaseError as error:
+            log_error(error)
+            return False
+        return True
 
 
 router = APIRouter(tags=["this server"])
@@ -83,3 +81,59 @@ async def health(request: Request) -> Response | Health:
 def docs(request: Request) -> Response:
     """Return the documentation page, which loads nothing from other servers."""
     return HTMLResponse(docs_page(request.app.openapi()), headers=HEADERS)
+
+
+# The documentation page: unlike Swagger UI it needs no scripts from other servers.
+
+TEMPLATE = Path(__file__).parents[1] / "docs.page"
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "frame-ancestors 'none'; base-uri 'none'",
+}
+
+
+def docs_page(schema: Mapping[str, Any]) -> str:
+    """Render an OpenAPI description as an HTML page."""
+    info = schema["info"]
+    return Template(TEMPLATE.read_text("utf-8")).substitute(
+        title=escape(info["title"]),
+        about=_paragraphs(info.get("description", "")),
+        operations="\n".join(
+            f"<section><h2>{escape(operation.get('summary', ''))}</h2>"
+            f"<p><code>{escape(method.upper())} {escape(path)}</code></p>"
+            f"{_paragraphs(operation.get('description', ''))}"
+            f"{_parameters(operation.get('parameters', ()))}"
+            f"{_body(schema, operation)}</section>"
+            for path, methods in schema["paths"].items()
+            for method, operation in methods.items()
+        ),
+    )
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(
+        f"<p>{escape(paragraph)}</p>" for paragraph in text.split("\n\n") if paragraph.strip()
+    )
+
+
+def _parameters(parameters: Any) -> str:
+    items = "".join(
+        f"<dt>{escape(parameter['name'])}</dt><dd>{escape(parameter.get('description', ''))}</dd>"
+        for parameter in parameters
+        if parameter["in"] != "header"
+    )
+    return f"<dl>{items}</dl>" if items else ""
+
+
+def _body(schema: Mapping[str, Any], operation: Mapping[str, Any]) -> str:
+    """Render the fields of a request's body, with examples."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is None:
+        return ""
+    name = content["schema"]["$ref"].rpartition("/")[2]
+    model = schema["components"]["schemas"][name]
+    fields = [{"in": "body", "name": key, **field} for key, field in model["properties"].items()]
+    examples_json = (json.dumps(field, indent=2) for field in model.get("examples", ()))
+    examples = "".join(f"<pre>{escape(field)}</pre>" for field in examples_json)
+    return f"<h3>Body (JSON)</h3>{_parameters(fields)}{examples}"

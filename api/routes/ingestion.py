@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
 
@@ -13,14 +15,14 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.app_state import ApiState, State
-from api.folders import allowed_file, reject_url
-from api.problems import TooManyRequests
+from api.problems import RequestRefused, TooManyRequests
 from domain.errors import Busy, InputError, NotFound
 from domain.ingesting import IngestEstimate
 from domain.rights import Deed
 from flows.addresses import is_address
 from flows.estimate import estimate_file
 from flows.jobs import Job, Jobs, new_id
+from flows.uploads import first_file, paths_within
 from flows.workspace import Workspace
 from models.secrets import redacted_url
 from services.daemon import JobState
@@ -83,18 +85,18 @@ def add(state: State, body: Add, response: Response) -> JobTold:
     # A request does not start a server of Prefect.
     direct = not os.environ.get("PREFECT_API_URL") and PrefectServer(home).address() is None
     with jobs.alone(), state.store.begin() as session:
-        running = [job for job in jobs.every() if job.running]
-        same = next((job for job in running if job.watches(str(path))), None)
+        running = [one for one in jobs.every() if one.running]
+        same = next((one for one in running if one.watches(str(path))), None)
         if same is not None:
             raise Busy(f"this file is being watched already: GET /jobs/{same.id}")
-        if sum(job.stage is JobState.WATCHING for job in running) >= MAX_JOBS:
+        if sum(one.stage is JobState.WATCHING for one in running) >= MAX_JOBS:
             raise TooManyRequests(f"{MAX_JOBS} jobs run already, which is the limit", RETRY_AFTER_S)
-        job = new_id()
+        name = new_id()
         # Recorded first: without a database no job runs unrecorded.
-        record_deed(session, Deed.ADDED, job)
-        jobs.start([path], profile, again=body.again, direct=direct, job=job)
-    response.headers["Location"] = f"/jobs/{job}"
-    return _job_body(state, _find_job(state, job))
+        record_deed(session, Deed.ADDED, name)
+        jobs.start([path], profile, again=body.again, direct=direct, job=name)
+    response.headers["Location"] = f"/jobs/{name}"
+    return job(state, name)
 
 
 @router.post("/videos/estimate", summary="Estimate what adding a video will take")
@@ -116,11 +118,7 @@ def estimate(state: State, body: Add) -> IngestEstimate:
 
 
 def _allowed(state: ApiState, body: Add) -> Path:
-    """Return the file that a request names.
-
-    Raises:
-        InputError: it names an address or no file, or one outside of the allowed folders.
-    """
+    """Return the file that a request names, in one of the allowed folders."""
     for text in (body.url or "", body.path):
         reject_url(text)
     if body.url is not None or not body.path.strip():
@@ -139,16 +137,10 @@ def job(
     state: State, name: Annotated[str, InPath(max_length=64, description="Its id.")]
 ) -> JobTold:
     """The state of a job, with its errors."""
-    return _job_body(state, _find_job(state, name))
-
-
-def _find_job(state: ApiState, name: str) -> Job:
-    job = next(
-        (candidate for candidate in Jobs(state.store.home).every() if candidate.id == name), None
-    )
-    if job is None:
+    found = next((one for one in Jobs(state.store.home).every() if one.id == name), None)
+    if found is None:
         raise NotFound("there is no such job: GET /jobs lists them")
-    return job
+    return _job_body(state, found)
 
 
 def _job_body(state: ApiState, job: Job) -> JobTold:
@@ -170,3 +162,44 @@ def _without_folders(state: ApiState, more: Sequence[Path], text: str) -> str:
     for top in (*(folder.resolve() for folder in state.folders), *more):
         text = text.replace(f"{top}/", "")
     return text
+
+
+# Only files of the folders that the operator named may be added.
+
+_URL = re.compile(r"\s*[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
+URL_REFUSED = (
+    "URLs are not fetched: a client could make the server connect anywhere. Put the "
+    "file into a folder of the server, or have its operator run `homer watch` on a stream"
+)
+
+
+class OutsideFolder(RequestRefused):
+    """The path is outside the folders; the same error whether the file exists or not."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        serve_hint = "have the operator start the server with `homer serve --videos FOLDER`"
+        hint = "give a path in a folder that the operator allowed" if folders else serve_hint
+        detail = "the path is not in a folder that videos may be added from"
+        super().__init__(HTTPStatus.FORBIDDEN, "outside", detail, hint)
+
+
+def reject_url(text: str) -> None:
+    """Raise an InputError if the text is a URL."""
+    if _URL.match(text):
+        raise InputError(URL_REFUSED)
+
+
+def allowed_file(folders: Sequence[Path], given: str) -> Path:
+    """Return a file by its path, absolute or relative to one of the folders; links are followed.
+
+    Raises:
+        OutsideFolder: it is not in any of them.
+        NotFound: there is no file there.
+    """
+    candidates = paths_within(folders, given)
+    if not candidates:
+        raise OutsideFolder(folders)
+    found = first_file(candidates)
+    if found is None:
+        raise NotFound("there is no such file in the allowed folders")
+    return found

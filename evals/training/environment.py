@@ -15,7 +15,7 @@ from typing import Any, Optional
 from agent.strategy import RunNamedTool, Strategy, Tool, ToolUse
 from domain.asking import Action
 from domain.memories import MemoryView
-from evals.training.export import found_text, view_of_row
+from evals.training.export import found_text
 from models.profile import Profile
 
 _TYPES: Mapping[str, Any] = {
@@ -40,7 +40,7 @@ class MemoryEnvironment:
 
     def reset(self, view: str, **_: Any) -> None:
         """Begin anew with the view of a question, as JSON."""
-        self._view, self._seen = view_of_row(view), frozenset()
+        self._view, self._seen = MemoryView.model_validate_json(view), frozenset()
 
 
 def environment_of(

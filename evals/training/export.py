@@ -18,7 +18,6 @@ from agent.strategy import Strategy
 from domain.asking import Evidence, Question
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.memories import MemoryView
 from domain.rights import Deed
 from domain.time import format_clock
 from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved
@@ -163,11 +162,6 @@ def recorded_examples(
         }
         view = run.view.model_dump_json()
         yield RecordedExample(row, {**asked, "view": view}, is_open=not run.question.options)
-
-
-def view_of_row(view: str) -> MemoryView:
-    """Return the memory view of a prompt's row."""
-    return MemoryView.model_validate_json(view)
 
 
 PROMPTS, TRAJECTORIES, MANIFEST = "prompts.jsonl", "trajectories.jsonl", "training.json"

@@ -51,7 +51,7 @@ from flows.schedules.kinds import (
     parse_schedule,
     schedule_digest,
 )
-from services.prefect import deployment_name, library_tag_name, schedule_name, work_pool_name
+from services.prefect import library_tag_name, schedule_name, work_pool_name
 
 AT_ONCE = 2
 """How many scheduled jobs run at a time, so that a back-up need not wait for a folder."""
@@ -133,7 +133,7 @@ class ScheduleDeployments:
             self._client.delete_deployment(current.id)
         self._client.create_deployment(
             flow,
-            deployment_name(self.library, draft.name),
+            f"{draft.name}@{work_pool_name(self.library)}",  # Unique for its flow.
             version=version or (current.version if current else None),
             schedules=[DeploymentScheduleCreate(schedule=schedule, active=True)],
             concurrency_limit=1,

@@ -17,8 +17,7 @@ from urllib.request import getproxies
 from domain.errors import Busy, InputError, MediaError, SetupError
 from domain.ingesting import Watched
 from domain.words import counted
-from flows.ingest_files import watch_files
-from flows.watching import Listener
+from flows.watching import Listener, watch_files
 from flows.workspace import Workspace
 from models.extras import Extra
 from models.secrets import redact, redacted_url, secrets_of_url
@@ -92,17 +91,22 @@ def fetch_all(
     Raises:
         InputError: the folder cannot be created.
     """
-    try:
-        if not folder.is_dir():
-            make_private(folder)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made ({error.strerror})") from error
+    make_folder(folder)
     known = FetchArchive(store)
     each = [get(url, folder, most, known, None) for url in urls]
     return FetchResult(
         tuple(file for one in each for file in one.files),
         tuple(fault for one in each for fault in one.faults),
     )
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, readable by this user only, or raise an InputError."""
+    try:
+        if not folder.is_dir():
+            make_private(folder)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made ({error.strerror})") from error
 
 
 VideoFetcher = Callable[[str, Path, int, FetchArchive | None, AllowedHosts | None], FetchResult]
@@ -363,31 +367,6 @@ def unrecorded_files(store: Store, files: Sequence[FileStamp]) -> list[FileStamp
     with store.begin() as session:
         recorded = processed_items(session, [file.key for file in files])
     return [file for file in files if file.key not in recorded]
-
-
-def watch_folder(
-    workspace: Workspace,
-    folder: Path,
-    stable_s: float,
-    listener: Listener,
-    wait: Callable[[float], None],
-    *,
-    direct: bool = False,
-) -> Iterator[Watched]:
-    """Watch what is new or changed in a folder, and yield the result of each file.
-
-    Args:
-        folder: it is searched at any depth.
-        stable_s: seconds that a file must stay as it is.
-        wait: sleeps for a number of seconds.
-        direct: plain calls instead of a Prefect flow.
-
-    Raises:
-        InputError: the folder does not exist.
-        SetupError: the database or a model is missing.
-    """
-    ready = unchanged_files(unrecorded_files(workspace.store, media_stamps(folder)), stable_s, wait)
-    yield from watch_new_files(workspace, ready, listener, direct=direct)
 
 
 def watch_new_files(

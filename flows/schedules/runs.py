@@ -28,7 +28,7 @@ from flows.workspace import Workspace, open_workspace
 from services.stale_runs import label_run
 from store.files import set_private_umask
 from store.home import Home
-from telemetry.logging_setup import set_up_telemetry
+from telemetry.logs import set_up_telemetry
 from telemetry.tracing import bind_ids
 
 

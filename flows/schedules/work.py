@@ -27,9 +27,11 @@ from flows.schedules.fetching import (
     FetchArchive,
     fetch_all,
     file_stamp,
+    make_folder,
+    media_stamps,
+    unchanged_files,
     unrecorded_files,
     video_fetcher,
-    watch_folder,
     watch_new_files,
 )
 from flows.schedules.kinds import (
@@ -46,9 +48,6 @@ from flows.workspace import GIVE_WAY_POLL_S, Workspace
 from perception.source import media_in
 from skills.learn import count_waiting
 from store.backup import back_up
-from store.database import Store
-from store.files import make_private
-from store.progress import Progress
 from store.queries.videos import list_videos, video_titles
 from strategies.registry import all_strategies, find_strategy
 
@@ -56,28 +55,6 @@ from strategies.registry import all_strategies, find_strategy
 
 BACKUP_NAME_FORMAT = "homer-%Y%m%d-%H%M%S.homer"
 _BACKUP_NAME = re.compile(r"homer-\d{8}-\d{6}\.homer")
-
-
-def back_up_into(
-    store: Store, folder: Path, keep: int, now: datetime, progress: Progress
-) -> tuple[Path, list[Path]]:
-    """Write a back-up into ``folder``, then delete all but the ``keep`` latest.
-
-    Returns:
-        The file, and the deleted ones. If no back-up could be written, none is deleted.
-
-    Raises:
-        InputError: the folder cannot be created or written.
-        DatabaseError: the database is gone.
-    """
-    try:
-        if not folder.is_dir():
-            make_private(folder)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made ({error.strerror})") from error
-    out = folder / now.strftime(BACKUP_NAME_FORMAT)
-    back_up(store, out, progress)
-    return out, delete_old_backups(folder, keep)
 
 
 def delete_old_backups(folder: Path, keep: int) -> list[Path]:
@@ -127,13 +104,15 @@ class YieldingProgress:
 def watch(
     workspace: Workspace, options: WatchOptions, listener: Listener, wait: Callable[[float], None]
 ) -> JobReport:
-    """Watch what is new or changed in a folder.
+    """Watch what is new or changed in a folder, at any depth.
 
     Raises:
         InputError: the folder does not exist.
         SetupError: the database or a model is missing.
     """
-    return _report_files(watch_folder(workspace, options.folder, options.stable_s, listener, wait))
+    found = unrecorded_files(workspace.store, media_stamps(options.folder))
+    ready = unchanged_files(found, options.stable_s, wait)
+    return _report_files(watch_new_files(workspace, ready, listener))
 
 
 def fetch(workspace: Workspace, options: FetchOptions, listener: Listener) -> JobReport:
@@ -245,9 +224,11 @@ def backup(workspace: Workspace, options: BackupOptions, now: datetime) -> JobRe
     """
     folder = options.folder or workspace.home.root / "backups"
     workspace.give_way()
-    out, deleted = back_up_into(
-        workspace.store, folder, options.keep, now, YieldingProgress(workspace)
-    )
+    make_folder(folder)
+    out = folder / now.strftime(BACKUP_NAME_FORMAT)
+    back_up(workspace.store, out, YieldingProgress(workspace))
+    # If no back-up could be written, none is deleted.
+    deleted = delete_old_backups(folder, options.keep)
     size = out.stat().st_size / 1e6
     return JobReport(
         f"{out}: {size:.1f} MB" + (f"; {len(deleted)} old ones removed" if deleted else "")

@@ -13,8 +13,7 @@ from domain.ingesting import Watched
 from domain.media import Percept
 from domain.memories import ClipMemories
 from flows import clip_memory
-from flows.ingest_files import watch_files
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.writers.local_clip import LocalClipWriter

@@ -21,8 +21,7 @@ from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from flows import clip_memory, ingest_video
-from flows.ingest_files import watch_files
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.drafts import WrittenDraft

@@ -18,9 +18,8 @@ from domain.settings import ClipViewKind, MemorySettings, Settings, WatchSetting
 from flows.alert_judging import AlertJudge
 from flows.build import build
 from flows.estimate import SAMPLE, estimate_file
-from flows.ingest_files import watch_files
 from flows.reembed import plan_reembedding, reembed
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from graphs.replay import replay
 from library import alerts

@@ -33,7 +33,7 @@ from tests.support.library_templates import FilledLibraries
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
-from ui import evaluation_start
+from ui import evaluations
 
 
 @pytest.fixture
@@ -92,11 +92,11 @@ def test_an_evaluation_is_started_and_its_end_is_told(
     (tmp_path / "questions.json").write_text('[{"video": "a.srt", "question": "Who?"}]')
     (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHi.\n")
     failing = (sys.executable, "-c", "print('homer: the disk is full')")
-    monkeypatch.setattr("ui.evaluation_start.start_run", partial(start_run, command=failing))
+    monkeypatch.setattr("ui.evaluations.start_run", partial(start_run, command=failing))
     page = open_page("evaluations")
     page.text_input[0].input(str(tmp_path))
     press(page, "Evaluate")
-    page.session_state[evaluation_start.STARTED].process.wait()
+    page.session_state[evaluations.STARTED].process.wait()
     page.run()
     assert "The evaluation ended: the disk is full" in words(page)
 

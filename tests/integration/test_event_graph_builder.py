@@ -19,8 +19,7 @@ from domain.trajectory import EvidenceRetrieved
 from flows import build as building
 from flows.build import Built, build
 from flows.delete import delete_video_rows
-from flows.ingest_files import watch_files
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from graphs.context_factory import StrategyTools
 from graphs.replay import replay

@@ -21,11 +21,11 @@ from flows import ingest_video, reporting
 from flows.build import build
 from flows.evaluation_steps import run_evaluation
 from flows.executors import ClipFailed
-from flows.ingest_files import watch_files
 from flows.live_stream import open_stream, watch_stream
 from flows.perception_workers import WorkerPool
 from flows.reembed import plan_reembedding, reembed
 from flows.reporting import report_to_prefect
+from flows.watching import watch_files
 from flows.workspace import Workspace
 from models.extras import RAY
 from models.slots import Slots

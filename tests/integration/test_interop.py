@@ -17,7 +17,7 @@ from domain.memories import MemoryView
 from domain.settings import Settings
 from graphs import studio
 from graphs.ask_result import answer_json
-from graphs.machines import MACHINES
+from graphs.machine import MACHINES
 from graphs.replay import replay
 from retrieval.adapters import as_langchain_tools, as_llama_index
 from retrieval.result import Retrieval

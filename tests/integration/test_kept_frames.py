@@ -17,9 +17,8 @@ from flows import clip_memory
 from flows.build import build
 from flows.build_frames import keepers_of
 from flows.delete import delete_video
-from flows.ingest_files import watch_files
 from flows.live_stream import open_stream, watch_stream
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from memory.delete_span import delete_span
 from memory.kept_frames import ClipKeeping, VideoKeepers

@@ -249,7 +249,7 @@ def test_a_job_that_is_gone_on_with_acts_for_who_pressed(
 def test_failed_clips_are_reported_with_their_reasons_and_tried_again(
     jobs: Jobs, app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.retry.video_id", unread)
+    monkeypatch.setattr("flows.jobs.video_id", unread)
     page = open_page("library")
     said = words(page)
     assert "2 failed clips" in said

@@ -26,7 +26,7 @@ from api.auth import AccessRules, parse_keys
 from api.limits import BODY_S, MAX_BODY_BYTES
 from api.mcp_server import PATH, make_mcp_app, make_server
 from api.server import server_config
-from cli import mcp as command
+from cli import serve as command
 from cli.main import app
 from models.extras import Extra
 from store.database import Store

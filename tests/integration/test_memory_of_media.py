@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from domain.media import ClipState, Video
-from flows.ingest_files import watch_files
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from library.memory import VideoDetails, show_video
 from memory.captions import read_captions

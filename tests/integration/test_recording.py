@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import select
 
 from domain.errors import InputError
-from domain.retention import RetainSettings, Tier
+from domain.settings import RetainSettings, Tier
 from domain.streams import StreamSettings
 from domain.time import TimeSpan
 from flows.cut import cut_moment

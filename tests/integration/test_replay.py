@@ -25,7 +25,7 @@ from domain.trajectory import (
     TimeUp,
 )
 from graphs.ask_result import AskResult
-from graphs.homer import HOMER
+from graphs.machine import HOMER
 from graphs.replay import Replayed, replay
 from models.profile import Profile
 from store.database import Store

@@ -13,7 +13,7 @@ from sqlalchemy import select, text, update
 from typer.testing import CliRunner
 
 from cli.main import app
-from domain.retention import RetainSettings, Tier
+from domain.settings import RetainSettings, Tier
 from flows.retention import retain
 from flows.schedules import work
 from flows.workspace import Workspace

@@ -8,9 +8,8 @@ import pytest
 
 from domain.errors import InputError, NotFound
 from domain.media import ClipState, Video
-from flows.ingest_files import watch_files
-from flows.retry import clips_to_retry
-from flows.watching import SilentListener
+from flows.jobs import clips_to_retry
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from perception.source import video_id

@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import select, update
 
 from domain.errors import Busy, InputError, SetupError
-from domain.retention import RetainSettings, Tier
+from domain.settings import RetainSettings, Tier
 from domain.skills import JudgedTrajectory
 from evals import nightly
 from flows.build import Built

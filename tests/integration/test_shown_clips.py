@@ -24,8 +24,7 @@ from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
 from flows.build import build
 from flows.estimate import estimate_file
-from flows.ingest_files import watch_files
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from library.memory import show_video
 from library.usage import ingest_usage

@@ -13,9 +13,8 @@ from domain.errors import InputError
 from domain.ingesting import Watched
 from domain.time import TimeSpan
 from flows.delete import delete_video_rows
-from flows.ingest_files import watch_files
 from flows.ingest_video import open_video
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.subtitles import read_source_texts

@@ -25,7 +25,7 @@ from tests.support.machine import (
     run,
     search,
 )
-from ui import saving
+from ui import evidence as moments
 
 DOOR, CAT = "Ann opens the door of the house", "the cat sleeps in the sun"
 BOTH = found(evidence(1, DOOR), evidence(2, CAT))
@@ -110,7 +110,7 @@ VIDEO = Video(id="ab" * 8, title="a day", path=None, duration_ms=3_600_000)
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], bytes]]:
     found: list[Callable[[], bytes]] = []
-    monkeypatch.setattr(saving, "is_playable", lambda *_: True)
+    monkeypatch.setattr(moments, "is_playable", lambda *_: True)
     monkeypatch.setattr(
         streamlit, "download_button", lambda _label, cut, *_, **__: found.append(cut)
     )
@@ -118,9 +118,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], bytes]]:
 
 
 def test_a_chapter_is_no_moment(drawn: list[Callable[[], bytes]], store: Store) -> None:
-    saving.save_button(store, VIDEO, TimeSpan.of(0, 60_000), "a")
+    moments.save_button(store, VIDEO, TimeSpan.of(0, 60_000), "a")
     assert len(drawn) == 1
-    saving.save_button(store, VIDEO, TimeSpan.of(0, 3_600_000), "b")
+    moments.save_button(store, VIDEO, TimeSpan.of(0, 3_600_000), "b")
     assert len(drawn) == 1
 
 
@@ -133,9 +133,9 @@ def test_a_large_file_is_not_read_into_memory(
         with out.open("wb") as file:
             file.truncate(size)
 
-    monkeypatch.setattr(saving, "cut_moment", cut)
-    saving.save_button(store, VIDEO, TimeSpan.of(0, 60_000), "a")
+    monkeypatch.setattr(moments, "cut_moment", cut)
+    moments.save_button(store, VIDEO, TimeSpan.of(0, 60_000), "a")
     assert len(drawn[0]()) == 1_000
-    size = saving.MOST_BYTES + 1
+    size = moments.MOST_BYTES + 1
     with pytest.raises(InputError, match="larger than 1 GB"):
         drawn[0]()

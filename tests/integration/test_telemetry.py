@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from flows.ingest_files import watch_files
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -145,7 +144,7 @@ PROBE = """
 import sys
 from pathlib import Path
 from telemetry import tracing
-from telemetry.logging_setup import set_up_telemetry
+from telemetry.logs import set_up_telemetry
 from store.home import Home
 set_up_telemetry(Home(Path(sys.argv[1])))
 with tracing.span(tracing.Work.FLOW, "ingest"):

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from domain.errors import InputError, ModelError
-from flows.ingest_files import watch_files
 from flows.ingest_video import open_video
 from flows.schedules.fetching import file_stamp, media_stamps, unchanged_files
 from flows.schedules.kinds import WatchOptions
 from flows.schedules.work import JobReport, watch
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from perception.perceive_clip import perceive
@@ -34,7 +33,7 @@ def workspace(
     home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> Workspace:
     """A workspace that watches without a server, in clips of two seconds."""
-    monkeypatch.setattr("flows.ingest_files.connect_to_prefect", lambda *_: None)
+    monkeypatch.setattr("flows.watching.connect_to_prefect", lambda *_: None)
     return in_little_clips(home, store, toolbox, background=True)
 
 

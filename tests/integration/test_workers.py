@@ -145,7 +145,7 @@ def test_a_command_line_that_names_workers_has_them(
         yield Workspace(home, cast("Any", None), box.profile, box)
 
     monkeypatch.setattr("flows.workspace.open_workspace", opened)
-    monkeypatch.setattr("flows.ingest_files.watch_files", stop)
+    monkeypatch.setattr("flows.watching.watch_files", stop)
     monkeypatch.setattr("store.vector_index.build_index", lambda *_: 0)
     for given in ([], ["--workers=3"], ["--workers=2", "--pool=dask"], ["--pool=processes"]):
         assert CliRunner().invoke(app, ["ingest", str(video), *given]).exit_code == 0

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.errors import InputError
-from domain.limits import ImportLimits
+from domain.settings import ImportLimits
 from domain.trajectory import ForkEdit
 from flows.restore import restore_library
 from graphs.runner import Runner

@@ -20,7 +20,7 @@ from sqlalchemy import select, text
 
 from domain.calls import CallRecord
 from domain.errors import HomerError, InputError
-from domain.limits import ImportLimits
+from domain.settings import ImportLimits
 from domain.trajectory import ForkEdit
 from flows.delete import delete_video_rows
 from flows.restore import import_exported_video

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import InputError
-from domain.limits import ImportLimits
+from domain.settings import ImportLimits
 from memory.captions import read_captions, read_cues
 from skills.library import MOST_BYTES, read_skills
 from store.forgotten_file import read_forgotten_file

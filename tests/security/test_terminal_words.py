@@ -22,7 +22,7 @@ from domain.asking import Question
 from domain.errors import HomerError
 from domain.moments import Moment
 from domain.time import TimeSpan
-from homer_video.moments import FoundMoments, VideoAnswer
+from homer_video.library import FoundMoments, VideoAnswer
 from library.answering import answer_of
 from library.answers import reply_tail
 from library.trajectories import trajectory

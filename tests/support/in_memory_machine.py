@@ -15,7 +15,7 @@ from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EVENT, Ended, Event
 from graphs.ask_result import AskResult
-from graphs.homer import HOMER
+from graphs.machine import HOMER
 from strategies.homer.strategy import STRATEGY
 from tests.support.machine import VIDEO, Ran, ScriptedMemory, ScriptedReasoner
 

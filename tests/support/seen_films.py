@@ -10,8 +10,7 @@ from pathlib import Path
 from domain.asking import Question
 from domain.settings import Settings
 from domain.time import TimeSpan
-from flows.ingest_files import watch_files
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from graphs.replay import replay
 from models.profile import Profile

@@ -9,9 +9,8 @@ import pytest
 
 from domain.ingesting import Watched
 from domain.settings import Pool
-from flows.ingest_files import watch_files
 from flows.ingest_video import VideoIngestion
-from flows.watching import SilentListener
+from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from perception.worker import Delivery
 from store.database import Store

@@ -18,10 +18,9 @@ from starlette.routing import Match
 
 from api.application import make_app
 from api.auth import MIN_KEY_CHARS, AccessRules
-from api.docs_page import HEADERS, docs_page
-from api.folders import OutsideFolder, allowed_file, reject_url
 from api.routes.chat import ChatRequest
-from api.routes.ingestion import Add
+from api.routes.health import HEADERS, docs_page
+from api.routes.ingestion import Add, OutsideFolder, allowed_file, reject_url
 from api.routes.questions import Ask
 from api.server import GRACE_S, PORT
 from domain.asking import Mode

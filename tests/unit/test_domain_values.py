@@ -28,8 +28,15 @@ from domain.memories import (
     Segment,
 )
 from domain.people import Character, Identity, IdentityStatement
-from domain.retention import RANK, RetainSettings, Tier
-from domain.settings import AskSettings, MemorySettings, Settings, WatchSettings
+from domain.settings import (
+    RANK,
+    AskSettings,
+    MemorySettings,
+    RetainSettings,
+    Settings,
+    Tier,
+    WatchSettings,
+)
 from domain.time import TimeSpan, format_clock, parse_clock, parse_clock_span
 from library.registry import ACTS
 from library.removal import LONGEST_MS

@@ -25,9 +25,8 @@ from domain.evaluation import (
 from domain.evaluation_options import AblationStage, Protocol
 from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
-from evals.paired import changes, effect
 from evals.report import report
-from evals.sampling import figure
+from evals.sampling import changes, effect, figure
 from evals.tables import AnsweredQuestion, RunReport
 from tests.support.evaluation_rows import run_settings
 

@@ -57,7 +57,7 @@ def test_sql_stays_in_the_store() -> None:
 
 def test_importing_a_package_connects_to_nothing_and_writes_nothing(tmp_path: Path) -> None:
     """Commands, pages and flows are imported in an empty home, which stays empty."""
-    modules = ["flows.ingest_files", "library.memory", "store.database", "services.supervisor"]
+    modules = ["flows.watching", "library.memory", "store.database", "services.supervisor"]
     modules += [f"cli.{path.stem}" for path in CODE if path.parent.name == "cli"]
     code = "import " + ", ".join(modules)
     home = tmp_path / "home"

@@ -35,8 +35,7 @@ from domain.trajectory import (
     RoundOpened,
     Setup,
 )
-from graphs.homer import HOMER
-from graphs.machines import MACHINES
+from graphs.machine import HOMER, MACHINES
 from graphs.replay import first_divergence, run_from_record
 from nodes.finish import stop
 from store.queries.trajectories import StoredTrajectory

@@ -16,11 +16,11 @@ from domain.errors import DatabaseError, InputError, MediaError, ModelError, Set
 from domain.ingesting import Watched
 from domain.media import Video
 from domain.settings import MemorySettings, Pool, Settings, WorkSettings
-from flows import ingest_files, reporting
+from flows import reporting, watching
 from flows.build import Built
-from flows.ingest_files import watch_files
 from flows.perception_workers import WorkerPool
 from flows.video_locks import with_current_state
+from flows.watching import watch_files
 from store.queries.library import LibraryEntry
 
 VIDEO = Video(id="0" * 16, title="t", path=None, duration_ms=1)
@@ -78,8 +78,8 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
         kept.told.append(f"watch {name}")
         return Watched(path=name, video=VIDEO.id, clips=5, fresh=5, failed="hard" in name)
 
-    monkeypatch.setattr(ingest_files, "open_video", open_video)
-    monkeypatch.setattr(ingest_files, "watch", watch)
+    monkeypatch.setattr(watching, "open_video", open_video)
+    monkeypatch.setattr(watching, "watch", watch)
     monkeypatch.setattr(reporting, "api_url", refused(kept))
     return kept
 
@@ -127,7 +127,7 @@ def test_memories_of_strategies_are_built(notes: Notes, monkeypatch: pytest.Monk
         notes.told.append(f"build {strategy.name} {video}")
         return Built(VIDEO, strategy.name, 5, 5)
 
-    monkeypatch.setattr(ingest_files, "build", build)
+    monkeypatch.setattr(watching, "build", build)
     run(notes, "a", "bad", memory=("worldmm",))
     assert notes.told == [
         *("open a", "watch a", "close a", f"build worldmm {VIDEO.id}"),

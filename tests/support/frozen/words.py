@@ -134,7 +134,7 @@ def _decorated(path: Path) -> Iterator[str]:
 
 def steps() -> list[str]:
     """The names of the machine's steps, which records have."""
-    from graphs.homer import HOMER
+    from graphs.machine import HOMER
 
     return sorted(HOMER.steps)
 
